@@ -4,11 +4,28 @@ The names below load on first use, so that ``import gramlab.tables`` costs no to
 """
 
 from importlib import import_module
+from typing import Any
 
-_HOME: dict[str, str] = {}  # public name -> module that defines it
+# public name -> module that defines it
+_HOME: dict[str, str] = {
+    # measuring a network
+    "measure": "gramlab.measures.measure",
+    "features": "gramlab.measures.features",
+    # comparing matrices
+    "cosine": "gramlab.measures.similarity",
+    "pearson": "gramlab.measures.similarity",
+    "psd_power": "gramlab.measures.powers",
+    # features and targets
+    "target_linearity": "gramlab.measures.linearity",
+    "surrogate": "gramlab.measures.linearity",
+    "k_norm": "gramlab.measures.linearity",
+    "neural_collapse": "gramlab.measures.collapse",
+    # where a quantity has no value
+    "Undefined": "gramlab.measures.undefined",
+}
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'gramlab' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,1 @@
+"""What is measured on any ``torch.nn.Module``; one module a quantity."""

@@ -1,0 +1,27 @@
+"""Whatever array a caller has, as a float64 tensor."""
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+Array = Tensor | np.ndarray | ArrayLike
+
+
+def float64(a: Array, name: str) -> Tensor:
+    """Return ``a`` detached, in float64, where it lies. Raises ValueError on NaN or infinite entries."""
+    tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
+    if tensor.is_complex():
+        raise ValueError(f"{name} is complex; gramlab measures real arrays")
+    tensor = tensor.to(torch.float64)
+    if not finite(tensor):
+        index = tuple(int(i) for i in (~torch.isfinite(tensor)).nonzero()[0])
+        raise ValueError(f"{name} holds a NaN or an infinity, first at index {index}")
+    return tensor
+
+
+def finite(tensor: Tensor) -> bool:
+    """Whether every entry is finite; the sum decides, and only a sum that is not finite costs a scan."""
+    if not tensor.is_floating_point():
+        return True
+    return bool(torch.isfinite(tensor.sum())) or bool(torch.isfinite(tensor).all())

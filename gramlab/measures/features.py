@@ -1,0 +1,51 @@
+"""What each layer is given, or gives, for every sample of a data set."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gramlab.measures.batches import Data, call, stream
+from gramlab.measures.capture import capture
+from gramlab.measures.layers import Layers, find
+from gramlab.measures.untouched import untouched
+
+
+def features(
+    model: nn.Module,
+    x: Data,
+    layers: Layers = None,
+    *,
+    what: str = "input",
+    batch_size: int = 4096,
+    forward: Callable[[nn.Module, Any], Tensor] | None = None,
+) -> dict[str, Tensor]:
+    """Each layer's inputs h_l (or outputs W h_l + b) for all samples, (n, ...), in the model's dtype and place.
+
+    ``what`` is "input" or "output"; ``x``, ``layers`` and ``forward`` are as in ``measure``, targets ignored.
+    The second call of a layer in one forward pass is given as "name:2", and so on. All n rows are kept, since
+    target linearity and neural collapse are of the whole data set. The model comes back as it was.
+    Raises ValueError as ``measure`` does.
+    """
+    if what not in ("input", "output"):
+        raise ValueError(f"what must be 'input' or 'output', not {what!r}")
+    found = find(model, layers)
+    parts: dict[str, list[Tensor]] = {}
+    with untouched(model), torch.no_grad():
+        batches = stream(model, x, None, None, batch_size)
+        with capture(found, gradients=False, outputs=what == "output") as seen:
+            for batch in batches:
+                call(model, batch.inputs, forward)
+                calls: dict[str, int] = {}
+                for use in seen.take():
+                    calls[use.layer] = calls.get(use.layer, 0) + 1
+                    name = use.layer if calls[use.layer] == 1 else f"{use.layer}:{calls[use.layer]}"
+                    if use.input._version != use.version:
+                        raise ValueError(f"the input of layer {use.layer!r} is changed in place after its use")
+                    parts.setdefault(name, []).append(use.input if use.output is None else use.output)
+    if missed := [name for name in found if name not in parts]:
+        raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
+    order = {name: index for index, name in enumerate(found)}
+    ordered = sorted(parts, key=lambda name: (name.count(":"), order[name.rsplit(":", 1)[0]]))
+    return {name: torch.cat(parts[name]) for name in ordered}

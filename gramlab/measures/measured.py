@@ -1,0 +1,212 @@
+"""What ``measure`` gives back: each layer's quantities, computed from a few accumulated matrices when asked for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from gramlab.measures.undefined import Undefined
+
+# quantity -> which sums over the data set it needs
+NEEDS: dict[str, frozenset[str]] = {
+    "gram": frozenset(),
+    "back_gram": frozenset(),
+    "agop": frozenset({"ptk"}),
+    "ptk": frozenset({"ptk"}),
+    "back_agop": frozenset({"ptk"}),
+    "enfa": frozenset({"loss_outer"}),
+    "back_enfa": frozenset({"loss_outer"}),
+    "fact": frozenset({"weight_gradient"}),
+    "back_fact": frozenset({"weight_gradient"}),
+    "weight_gradient": frozenset({"weight_gradient"}),
+    "virtual_shift": frozenset({"weight_gradient", "loss_outer"}),
+    "centered_gram": frozenset({"initial"}),
+    "centered_agop": frozenset({"ptk", "initial"}),
+    "centered_ptk": frozenset({"centered_ptk", "initial"}),
+    "double_centered_agop": frozenset({"centered_ptk", "initial"}),
+    "initial_gram": frozenset({"initial"}),
+    "ptk_centered_agop": frozenset({"centered_ptk", "initial"}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMeasures:
+    """The quantities of one layer z = W h, all float64.
+
+    W is (k, d): a Linear's weight, or a Conv2d's flattened kernels on its im2col patches (paper A, C.1). A grouped
+    convolution is its groups side by side: every matrix then has a leading axis of groups, (groups, k, d) and so on.
+
+    Sums run over the layer's rows: one a sample, a token (n, T, d), an image position, and a call if the layer is
+    called several times. They are divided by n, the number of samples of the data set, not of rows. l_i is the
+    loss of sample i, L their mean, f all outputs of the network for a sample.
+
+    Properties raise Undefined where a quantity was not asked for or has no value. Matrices are kept once computed.
+    """
+
+    name: str
+    n: int
+    weight: Tensor
+    sums: Mapping[str, Tensor]
+    weight_decay: float | None = None
+    initial_weight: Tensor | None = None
+
+    @cached_property
+    def gram(self) -> Tensor:
+        """WᵀW (d, d): paper A; the neural feature matrix of papers B, C."""
+        return self.weight.mT @ self.weight
+
+    @cached_property
+    def back_gram(self) -> Tensor:
+        """WWᵀ (k, k): paper C, Appendix A."""
+        return self.weight @ self.weight.mT
+
+    @property
+    def ptk(self) -> Tensor:
+        """K = (1/n) Σ ∂f/∂z ∂f/∂zᵀ over rows and outputs (k, k): paper B's pre-activation tangent kernel, with 1/n."""
+        return self._sum("ptk", "ptk")
+
+    @cached_property
+    def agop(self) -> Tensor:
+        """(1/n) Σ ∂f/∂h ∂f/∂hᵀ over rows and outputs (d, d), as WᵀKW: papers B (Proposition 2), C, D."""
+        return self._through(self.weight, self._sum("agop", "ptk"))
+
+    @property
+    def back_agop(self) -> Tensor:
+        """The AGOP with respect to the layer's output (k, k), which is ``ptk``: paper C, Appendix A."""
+        return self._sum("back_agop", "ptk")
+
+    @cached_property
+    def enfa(self) -> Tensor:
+        """(1/n) Σ ∇_h l_i ∇_h l_iᵀ (d, d): paper C, Section 2."""
+        return self._through(self.weight, self._sum("enfa", "loss_outer"))
+
+    @property
+    def back_enfa(self) -> Tensor:
+        """(1/n) Σ ∇_z l_i ∇_z l_iᵀ (k, k): paper C, Appendix A."""
+        return self._sum("back_enfa", "loss_outer")
+
+    @property
+    def weight_gradient(self) -> Tensor:
+        """∇_W L = (1/n) Σ ∇_z l_i hᵀ (k, d), through this layer's calls alone if the weight is used elsewhere too."""
+        return self._sum("weight_gradient", "weight_gradient")
+
+    @cached_property
+    def fact(self) -> Tensor:
+        """−(1/(nλ)) Σ ∇_h l_i hᵀ (d, d), as −(1/λ) Wᵀ∇_W L; symmetric only at convergence: paper C, Theorem 3.1."""
+        return self.weight.mT @ self._sum("fact", "weight_gradient") / -self._decay("fact")
+
+    @cached_property
+    def back_fact(self) -> Tensor:
+        """−(1/(nλ)) Σ Wh ∇_z l_iᵀ (k, k), as −(1/λ) W(∇_W L)ᵀ: paper C, Theorem A.1."""
+        return self.weight @ self._sum("back_fact", "weight_gradient").mT / -self._decay("back_fact")
+
+    def virtual_shift(self, lr: float) -> Tensor:
+        """Σ h⁺h⁺ᵀ − hhᵀ over rows (d, d), with h⁺ = h − lr ∇_h L: paper A, Definition 1.
+
+        Expanded as −lr (∇_hL hᵀ + h ∇_hLᵀ) + lr² ∇_hL ∇_hLᵀ, so that no two nearly equal matrices are subtracted.
+        """
+        cross = self.weight.mT @ self._sum("virtual_shift", "weight_gradient")
+        square = self._through(self.weight, self._sum("virtual_shift", "loss_outer")) / self.n
+        return lr**2 * square - lr * (cross + cross.mT)
+
+    @cached_property
+    def centered_gram(self) -> Tensor:
+        """(W − W₀)ᵀ(W − W₀) (d, d): paper B, Section 2.3."""
+        return self._moved.mT @ self._moved
+
+    @cached_property
+    def centered_agop(self) -> Tensor:
+        """(W − W₀)ᵀ K (W − W₀) (d, d): paper B, Section 2.3."""
+        return self._through(self._moved, self._sum("centered_agop", "ptk"))
+
+    @property
+    def centered_ptk(self) -> Tensor:
+        """K̄ = (1/n) Σ (∂f/∂z − ∂f₀/∂z)(∂f/∂z − ∂f₀/∂z)ᵀ (k, k): paper B, Appendix B, with 1/n."""
+        return self._sum("centered_ptk", "centered_ptk")
+
+    @cached_property
+    def double_centered_agop(self) -> Tensor:
+        """(W − W₀)ᵀ K̄ (W − W₀) (d, d): paper B, Ansatz 5."""
+        return self._through(self._moved, self._sum("double_centered_agop", "centered_ptk"))
+
+    @cached_property
+    def initial_gram(self) -> Tensor:
+        """W₀ᵀW₀ (d, d): paper B, Ansatz 6."""
+        return self._initial.mT @ self._initial
+
+    @cached_property
+    def ptk_centered_agop(self) -> Tensor:
+        """W₀ᵀ K̄ W₀ (d, d): paper B, Ansatz 6."""
+        return self._through(self._initial, self._sum("ptk_centered_agop", "centered_ptk"))
+
+    @property
+    def _initial(self) -> Tensor:
+        if self.initial_weight is None:
+            raise Undefined(f"layer {self.name!r}: centred quantities need initial=, the initial weights")
+        return self.initial_weight
+
+    @property
+    def _moved(self) -> Tensor:
+        return self.weight - self._initial
+
+    def _decay(self, quantity: str) -> float:
+        if not self.weight_decay:
+            raise Undefined(
+                f"layer {self.name!r}: {quantity} is −1/λ times a matrix and λ is {self.weight_decay};"
+                " pass a positive weight_decay to measure"
+            )
+        return self.weight_decay
+
+    def _sum(self, quantity: str, name: str) -> Tensor:
+        if name not in self.sums:
+            raise Undefined(
+                f"layer {self.name!r}: {quantity} was not measured; ask for it in quantities=, and give targets for"
+                " the quantities of the loss and initial= for those of the initial weights"
+            )
+        return self.sums[name]
+
+    @staticmethod
+    def _through(W: Tensor, K: Tensor) -> Tensor:
+        product = W.mT @ (K @ W)
+        return (product + product.mT) / 2  # exactly symmetric, as the definition is
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement(Mapping[str, LayerMeasures]):
+    """Layer name → its quantities, in the model's order.
+
+    ``n`` is the number of samples, ``loss`` their mean loss (None without targets), ``outputs`` the number of
+    outputs a sample.
+    """
+
+    layers: Mapping[str, LayerMeasures]
+    n: int
+    outputs: int
+    loss: float | None
+
+    def __getitem__(self, name: str) -> LayerMeasures:
+        if name not in self.layers:
+            raise KeyError(f"{name!r} was not measured; measured layers are {list(self.layers)}")
+        return self.layers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.layers)
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {tuple(layer.weight.shape)}" for name, layer in self.layers.items())
+        return f"Measurement(n={self.n}, outputs={self.outputs}, loss={self.loss}, layers={{{shapes}}})"
+
+
+def single(stack: Tensor) -> Tensor:
+    """A stack of one matrix as that matrix; the stack of a grouped convolution as it is."""
+    return stack[0] if len(stack) == 1 else stack
+
+
+def empty(groups: int, rows: int, columns: int, like: Tensor) -> Tensor:
+    """Float64 zeros to accumulate in."""
+    return torch.zeros(groups, rows, columns, dtype=torch.float64, device=like.device)

@@ -1,0 +1,49 @@
+"""Run a model for measuring and give it back as it was."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+
+
+@contextmanager
+def untouched(model: nn.Module) -> Iterator[None]:
+    """Inside, the model is in evaluation mode; afterwards mode, buffers and random states are as before.
+
+    Modes are set module by module, not by ``model.eval()``, which a subclass may have given side effects.
+    Buffers that a module writes to even in evaluation get their old contents, and their old tensors, back.
+    The random states are those of torch (CPU and the model's CUDA devices), numpy and ``random``: a DataLoader
+    takes a seed from torch's whenever it is iterated.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = [
+        (module, name, buffer, buffer.detach().clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    ]
+    devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
+    states = random.getstate(), np.random.get_state()
+    fast = torch.backends.mha.get_fastpath_enabled()
+    try:
+        with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
+            # the fused path of a transformer layer would pass its Linear layers by
+            torch.backends.mha.set_fastpath_enabled(False)
+            for module, _ in modes:
+                module.training = False
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for module, training in modes:
+            module.training = training
+        for module, name, buffer, kept in buffers:
+            if not torch.equal(buffer, kept):
+                with torch.no_grad():
+                    buffer.copy_(kept)
+            if module._buffers.get(name) is not buffer:
+                module._buffers[name] = buffer
+        random.setstate(states[0])
+        np.random.set_state(states[1])
