@@ -1,9 +1,13 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, and the error for those that are not."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+class BadInput(ValueError):
+    """A file or a data set is missing, damaged, or not what was asked for."""
 
 
 @contextmanager

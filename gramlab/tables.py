@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gramlab.files import atomic
+from gramlab.files import BadInput, atomic
 
 SCHEMA = pa.schema(
     [
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 _BLANK = {pa.string(): "", pa.int32(): 0, pa.int64(): 0, pa.float64(): 0.0}
 
 
-class TableError(ValueError):
+class TableError(BadInput):
     """A table is missing, damaged, or not of the declared schema."""
 
 

@@ -1,0 +1,30 @@
+# The two commands of this project: `make repro` runs the main job, `make test` the tests.
+PYTHON ?= python3
+BIN := .venv/bin
+export PREFECT_SERVER_ANALYTICS_ENABLED := false
+export DO_NOT_TRACK := 1
+
+.PHONY: repro test lint paper
+
+repro: .venv/installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
+	$(BIN)/python -m tasks.verdicts --scale quick
+
+paper: .venv/installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro paper/dvc.yaml
+	$(BIN)/python -m tasks.verdicts --scale paper
+
+test: .venv/installed lint
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# uv resolves and unpacks in a tenth of pip's time; the constraints pin what it may choose
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "gramlab needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[pipeline,dev]'
+	touch $@

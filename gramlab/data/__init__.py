@@ -1,0 +1,10 @@
+"""Data sets: real images, a user's own images, and the papers' synthetic targets.
+
+``prepare`` makes a DataSet from a source's name; ``DataSet.save`` and ``DataSet.load`` keep it in one
+safetensors file. Images are stored as integers with the factor that brings them to [0, 1].
+"""
+
+from gramlab.data.dataset import DataError, DataSet
+from gramlab.data.sources import SOURCES, prepare
+
+__all__ = ["SOURCES", "DataError", "DataSet", "prepare"]

@@ -1,0 +1,45 @@
+"""Losses by name, one number a sample; the loss of a data set is their mean over samples."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def mse(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Mean over the outputs of (output - target)^2, as torch's MSELoss; class indices stand for one-hot rows.
+
+    outputs (n, ...), targets of the same shape or (n,) integers; returns (n,).
+    """
+    if not targets.is_floating_point():
+        targets = F.one_hot(targets, outputs.shape[-1]).to(outputs.dtype)
+    return (outputs - targets.reshape(outputs.shape)).square().flatten(1).mean(1)
+
+
+def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """-log softmax(outputs)[target]; outputs (n, c), targets (n,) integers; returns (n,)."""
+    return F.cross_entropy(outputs, targets, reduction="none")
+
+
+def bce_with_logits(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy of sigmoid(outputs), mean over the outputs; targets in [0, 1]; returns (n,)."""
+    wanted = targets.reshape(outputs.shape).to(outputs.dtype)
+    return F.binary_cross_entropy_with_logits(outputs, wanted, reduction="none").reshape(len(outputs), -1).mean(1)
+
+
+LOSSES: dict[str, Loss] = {"mse": mse, "cross_entropy": cross_entropy, "bce_with_logits": bce_with_logits}
+
+
+def correct(outputs: Tensor, targets: Tensor) -> Tensor | None:
+    """Which samples are classified correctly, (n,) booleans; None when the targets are not classes."""
+    if targets.is_floating_point():
+        return None
+    return (outputs.argmax(-1) == targets) if outputs.shape[-1] > 1 else ((outputs[..., 0] > 0) == (targets > 0))
+
+
+def all_finite(*tensors: Tensor) -> bool:
+    """Whether no element of any tensor is NaN or infinite."""
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)

@@ -1,0 +1,229 @@
+"""How tables become verdicts: the rules of judging, fixed before anything is run.
+
+A check (``tasks/checks/KEY.py``) has a docstring, which is the claim's statement, the constants ID, KIND, TITLE,
+PRINTED (what the paper prints, with its place) and QUANTITIES (which of the table's it reads), and
+``rule(rows) -> Finding``. The rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where
+the print is wrong, and each ``control: …``, where the hypothesis is broken on purpose. The same rule must accept
+the claim and reject every control:
+
+holds            the rule finds the claim, and rejects every control
+holds corrected  it rejects the claim as printed, accepts the corrected form, and rejects every control
+fails            it rejects the claim (or the interval lies wholly on the wrong side)
+inconclusive     a control was not rejected, or the interval does not decide
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}  # unit round-off
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found: ``holds`` True, False, or None where the interval does not decide."""
+
+    holds: bool | None
+    statistic: float
+    rule: str  # in words, with its thresholds
+    evidence: str  # exact, order, bound, direction, matches print
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None  # one-sided, for statistical rules; the report corrects it by Holm within a paper
+    numbers: dict[str, float] = field(default_factory=dict)  # more of what was measured, for the report
+
+
+class Rows:
+    """A table's columns as arrays; ``where`` selects, and each column is an attribute."""
+
+    def __init__(self, table: Any):
+        self._columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names} if hasattr(
+            table, "column_names"
+        ) else dict(table)  # fmt: skip
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        try:
+            return self.__dict__["_columns"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __len__(self) -> int:
+        return len(self._columns["value"])
+
+    def where(self, **wanted: Any) -> "Rows":
+        """The rows whose columns equal the given values, or are among them where a set is given."""
+        keep = np.ones(len(self), bool)
+        for name, value in wanted.items():
+            column = self._columns[name]
+            keep &= np.isin(column, list(value)) if isinstance(value, set) else column == value
+        return Rows({name: column[keep] for name, column in self._columns.items()})
+
+    def by(self, *names: str) -> dict[tuple, "Rows"]:
+        """The rows grouped by these columns, in sorted order of their values."""
+        found = sorted(set(zip(*(self._columns[name].tolist() for name in names), strict=True)))
+        return {values: self.where(**dict(zip(names, values, strict=True))) for values in found}
+
+
+def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5) -> Finding:
+    """Both sides agree to round-off.
+
+    ``value`` is ||A - B||_F over (the sum's length) x (the norms of the factors), so that round-off alone stays
+    below a small multiple of the unit round-off u (Higham, gamma_k). Rule: on at least ``cases`` instances every
+    float64 residual is at most ``factor`` u, and the residuals shrink from float32 to float64 by 2^29, give or
+    take a factor 2^4 (geometric mean): a difference that is not round-off does not shrink.
+    """
+    rule = (
+        f"on at least {cases} instances every float64 residual <= {factor:g} u (normwise), and residuals shrink "
+        f"from float32 to float64 by 2^25 to 2^33"
+    )
+    double, single = rows.where(dtype="float64"), rows.where(dtype="float32")
+    if not len(double) or not len(single):
+        raise ValueError("an exact check needs residuals in float64 and in float32")
+    worst = float(double.value.max() / UNIT[unit])
+    tiny = np.finfo(float).tiny
+    both = [np.log2(np.maximum(part.value[part.value > 0], tiny)).mean() if (part.value > 0).any() else -math.inf
+            for part in (single, double)]  # fmt: skip
+    shrink = both[0] - both[1]
+    enough = len(set(double.case.tolist())) >= cases
+    holds = bool(enough and worst <= factor and (25 <= shrink <= 33))
+    return Finding(holds, worst, rule, "exact", high=factor, numbers={"log2 of float32 / float64": float(shrink)})
+
+
+def order(rows: Rows, power: float, points: int = 8) -> Finding:
+    """A remainder ``value`` shrinks with the step ``x`` as x^power, on every case.
+
+    The fit's window of at least ``points`` steps is found, not picked: of all windows the one whose line in
+    log-log has the smallest standard error, so neither truncation's beginning nor round-off's floor can enter.
+    """
+    rule = f"on every instance the slope's 95 % interval, on a found window of >= {points} steps, is in {power:g} +- 0.1"
+    ends = []
+    for one in rows.where(dtype="float64").by("case", "layer").values():
+        keep = one.value > 0
+        at = np.argsort(one.x[keep])
+        slope, error, n = _best_window(np.log2(one.x[keep][at]), np.log2(one.value[keep][at]), points)
+        half = t_quantile(0.975, n - 2) * error
+        ends.append((slope - half, slope + half))
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    middle = [(a + b) / 2 for a, b in ends]
+    holds = bool(low >= power - 0.1 and high <= power + 0.1)
+    return Finding(holds, float(np.median(middle)), rule, "order", low, high, numbers={"instances": float(len(ends))})
+
+
+def _best_window(x: np.ndarray, y: np.ndarray, points: int) -> tuple[float, float, int]:
+    if len(x) < points:
+        raise ValueError(f"{len(x)} steps with a remainder; a slope needs {points}")
+    best: tuple[float, float, int] = (math.nan, math.inf, points)
+    for first in range(len(x)):
+        for last in range(first + points, len(x) + 1):
+            a, b = x[first:last] - x[first:last].mean(), y[first:last] - y[first:last].mean()
+            slope = float(a @ b / (a @ a))
+            error = float(np.sqrt(((b - slope * a) ** 2).sum() / (len(a) - 2) / (a @ a)))
+            if error < best[1]:
+                best = (slope, error, len(a))
+    return best
+
+
+def bound(rows: Rows, slack: float = 1e-12) -> Finding:
+    """An inequality left <= right holds on every instance: ``value`` is left / right, at most 1 (and round-off)."""
+    worst = float(rows.value.max())
+    numbers = {"instances": float(len(rows)), "median left / right": float(np.median(rows.value))}
+    rule = f"left / right <= 1 + {slack:g} on every instance"
+    return Finding(worst <= 1 + slack, worst, rule, "bound", high=1.0, numbers=numbers)
+
+
+def positive(values: np.ndarray, what: str, evidence: str = "direction") -> Finding:
+    """The mean over seeds of a per-seed number is greater than 0, by Student's t at 95 %."""
+    mean, low, high = interval(values)
+    holds = True if low > 0 else (False if high <= 0 else None)
+    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    p = 1 - t_cdf(mean / spread, len(values) - 1) if spread > 0 else (0.0 if mean > 0 else 1.0)
+    rule = f"{what}: the 95 % interval over {len(values)} seeds (Student's t) lies above 0"
+    return Finding(holds, mean, rule, evidence, low, high, p)
+
+
+def every(*findings: Finding) -> Finding:
+    """All of the findings together; the statistic and interval are those of the weakest one.
+
+    Their joint p-value is the largest (an intersection-union test needs no correction).
+    """
+    rank = {False: 0, None: 1, True: 2}
+    weakest = min(findings, key=lambda one: (rank[one.holds], -(one.p or 0)))
+    given = [one.p for one in findings if one.p is not None]
+    numbers = {key: value for one in findings for key, value in one.numbers.items()}
+    numbers |= {one.rule.split(":")[0]: one.statistic for one in findings}
+    rule = "; and ".join(one.rule for one in findings)
+    return Finding(weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high,
+                   max(given, default=None), numbers)  # fmt: skip
+
+
+def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
+    """Mean and Student-t interval; the seed is the unit."""
+    values = np.asarray(values, float)
+    if len(values) < 2:
+        raise ValueError("an interval needs at least two seeds")
+    half = t_quantile(0.5 + level / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
+
+
+def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
+    """Mean correlation over seeds and its interval, by Fisher's z (correlations of 1 are taken just below)."""
+    inside = np.clip(np.asarray(correlations, float), -1 + 1e-15, 1 - 1e-15)
+    return tuple(float(np.tanh(z)) for z in interval(np.arctanh(inside)))  # type: ignore[return-value]
+
+
+def t_quantile(q: float, freedom: int) -> float:
+    """Quantile of Student's t."""
+    from scipy.special import stdtrit  # here, since exact checks and bounds need no scipy to start
+
+    return float(stdtrit(freedom, q))
+
+
+def t_cdf(t: float, freedom: int) -> float:
+    """Distribution function of Student's t."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, t))
+
+
+def judge(check: Any, rows: Rows) -> dict[str, Any]:
+    """The verdict on a claim, as the report and claims.json hold it."""
+    rule: Callable[[Rows], Finding] = check.rule
+    rows = rows.where(quantity=set(check.QUANTITIES))
+    found = {arm: rule(rows.where(arm=arm)) for arm in sorted(set(rows.arm.tolist()))}
+    controls = {arm.removeprefix("control: "): one for arm, one in found.items() if arm.startswith("control: ")}
+    if not controls:
+        raise ValueError(f"{check.__name__} has no control: a check that cannot fail shows nothing")
+    printed, corrected = found["claim"], found.get("corrected")
+    rejected = all(one.holds is not True for one in controls.values())
+    shown = corrected if corrected and printed.holds is False and corrected.holds else printed
+    if not shown.holds:
+        verdict = "fails" if shown.holds is False else "inconclusive"
+    elif not rejected:
+        verdict = "inconclusive"
+    else:
+        verdict = "holds corrected" if shown is corrected else "holds"
+    weakest = max(controls.items(), key=lambda item: item[1].holds is True)
+    return {
+        "id": check.ID,
+        "paper": check.ID[0],
+        "kind": check.KIND,
+        "title": check.TITLE,
+        "statement": " ".join((check.__doc__ or "").split()),
+        "verdict": verdict,
+        "evidence": shown.evidence,
+        "statistic": shown.statistic,
+        "low": shown.low,
+        "high": shown.high,
+        "p": shown.p,
+        "rule": shown.rule,
+        "numbers": shown.numbers,
+        "printed": check.PRINTED,
+        "printed form": {"holds": printed.holds, "statistic": printed.statistic},
+        "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
+        "controls": {
+            name: {"statistic": one.statistic, "rejected": one.holds is not True} for name, one in controls.items()
+        },
+    }

@@ -1,0 +1,43 @@
+"""One progress bar for a long stage: rate and time left on a terminal, a plain line now and then elsewhere."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+class Bar:
+    """A context manager; call ``advance(step, steps, loss)`` as often as you like."""
+
+    def __init__(self, name: str, every: float = 30.0):
+        self.name, self.every = name, every
+        self.said = self.begun = time.monotonic()
+        self.first: int | None = None
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                   TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
+        self.progress = Progress(*columns, console=console) if console.is_terminal else None
+
+    def __enter__(self) -> "Bar":
+        if self.progress:
+            self.progress.start()
+            self.task = self.progress.add_task(self.name, total=None, note="")
+        return self
+
+    def advance(self, step: int, steps: int, loss: float) -> None:
+        """Say that ``step`` of ``steps`` is reached; the first call of a resumed training starts in the middle."""
+        self.first = step if self.first is None else self.first
+        now = time.monotonic()
+        rate = (step - self.first) / max(now - self.begun, 1e-9)
+        note = f"loss {loss:.4g}, {rate:.0f} steps/s"
+        if self.progress:
+            self.progress.update(self.task, completed=step, total=steps, note=note)
+        elif now - self.said >= self.every:
+            left = f", {(steps - step) / rate:.0f} s left" if rate else ""
+            print(f"{self.name}: step {step} of {steps}, {note}{left}", flush=True)
+            self.said = now
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.progress:
+            self.progress.stop()

@@ -1,0 +1,219 @@
+"""What params.yaml may hold, and the one function that reads it.
+
+Each experiment has the paper's settings and, beside them, the quick scale's reductions. A mistake is one line
+that names the key and what is allowed, exit status 2, and nothing written.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+ROOT = Path(__file__).resolve().parent.parent
+SCALES = ("quick", "paper")
+
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Strict(BaseModel):
+    """Settings with no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Machine(Strict):
+    """Where and how to compute; no result should depend on it beyond round-off."""
+
+    data_root: str  # raw files; the environment variable GRAMLAB_DATA has the last word
+    device: Literal["auto", "cpu", "cuda"]
+    threads: Count
+    checkpoint_seconds: Share
+
+    def root(self) -> Path:
+        """The folder with the raw data."""
+        return Path(os.environ.get("GRAMLAB_DATA") or ROOT / self.data_root)
+
+
+class Data(Strict):
+    """One data set."""
+
+    source: Literal["digits", "mnist", "cifar10", "cifar100", "svhn", "folder", "parquet", "swiss_roll"]
+    train: Count | None = None  # how many samples to keep; all by default
+    test: Count | None = None
+    path: str | None = None  # of a user's own images, under the data root
+    samples: Count | None = None  # of a synthetic set
+
+    @model_validator(mode="after")
+    def _fits_its_source(self) -> "Data":
+        needs = {"folder": "path", "parquet": "path", "swiss_roll": "samples"}.get(self.source)
+        for key in ("path", "samples"):
+            if (key == needs) != (getattr(self, key) is not None):
+                raise ValueError(f"{key} must be {'given' if key == needs else 'left out'} for source {self.source}")
+        return self
+
+    def options(self) -> dict:
+        """What the source itself takes."""
+        return {key: value for key, value in (("path", self.path), ("samples", self.samples)) if value is not None}
+
+
+class Model(Strict):
+    """A fully connected network."""
+
+    hidden: list[Count]
+    activation: Literal["gelu", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "linear"]
+    bias: bool = True
+
+
+class Train(Strict):
+    """One training run, of several seeds together."""
+
+    data: str
+    model: Model
+    loss: Literal["cross_entropy", "mse", "bce_with_logits"]
+    optimizer: Literal["sgd", "adam", "adamw"]
+    lr: Rate
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    weight_decay: Share = 0.0
+    schedule: Literal["constant", "cosine"] = "constant"
+    batch: Count | None  # null: full batch
+    epochs: Count
+    seeds: Count
+    init: Literal["uniform", "normal"] = "uniform"
+    init_scale: Rate = 1.0
+    snapshots: Count  # epochs between snapshots; the initial and the last weights are always kept
+    observe: list[Literal["virtual_shift", "virtual_update"]] = []
+    dtype: Literal["float32", "float64"] = "float32"
+
+    def epochs_kept(self) -> tuple[int, ...]:
+        """The epochs after which the weights are kept."""
+        return tuple(sorted({0, *range(0, self.epochs + 1, self.snapshots), self.epochs}))
+
+
+class Measure(Strict):
+    """What is measured on a training run's snapshots: its own settings, if it has any."""
+
+    samples: Count | None = None  # of the training set; all by default
+
+
+class Simulate(Strict):
+    """A Monte Carlo experiment without a data set."""
+
+    instances: Count
+    steps: Count | None = None
+
+
+class Claim(Strict):
+    """Which experiment feeds a claim, and which file of tasks/figures draws it."""
+
+    experiment: str
+    figure: str
+
+
+SECTIONS: dict[str, type[Strict]] = {"data": Data, "train": Train, "measure": Measure, "simulate": Simulate}
+
+
+class Settings:
+    """All of params.yaml at one scale, validated: ``data``, ``train``, ``measure``, ``simulate``, ``claims``."""
+
+    def __init__(self, raw: dict[str, Any], scale: str):
+        self.scale = scale
+        if unknown := raw.keys() - {*SECTIONS, "machine", "claims"}:
+            refuse(f"params.yaml: unknown section {', '.join(sorted(unknown))}; allowed: {_names()}")
+        if missing := {*SECTIONS, "machine", "claims"} - raw.keys():
+            refuse(f"params.yaml: section {', '.join(sorted(missing))} is missing")
+        self.machine = _valid(Machine, raw["machine"], "machine")
+        self.claims = {key: _valid(Claim, value, f"claims.{key}") for key, value in raw["claims"].items()}
+        made: dict[str, dict[str, Any]] = {}
+        for section, kind in SECTIONS.items():
+            made[section] = {}
+            for key, value in raw[section].items():
+                at = f"{section}.{key}"
+                if not isinstance(value, dict) or value.keys() != {"paper", "quick"}:
+                    refuse(f"params.yaml: {at} must hold exactly the two keys paper and quick")
+                paper = _valid(kind, value["paper"], f"{at}.paper")
+                # validated on top of the paper's settings, so that a mistake is named where it stands
+                quick = _valid(kind, merged(value["paper"], value["quick"]), f"{at}.quick")
+                made[section][key] = paper if scale == "paper" else quick
+        self.data: dict[str, Data] = made["data"]
+        self.train: dict[str, Train] = made["train"]
+        self.measure: dict[str, Measure] = made["measure"]
+        self.simulate: dict[str, Simulate] = made["simulate"]
+        self._consistent()
+
+    def _consistent(self) -> None:
+        for key, run in self.train.items():
+            _known(run.data, self.data, f"train.{key}.*.data", "data set")
+        for key in self.measure:
+            _known(key, self.train, f"measure.{key}", "training run")
+        if both := self.measure.keys() & self.simulate.keys():
+            refuse(f"params.yaml: {', '.join(sorted(both))} stands both in measure and in simulate")
+        for key, claim in self.claims.items():
+            _known(claim.experiment, self.experiments(), f"claims.{key}.experiment", "experiment")
+
+    def experiments(self) -> dict[str, Measure | Simulate]:
+        """Every experiment by name."""
+        return {**self.measure, **self.simulate}
+
+
+def merged(paper: dict, quick: dict | None) -> dict:
+    """The paper's settings with the reductions laid over them, key by key."""
+    out = dict(paper)
+    for key, value in (quick or {}).items():
+        out[key] = merged(paper[key], value) if isinstance(value, dict) and isinstance(paper.get(key), dict) else value
+    return out
+
+
+def read(path: Path = ROOT / "params.yaml") -> dict[str, Any]:
+    """params.yaml as it stands."""
+    try:
+        found = yaml.safe_load(path.read_text())
+    except OSError as error:
+        refuse(f"{path.name}: {error.strerror}")
+    except yaml.YAMLError as error:
+        refuse(f"{path.name}: not valid YAML: {' '.join(str(error).split())}")
+    return found if isinstance(found, dict) else refuse(f"{path.name}: holds no settings")
+
+
+def load(scale: str) -> Settings:
+    """The settings at this scale; on a mistake one line to stderr and exit status 2."""
+    if scale not in SCALES:
+        refuse(f"unknown scale {scale!r}; allowed: {', '.join(SCALES)}")
+    return Settings(read(), scale)
+
+
+def pick(settings: dict[str, Any], key: str, what: str) -> Any:
+    """The entry of this name; on an unknown one, one line to stderr and exit status 2."""
+    if key not in settings:
+        refuse(f"unknown {what} {key!r}; allowed: {', '.join(settings)}")
+    return settings[key]
+
+
+def refuse(line: str) -> NoReturn:
+    """Say what is wrong in one line and exit with status 2."""
+    print(line, file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _known(name: str, allowed: Any, at: str, what: str) -> None:
+    if name not in allowed:
+        refuse(f"params.yaml: {at}: no {what} {name!r}; allowed: {', '.join(allowed)}")
+
+
+def _names() -> str:
+    return ", ".join([*SECTIONS, "machine", "claims"])
+
+
+def _valid(kind: type, value: Any, at: str) -> Any:
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join([at, *map(str, first["loc"])])
+        allowed = f"; allowed: {', '.join(kind.model_fields)}" if first["type"] == "extra_forbidden" else ""
+        given = "" if first["type"] in ("missing", "extra_forbidden") else f", not {first['input']!r}"
+        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{given}{allowed}")

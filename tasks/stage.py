@@ -1,0 +1,108 @@
+"""What every stage does around its work: where files lie, what is written beside a result, and how it refuses."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gramlab.files import BadInput, atomic
+from tasks import settings as reader
+from tasks.settings import ROOT, Settings, refuse
+
+
+class Stage:
+    """One stage's name and files. Paths are those that dvc.yaml declares."""
+
+    def __init__(self, kind: str, key: str, scale: str):
+        self.kind, self.key, self.scale = kind, key, scale
+        self.settings: Settings = reader.load(scale)
+        self.data = ROOT / "data" / scale
+        self.reports = ROOT / "reports" / scale
+
+    def dataset(self, key: str) -> Path:
+        """A prepared data set."""
+        return self.data / "sets" / f"{key}.safetensors"
+
+    def run(self, key: str) -> Path:
+        """The folder of a training run: snapshots and history.parquet."""
+        return self.data / "train" / key
+
+    def table(self, key: str) -> Path:
+        """What an experiment measured."""
+        return self.data / "tables" / f"{key}.parquet"
+
+    def verdict(self, key: str) -> Path:
+        """The verdict on a claim."""
+        return self.reports / "verdicts" / f"{key}.json"
+
+    def figure(self, key: str) -> Path:
+        """The figure of a claim."""
+        return self.reports / "figures" / f"{key}.svg"
+
+    def made(self, kind: str, key: str) -> Path:
+        """How, where and in what time a stage was made; for the report, beside the results."""
+        return self.data / "made" / f"{kind}@{key}.json"
+
+
+def arguments(kind: str) -> Stage:
+    """The stage that the command line names: ``KEY --scale quick``."""
+    parser = argparse.ArgumentParser(prog=f"python -m tasks.{kind}")
+    parser.add_argument("key")
+    parser.add_argument("--scale", default="quick")
+    given = parser.parse_args()
+    return Stage(kind, given.key, given.scale)
+
+
+@contextmanager
+def recorded(stage: Stage, **about: Any) -> Iterator[dict[str, Any]]:
+    """Time the work and leave its record; fail if the code or the settings changed underneath it.
+
+    DVC hashes what a stage depends on after its command, so a file edited meanwhile would be recorded as the
+    source of a result that it never made. Expected errors become one line and exit status 1.
+    """
+    begun, clock = time.time(), time.perf_counter()
+    try:
+        yield about
+    except (BadInput, ArithmeticError) as error:
+        print(f"{stage.kind}@{stage.key}: {error}", file=sys.stderr)
+        raise SystemExit(1) from error
+    modules = [Path(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
+    ours = [path for path in modules if ROOT / "gramlab" in path.parents or ROOT / "tasks" in path.parents]
+    if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > begun]:
+        refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
+    if vars(reader.load(stage.scale)) != vars(stage.settings):
+        refuse(f"{stage.kind}@{stage.key}: params.yaml changed while the stage ran; run it again")
+    record = {"seconds": round(time.perf_counter() - clock, 3), **machine(), **about}
+    with atomic(stage.made(stage.kind, stage.key)) as temporary:
+        temporary.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """Cores, memory and GPU, by which a measured time is to be read; versions where they are known."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    found: dict[str, Any] = {"cores": os.cpu_count(), "memory_gib": round(memory / 2**30), "gpu": ""}
+    if torch := sys.modules.get("torch"):
+        found["torch"] = torch.__version__
+        if torch.cuda.is_available():
+            found["gpu"] = torch.cuda.get_device_name()
+    return found
+
+
+def compute(settings: Settings) -> str:
+    """Set torch's threads and determinism; the device to compute on."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch's determinism asks of cuBLAS
+    import torch
+
+    torch.set_num_threads(settings.machine.threads)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    asked = settings.machine.device
+    if asked == "cuda" and not torch.cuda.is_available():
+        refuse("params.yaml: machine.device is cuda, and torch sees no GPU; allowed here: auto, cpu")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if asked == "auto" else asked

@@ -1,0 +1,56 @@
+"""Train one run, all its seeds together: ``python -m tasks.train KEY --scale quick``."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+from tasks import stage as stages
+from tasks.settings import ROOT, Train, pick
+
+
+def main() -> None:
+    """Train, or go on from where an interrupted training stopped; then leave snapshots and history."""
+    stage = stages.arguments("train")
+    run: Train = pick(stage.settings.train, stage.key, "training run")
+    device = stages.compute(stage.settings)
+    from gramlab import tables
+    from gramlab.data import DataSet
+    from gramlab.nets import Fit, fit, mlp
+    from tasks.progress import Bar
+
+    with stages.recorded(stage, device=device):
+        data = DataSet.load(stage.dataset(run.data))
+        model = mlp(data.inputs, run.model.hidden, data.outputs, run.model.activation, run.model.bias)
+        same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots"}
+        how = Fit(**{name: getattr(run, name) for name in same}, snapshots=run.epochs_kept(), name=(stage.key,))
+        scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
+        with Bar(f"train@{stage.key}") as bar:
+            kept = stage.settings.machine.checkpoint_seconds
+            snapshots, history = fit(model, data, how, run.seeds, scratch, device, kept, bar.advance)
+        out = stage.run(stage.key)
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        for path in snapshots.values():
+            shutil.move(path, out / path.name)
+        about = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
+        tables.write(out / "history.parquet", [{**about, **row} for row in history])
+        shutil.rmtree(scratch)
+
+
+def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:
+    """Of all that makes the training what it is, so that a state is never resumed into another one."""
+    import torch
+
+    digest = hashlib.sha256()
+    threads = torch.get_num_threads()
+    digest.update(json.dumps([run.model_dump(), stage.scale, device, threads, torch.__version__]).encode())
+    code = [*(ROOT / "gramlab" / "nets").glob("*.py"), ROOT / "gramlab" / "losses.py", ROOT / "gramlab" / "streams.py"]
+    for path in [stage.dataset(run.data), *sorted(code), Path(__file__)]:
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return f"{stage.scale}-{stage.key}-{digest.hexdigest()[:16]}"
+
+
+if __name__ == "__main__":
+    main()
