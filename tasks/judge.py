@@ -98,7 +98,7 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
     The fit's window of at least ``points`` steps is found, not picked: of all windows the one whose line in
     log-log has the smallest standard error, so neither truncation's beginning nor round-off's floor can enter.
     """
-    rule = f"on every instance the slope's 95 % interval, on a found window of >= {points} steps, is in {power:g} +- 0.1"
+    rule = f"on every instance the slope's 95 % interval, on a found window of {points}+ steps, is in {power:g} +- 0.1"
     ends = []
     for one in rows.where(dtype="float64").by("case", "layer").values():
         keep = one.value > 0

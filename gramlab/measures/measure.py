@@ -14,7 +14,7 @@ from gramlab.measures.batches import Batch, Data, call, stream
 from gramlab.measures.capture import Capture, Use, capture
 from gramlab.measures.layers import Layer, Layers, find, matrices, rows, weight_gradient, widened
 from gramlab.measures.measured import NEEDS, LayerMeasures, Measurement, empty, single
-from gramlab.measures.products import add_outer, whole
+from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.untouched import untouched
 
 
@@ -179,7 +179,7 @@ class _Sums:
         measured = {}
         for name, layer in self.now.layers.items():
             sums = {
-                key: single((total if key == "weight_gradient" else whole(total)) / self.n)
+                key: single((total if key == "weight_gradient" else mirrored(total)) / self.n)
                 for key, total in self.sums[name].items()
             }
             for key, total in sums.items():
@@ -264,8 +264,7 @@ class _Fresh:
         """Add the outer products of the rows of ``z`` (groups, rows, k)."""
         if name not in self.totals:
             self.totals[name] = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
-        for total, part in zip(self.totals[name], z, strict=True):
-            add_outer(total, part)
+        add_symmetric(self.totals[name], z, z)
 
     def into(self, sums: dict[str, dict[str, Tensor]], key: str) -> None:
         """Add to the float64 sums over the data set."""

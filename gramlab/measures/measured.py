@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from gramlab.measures.products import symmetric
 from gramlab.measures.undefined import Undefined
 
 # quantity -> which sums over the data set it needs
@@ -55,12 +56,12 @@ class LayerMeasures:
     @cached_property
     def gram(self) -> Tensor:
         """WᵀW (d, d): paper A; the neural feature matrix of papers B, C."""
-        return self.weight.mT @ self.weight
+        return symmetric(self.weight, self.weight)
 
     @cached_property
     def back_gram(self) -> Tensor:
         """WWᵀ (k, k): paper C, Appendix A."""
-        return self.weight @ self.weight.mT
+        return symmetric(self.weight.mT, self.weight.mT)
 
     @property
     def ptk(self) -> Tensor:
@@ -114,7 +115,7 @@ class LayerMeasures:
     @cached_property
     def centered_gram(self) -> Tensor:
         """(W − W₀)ᵀ(W − W₀) (d, d): paper B, Section 2.3."""
-        return self._moved.mT @ self._moved
+        return symmetric(self._moved, self._moved)
 
     @cached_property
     def centered_agop(self) -> Tensor:
@@ -134,7 +135,7 @@ class LayerMeasures:
     @cached_property
     def initial_gram(self) -> Tensor:
         """W₀ᵀW₀ (d, d): paper B, Ansatz 6."""
-        return self._initial.mT @ self._initial
+        return symmetric(self._initial, self._initial)
 
     @cached_property
     def ptk_centered_agop(self) -> Tensor:
@@ -169,8 +170,7 @@ class LayerMeasures:
 
     @staticmethod
     def _through(W: Tensor, K: Tensor) -> Tensor:
-        product = W.mT @ (K @ W)
-        return (product + product.mT) / 2  # exactly symmetric, as the definition is
+        return symmetric(W, K @ W)
 
 
 @dataclass(frozen=True, eq=False)

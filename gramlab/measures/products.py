@@ -1,23 +1,36 @@
-"""Sums of outer products."""
+"""Symmetric matrix products, of which only one half is computed."""
 
+import torch
 from torch import Tensor
 
-_SIDE = 256  # blocks of this side run at a matrix product's full speed
+_SIDE = 256  # blocks of this side already run at a matrix product's full speed
 
 
-def add_outer(total: Tensor, z: Tensor) -> None:
-    """Add zᵀz to the upper triangle of ``total`` (k, k), for ``z`` (rows, k), by blocks.
+def add_symmetric(total: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add aᵀb, known to be symmetric, to ``total`` (groups, p, p), for ``a`` and ``b`` (groups, rows, p).
 
-    Only blocks on and above the diagonal are computed: 5/8 of the plain product's work at k = 1024, and no
-    temporary of its size. The part below the diagonal is left undefined; ``whole`` fills it in.
+    Only blocks on and above the diagonal are computed: 5/8 of the plain product's work at p = 1024, towards 1/2
+    for larger p, and no temporary of its size. What is below the diagonal is left undefined until ``mirrored``.
     """
-    k = z.shape[1]
-    for start in range(0, k, _SIDE):
-        stop = min(start + _SIDE, k)
-        total[start:stop, start:].addmm_(z[:, start:stop].mT, z[:, start:])
+    p = total.shape[-1]
+    if p <= _SIDE:
+        total.baddbmm_(a.mT, b)
+        return
+    for sum_, left, right in zip(total, a, b, strict=True):
+        for start in range(0, p, _SIDE):
+            stop = min(start + _SIDE, p)
+            sum_[start:stop, start:].addmm_(left[:, start:stop].mT, right[:, start:])
 
 
-def whole(total: Tensor) -> Tensor:
-    """The symmetric matrix, or stack of them, whose upper triangle ``total`` holds."""
-    upper = total.triu()
-    return upper + total.triu(1).mT
+def mirrored(total: Tensor) -> Tensor:
+    """The exactly symmetric matrices whose upper triangles ``total`` holds."""
+    return total.triu() + total.triu(1).mT
+
+
+def symmetric(a: Tensor, b: Tensor) -> Tensor:
+    """aᵀb, known to be symmetric, for ``a`` and ``b`` of shape (rows, p) or (groups, rows, p)."""
+    stacked = a.ndim == 3
+    left, right = (a, b) if stacked else (a.unsqueeze(0), b.unsqueeze(0))
+    total = torch.zeros(len(left), left.shape[2], left.shape[2], dtype=a.dtype, device=a.device)
+    add_symmetric(total, left, right)
+    return mirrored(total) if stacked else mirrored(total)[0]
