@@ -89,7 +89,9 @@ def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5
     shrink = both[0] - both[1]
     enough = len(set(double.case.tolist())) >= cases
     holds = bool(enough and worst <= factor and (25 <= shrink <= 33))
-    return Finding(holds, worst, rule, "exact", high=factor, numbers={"log2 of float32 / float64": float(shrink)})
+    passing = float(np.mean(double.value <= factor * UNIT[unit]))
+    numbers = {"log2 of float32 / float64": float(shrink), "share of instances within": passing}
+    return Finding(holds, worst, rule, "exact", high=factor, numbers=numbers)
 
 
 def order(rows: Rows, power: float, points: int = 8) -> Finding:
@@ -109,7 +111,9 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     middle = [(a + b) / 2 for a, b in ends]
     holds = bool(low >= power - 0.1 and high <= power + 0.1)
-    return Finding(holds, float(np.median(middle)), rule, "order", low, high, numbers={"instances": float(len(ends))})
+    passing = float(np.mean([power - 0.1 <= end[0] and end[1] <= power + 0.1 for end in ends]))
+    numbers = {"instances": float(len(ends)), "share of instances within": passing}
+    return Finding(holds, float(np.median(middle)), rule, "order", low, high, numbers=numbers)
 
 
 def _best_window(x: np.ndarray, y: np.ndarray, points: int) -> tuple[float, float, int]:
@@ -134,29 +138,43 @@ def bound(rows: Rows, slack: float = 1e-12) -> Finding:
     return Finding(worst <= 1 + slack, worst, rule, "bound", high=1.0, numbers=numbers)
 
 
+def below(rows: Rows, least: float) -> Finding:
+    """On every instance ``value`` comes below a fixed number at its smallest ``x``."""
+    ends = np.array([one.value[one.x.argmin()] for one in rows.by("case", "layer").values()])
+    rule = f"at the smallest x of every instance at most {least:g}"
+    return Finding(bool(ends.max() <= least), float(ends.max()), rule, "exact", high=least)
+
+
+def none(rows: Rows, what: str) -> Finding:
+    """What must never happen: ``value`` counts it, on each instance."""
+    count = float(rows.value.sum())
+    share = float(np.mean(rows.value > 0))
+    return Finding(count == 0, count, f"no {what} on any instance", "bound", numbers={"share of instances": share})
+
+
 def positive(values: np.ndarray, what: str, evidence: str = "direction") -> Finding:
     """The mean over seeds of a per-seed number is greater than 0, by Student's t at 95 %."""
     mean, low, high = interval(values)
     holds = True if low > 0 else (False if high <= 0 else None)
     spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     p = 1 - t_cdf(mean / spread, len(values) - 1) if spread > 0 else (0.0 if mean > 0 else 1.0)
-    rule = f"{what}: the 95 % interval over {len(values)} seeds (Student's t) lies above 0"
+    rule = f"{what}, mean over {len(values)} seeds, Student's t interval at 95 % above 0"
     return Finding(holds, mean, rule, evidence, low, high, p)
 
 
-def every(*findings: Finding) -> Finding:
-    """All of the findings together; the statistic and interval are those of the weakest one.
+def every(**parts: Finding) -> Finding:
+    """All of the named findings together; the statistic and interval are those of the weakest one.
 
     Their joint p-value is the largest (an intersection-union test needs no correction).
     """
     rank = {False: 0, None: 1, True: 2}
-    weakest = min(findings, key=lambda one: (rank[one.holds], -(one.p or 0)))
-    given = [one.p for one in findings if one.p is not None]
-    numbers = {key: value for one in findings for key, value in one.numbers.items()}
-    numbers |= {one.rule.split(":")[0]: one.statistic for one in findings}
-    rule = "; and ".join(one.rule for one in findings)
-    return Finding(weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high,
-                   max(given, default=None), numbers)  # fmt: skip
+    weakest = min(parts.values(), key=lambda one: (rank[one.holds], -(one.p or 0)))
+    numbers = {name: one.statistic for name, one in parts.items()}
+    for name, one in parts.items():
+        numbers |= {f"{name}, {what}": value for what, value in one.numbers.items()}
+    rule = "; and ".join(f"{name}: {one.rule}" for name, one in parts.items())
+    p = max((one.p for one in parts.values() if one.p is not None), default=None)
+    return Finding(weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers)
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
@@ -224,6 +242,7 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "printed form": {"holds": printed.holds, "statistic": printed.statistic},
         "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
         "controls": {
-            name: {"statistic": one.statistic, "rejected": one.holds is not True} for name, one in controls.items()
+            name: {"statistic": one.statistic, "rejected": one.holds is not True, "numbers": one.numbers}
+            for name, one in controls.items()
         },
     }

@@ -1,0 +1,105 @@
+"""One look for all figures, and the stamp that says at which scale a figure was made."""
+
+import base64
+import io
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from gramlab.files import atomic
+
+STAMP = {
+    "quick": "quick scale: not the papers' settings or data",
+    "paper": "paper scale: the papers' settings and data",
+}
+CLAIM, CONTROL, OTHER, PRINTED, GUIDE = "#0072b2", "#d55e00", "#009e73", "#000000", "#777777"  # Okabe and Ito
+MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
+
+matplotlib.use("agg")
+sns.set_theme(
+    context="paper",
+    style="ticks",
+    palette="colorblind",
+    rc={
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "font.family": "DejaVu Sans",  # ships with matplotlib, so that sizes do not depend on the machine
+        "legend.frameon": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "gramlab",
+    },
+)
+
+
+def panels(key: str, columns: int = 1, rows: int = 1, height: float = 3.2, width: float = 7.0) -> tuple[Figure, Any]:
+    """A figure of the claim with its title on top, room for the stamp below, and a grid of axes."""
+    about = check(key)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(rect=(0, 0.2 / height, 1, 1 - 0.2 / height))  # type: ignore[union-attr]
+    figure.suptitle(f"{about.ID}  {about.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def check(key: str) -> Any:
+    """The claim's check, for its id, title and quantities."""
+    return import_module(f"tasks.checks.{key}")
+
+
+def controls(rows: pd.DataFrame) -> list[str]:
+    """The arms in which the hypothesis is broken, in alphabetical order."""
+    return sorted(arm for arm in rows["arm"].unique() if arm.startswith("control"))
+
+
+def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
+    """Mean over seeds of ``value`` at each ``x``, and Student's 95 % interval (none for a single seed)."""
+    from scipy.special import stdtrit
+
+    by_seed = rows.groupby([x, "seed"])["value"].mean().groupby(x)
+    mean, n = by_seed.mean(), by_seed.count()
+    half = stdtrit(np.maximum(n - 1, 1), 0.975) * by_seed.std().fillna(0.0) / np.sqrt(n)
+    return pd.DataFrame({"x": mean.index, "mean": mean, "low": mean - half, "high": mean + half}).reset_index(drop=True)
+
+
+def band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
+    """Draw the mean over seeds as a line, and the interval as a band around it."""
+    found = mean_and_band(rows, x)
+    axes.plot(found["x"], found["mean"], color=color, **line)
+    axes.fill_between(found["x"], found["low"], found["high"], color=color, alpha=0.2, linewidth=0)
+
+
+def save(figure: Figure, path: Path, scale: str) -> None:
+    """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes."""
+    figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=7, color=CONTROL)
+    drawn = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(drawn, format="svg", metadata=nothing, dpi=144)
+    with atomic(path) as temporary:
+        temporary.write_text(_slim(drawn.getvalue()), encoding="utf-8")
+
+
+def _slim(svg: str) -> str:
+    """The same picture in half the bytes: coordinates to a hundredth of a point, images with a palette."""
+    svg = re.sub(r'xlink:href="data:image/png;base64,([^"]*)"', _palette, svg, flags=re.S)
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>", "", svg, flags=re.S)
+    svg = re.sub(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])', lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."),
+                 svg)  # fmt: skip
+    svg = re.sub(r' id="(?:text|axes|figure|patch|line2d|matplotlib\.axis|xtick|ytick|legend|PathCollection'
+                 r'|FillBetweenPolyCollection|LineCollection|QuadMesh)_\d+"', "", svg)  # fmt: skip
+    svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+    return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
+
+
+def _palette(found: re.Match[str]) -> str:
+    image = Image.open(io.BytesIO(base64.b64decode(found[1]))).convert("RGBA")
+    small, data = image.quantize(128, Image.Quantize.FASTOCTREE), io.BytesIO()
+    small.save(data, "PNG", optimize=True)
+    return f'xlink:href="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"'
