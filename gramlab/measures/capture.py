@@ -18,7 +18,7 @@ class Use:
     input: Tensor
     version: int  # the input's, to notice an in-place change after the call
     edge: GradientEdge | None
-    output: Tensor | None
+    output: Tensor | None  # a copy, without gradients only
 
 
 class Capture:
@@ -48,12 +48,12 @@ class _Anchor(torch.autograd.Function):
 
 
 @contextmanager
-def capture(layers: Mapping[str, nn.Module], gradients: bool = True, outputs: bool = False) -> Iterator[Capture]:
+def capture(layers: Mapping[str, nn.Module], gradients: bool = True) -> Iterator[Capture]:
     """Record each call of the layers while the context is open; hooks are gone afterwards, also on an error.
 
     With ``gradients`` every output becomes a place that autograd can differentiate with respect to, whatever
     the parameters' ``requires_grad``. The place is the node in the graph, not the tensor, since the tensor may be
-    changed in place afterwards (by a ReLU, say). With ``outputs`` the outputs themselves are kept.
+    changed in place afterwards (by a ReLU, say). Without, copies of inputs and outputs are kept.
     """
     seen = Capture()
     handles: list[Any] = []
@@ -62,7 +62,8 @@ def capture(layers: Mapping[str, nn.Module], gradients: bool = True, outputs: bo
     def before(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
             if seen.recording:
-                arguments[name].append((args[0] if args else next(iter(kwargs.values()))).detach())
+                h = (args[0] if args else next(iter(kwargs.values()))).detach()
+                arguments[name].append(h if gradients else h.clone())
 
         return hook
 
@@ -75,7 +76,7 @@ def capture(layers: Mapping[str, nn.Module], gradients: bool = True, outputs: bo
             if seen.recording:
                 h = arguments[name].pop()
                 edge = get_gradient_edge(z) if gradients and z.requires_grad else None
-                seen.uses.append(Use(name, h, h._version, edge, z.detach() if outputs else None))
+                seen.uses.append(Use(name, h, h._version, edge, None if gradients else z.detach().clone()))
             return made
 
         return hook

@@ -34,16 +34,15 @@ def features(
     parts: dict[str, list[Tensor]] = {}
     with untouched(model), torch.no_grad():
         batches = stream(model, x, None, None, batch_size)
-        with capture(found, gradients=False, outputs=what == "output") as seen:
+        with capture(found, gradients=False) as seen:
             for batch in batches:
                 call(model, batch.inputs, forward)
                 calls: dict[str, int] = {}
                 for use in seen.take():
                     calls[use.layer] = calls.get(use.layer, 0) + 1
                     name = use.layer if calls[use.layer] == 1 else f"{use.layer}:{calls[use.layer]}"
-                    if use.input._version != use.version:
-                        raise ValueError(f"the input of layer {use.layer!r} is changed in place after its use")
-                    parts.setdefault(name, []).append(use.input if use.output is None else use.output)
+                    kept = use.input if what == "input" or use.output is None else use.output
+                    parts.setdefault(name, []).append(kept)
     if missed := [name for name in found if name not in parts]:
         raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
     order = {name: index for index, name in enumerate(found)}

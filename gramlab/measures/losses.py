@@ -1,5 +1,6 @@
 """Per-sample losses, checked against their targets."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -37,7 +38,7 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
                 " (a loss that averages over the batch needs reduction='none')"
             )
         return losses
-    _fit(loss, outputs, targets)
+    fit(loss, tuple(outputs.shape), targets)
     if outputs.dtype not in (torch.float32, torch.float64):
         outputs = outputs.float()
     values = targets.is_floating_point() or targets.dtype == torch.bool or loss == "bce_with_logits"
@@ -49,11 +50,16 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
         flat = F.cross_entropy(outputs.flatten(0, -2), targets.flatten(), reduction="none").reshape(targets.shape)
         counted = (targets != -100).reshape(len(targets), -1).sum(1).clamp_min(1)
         return flat.reshape(len(targets), -1).sum(1) / counted
-    return LOSSES[loss](outputs, targets).reshape(len(outputs), -1).mean(1)
+    if outputs.ndim == 1:
+        outputs = outputs.unsqueeze(1)
+    if values or targets.shape == outputs.shape:
+        targets = targets.reshape(outputs.shape)
+    return LOSSES[loss](outputs, targets)
 
 
-def _fit(loss: str, outputs: Tensor, targets: Tensor) -> None:
-    have, want = tuple(targets.shape), tuple(outputs.shape)
+def fit(loss: str, want: tuple[int, ...], targets: Tensor) -> None:
+    """Raise ValueError if the targets don't fit a named loss and outputs of shape ``want``."""
+    have = tuple(targets.shape)
     if len(have) == 0 or have[0] != want[0]:
         raise ValueError(f"targets of shape {have} don't fit outputs of shape {want}: a target a sample is needed")
     indices = not targets.is_floating_point() and targets.dtype != torch.bool
@@ -68,7 +74,7 @@ def _fit(loss: str, outputs: Tensor, targets: Tensor) -> None:
         one_hot = indices
     else:
         one_hot = loss == "mse" and indices and len(want) == 2 and have == want[:1] and want[1] > 1
-        if not one_hot and targets.numel() != outputs.numel():
+        if not one_hot and targets.numel() != math.prod(want):
             raise ValueError(f"{loss} with outputs {want} does not fit targets {have} of {targets.dtype}")
     if one_hot and len(targets):
         low, high = int(targets.min()), int(targets.max())

@@ -71,7 +71,7 @@ def measure(
             before = _Network(copied, theirs, stack.enter_context(capture(theirs)), forward)
         sums = _Sums(now, before, loss, needs, quantities is not None)
         for number, batch in enumerate(batches):
-            sums.add(batch, number)
+            sums.add(batch, number, all_targets=y)
         return sums.result(weight_decay)
 
 
@@ -153,13 +153,16 @@ class _Sums:
         self.total_loss = 0.0
         self.sums: dict[str, dict[str, Tensor]] = {}
 
-    def add(self, batch: Batch, number: int) -> None:
-        """Take in one batch."""
+    def add(self, batch: Batch, number: int, all_targets: Any = None) -> None:
+        """Take in one batch; with the first one, look whether the targets of all of them fit."""
         if number == 0:
             self._settle(batch)
         elif "loss" in self.needs and batch.targets is None:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
         outputs, uses = self.now.run(batch, number)
+        if number == 0 and all_targets is not None and isinstance(self.loss, str):
+            targets = torch.as_tensor(all_targets)
+            losses.fit(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.n += len(outputs)
         self.outputs = outputs[0].numel()
         by_output = bool(self.needs & {"ptk", "centered_ptk"})

@@ -23,8 +23,14 @@ def add_symmetric(total: Tensor, a: Tensor, b: Tensor) -> None:
 
 
 def mirrored(total: Tensor) -> Tensor:
-    """The exactly symmetric matrices whose upper triangles ``total`` holds."""
-    return total.triu() + total.triu(1).mT
+    """``total``, made exactly symmetric in place by copying its upper triangle to the lower one."""
+    p = total.shape[-1]
+    for start in range(0, p, _SIDE):
+        stop = min(start + _SIDE, p)
+        block = total[..., start:stop, start:stop]
+        block.copy_(block.triu() + block.triu(1).mT)
+        total[..., stop:, start:stop] = total[..., start:stop, stop:].mT
+    return total
 
 
 def symmetric(a: Tensor, b: Tensor) -> Tensor:

@@ -1,0 +1,177 @@
+"""Each bad input is a ValueError that names what was passed, before anything long is done."""
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+import gramlab
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
+
+
+X, Y = torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
+
+
+def nan_at(row, value=float("nan")):
+    x = X.clone()
+    x[row, 1] = value
+    return x
+
+
+class Spare(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.spare = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.head = nn.Linear(4, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        with torch.no_grad():
+            h = self.trunk(x)
+        return self.head(h)
+
+
+class Overwrites(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4).requires_grad_(False)
+
+    def forward(self, x):
+        h = x * 2
+        z = self.layer(h)
+        h += z
+        return h
+
+
+def weights_with_nan():
+    model = net()
+    with torch.no_grad():
+        model[2].weight[0, 0] = float("inf")
+    return model
+
+
+CASES = {
+    "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "no Linear or Conv2d layer found in the ReLU"),
+    "no layers chosen": (lambda: gramlab.measure(net(), X, layers=[]), r"layers=\[\]"),
+    "unknown layer": (lambda: gramlab.measure(net(), X, layers="22"), r"no layer named '22'; the nearest are \['2'"),
+    "wrong kind": (lambda: gramlab.measure(net(), X, layers=["1"]), "layer '1' is a ReLU"),
+    "lazy": (lambda: gramlab.measure(nn.LazyLinear(3), X), "lazy"),
+    "unreached": (lambda: gramlab.measure(Spare(), X), r"never reaches layers \['spare'\]"),
+    "unreached features": (lambda: gramlab.features(Spare(), X), r"never reaches layers \['spare'\]"),
+    "no grad": (lambda: gramlab.measure(Frozen(), X), r"layers \['trunk'\] are called under torch.no_grad"),
+    "overwritten": (lambda: gramlab.measure(Overwrites(), X, X), "input of layer 'layer' is changed in place"),
+    "decay missing": (lambda: gramlab.measure(net(), X, Y, quantities=["fact"]), "positive weight_decay .* None"),
+    "decay zero": (
+        lambda: gramlab.measure(net(), X, Y, quantities=["back_fact"], weight_decay=0.0),
+        "positive weight_decay .* 0.0",
+    ),
+    "decay negative": (lambda: gramlab.measure(net(), X, weight_decay=-0.1), "-0.1"),
+    "decay nan": (lambda: gramlab.measure(net(), X, weight_decay=float("nan")), "nan"),
+    "unknown quantity": (lambda: gramlab.measure(net(), X, quantities=["agob"]), r"unknown quantities \['agob'\]"),
+    "unknown loss": (lambda: gramlab.measure(net(), X, Y, loss="mae"), "not 'mae'"),
+    "initial missing": (lambda: gramlab.measure(net(), X, quantities="centered_gram"), "pass initial="),
+    "initial lacks": (lambda: gramlab.measure(net(), X, initial={}), "initial weights lack '0.weight'"),
+    "initial shape": (
+        lambda: gramlab.measure(net(), X, initial={k: v[:1] for k, v in net().state_dict().items()}),
+        r"initial '0.weight' has shape \(1, 4\)",
+    ),
+    "targets missing": (lambda: gramlab.measure(net(), X, quantities=["enfa"]), "targets y are needed"),
+    "targets fewer": (lambda: gramlab.measure(net(), X, Y[:4]), r"x has 6 rows and y has shape \(4,\)"),
+    "targets too high": (lambda: gramlab.measure(net(), X, Y + 1, loss="cross_entropy"), "from 1 to 3 don't fit 3"),
+    "targets negative": (lambda: gramlab.measure(net(), X, Y - 1), "from -1 to 1 don't fit 3"),
+    "targets float": (lambda: gramlab.measure(net(), X, Y.float(), loss="cross_entropy"), "needs integer targets"),
+    "targets wide": (lambda: gramlab.measure(net(), X, torch.randn(6, 2)), r"outputs \(6, 3\) does not fit .*\(6, 2\)"),
+    "targets not 0-1": (
+        lambda: gramlab.measure(net(), X, torch.randn(6, 3) - 9, loss="bce_with_logits"),
+        r"targets in \[0, 1\]",
+    ),
+    "loss averages": (lambda: gramlab.measure(net(), X, Y, loss=lambda f, y: f.sum()), r"shape \(6,\), not \(\)"),
+    "nan": (lambda: gramlab.measure(net(), nan_at(5), batch_size=2), r"input row 5 \(row 1 of batch 2\)"),
+    "inf": (lambda: gramlab.measure(net(), nan_at(0, float("inf"))), r"input row 0 \(row 0 of batch 0\)"),
+    "nan in loader": (
+        lambda: gramlab.measure(net(), DataLoader(nan_at(3), batch_size=2)),
+        r"input row 3 \(row 1 of batch 1\)",
+    ),
+    "nan target": (lambda: gramlab.measure(net(), X, nan_at(2)[:, :3]), "target row 2"),
+    "nan weight": (lambda: gramlab.measure(weights_with_nan(), X), "parameter '2.weight' holds a NaN"),
+    "overflow": (lambda: gramlab.measure(net().half(), X * 6e4), "output for row 0 of batch 0|input row 0"),
+    "empty": (lambda: gramlab.measure(net(), X[:0]), r"data set is empty: x has shape \(0, 4\)"),
+    "empty loader": (lambda: gramlab.measure(net(), []), "iterable gave no samples"),
+    "empty mapping": (lambda: gramlab.measure(net(), {}), "data set is empty"),
+    "both": (lambda: gramlab.measure(net(), [(X, Y)], Y), "come in its batches"),
+    "batch of four": (lambda: gramlab.measure(net(), [(X, Y, Y, Y)]), "not 4 parts"),
+    "no tensor": (lambda: gramlab.measure(net(), [["a", "b"]]), "no tensor or array|is a str"),
+    "not iterable": (lambda: gramlab.measure(net(), 3), "not a int"),
+    "batch size": (lambda: gramlab.measure(net(), X, batch_size=0), "batch_size must be at least 1, not 0"),
+    "output kind": (lambda: gramlab.measure(net(), X, forward=lambda m, x: [m(x)]), "gave a list, not a tensor"),
+    "output scalar": (lambda: gramlab.measure(net(), X, forward=lambda m, x: m(x).sum()), "one row a sample"),
+    "output detached": (lambda: gramlab.measure(net(), X, forward=lambda m, x: m(x).detach()), "detached"),
+    "later batch": (
+        lambda: gramlab.measure(net(), [(X, Y), (X, None)], loss="cross_entropy"),
+        "batch 1 has no targets",
+    ),
+    "what": (lambda: gramlab.features(net(), X, what="gradient"), "not 'gradient'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_refused(name):
+    act, message = CASES[name]
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+def test_whole_data_is_looked_at_before_the_model_runs():
+    def forward(model, inputs):
+        raise AssertionError("the model ran")
+
+    with pytest.raises(ValueError, match="input row 5"):
+        gramlab.measure(net(), nan_at(5), batch_size=1, forward=forward)
+
+
+def test_all_targets_are_looked_at_after_the_first_forward_pass():
+    calls = []
+
+    def forward(model, inputs):
+        calls.append(len(inputs))
+        return model(inputs)
+
+    late = torch.tensor([0, 1, 2, 0, 1, 3])
+    with pytest.raises(ValueError, match="from 0 to 3 don't fit 3 outputs"):
+        gramlab.measure(net(), X, late, loss="cross_entropy", batch_size=1, forward=forward)
+    assert calls == [1]
+
+
+@pytest.mark.parametrize("quantity", ["fact", "back_fact"])
+def test_fact_without_weight_decay_is_undefined_and_the_rest_is_not(quantity):
+    layer = gramlab.measure(net(), X, Y, weight_decay=0.0)["0"]
+    assert torch.isfinite(layer.agop).all()
+    with pytest.raises(gramlab.Undefined, match=r"λ is 0\.0"):
+        getattr(layer, quantity)
+
+
+def test_what_was_not_measured_is_undefined():
+    layer = gramlab.measure(net(), X)["0"]
+    for quantity in ("enfa", "back_enfa", "fact", "weight_gradient", "centered_gram", "centered_ptk"):
+        with pytest.raises(gramlab.Undefined, match="layer '0'"):
+            getattr(layer, quantity)
+    with pytest.raises(gramlab.Undefined, match="quantities="):
+        layer.virtual_shift(0.1)
+    with pytest.raises(gramlab.Undefined, match="agop was not measured"):
+        _ = gramlab.measure(net(), X, Y, quantities=["enfa"])["0"].agop
+
+
+def test_an_unknown_name_in_the_result():
+    with pytest.raises(KeyError, match="measured layers are"):
+        gramlab.measure(net(), X)["1"]

@@ -1,0 +1,257 @@
+"""Data in every form gives the same numbers; so do batch sizes, orders, and masked tokens left out by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
+
+import gramlab
+
+QUANTITIES = ("agop", "ptk", "enfa", "back_enfa", "fact", "back_fact")
+
+
+def net():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)).double()
+
+
+def data(n=23):
+    torch.manual_seed(2)
+    return torch.randn(n, 4, dtype=torch.float64), torch.randint(0, 3, (n,))
+
+
+def assert_same(found, wanted, bound=1e-12, quantities=QUANTITIES):
+    assert found.n == wanted.n
+    assert list(found) == list(wanted)
+    for name, layer in wanted.items():
+        for quantity in quantities:
+            a, b = getattr(found[name], quantity), getattr(layer, quantity)
+            assert float((a - b).norm()) <= bound * float(b.norm()), (name, quantity)
+
+
+def measured(x, y=None, model=None, **options):
+    return gramlab.measure(model or net(), x, y, loss="cross_entropy", weight_decay=0.1, **options)
+
+
+FORMS = {
+    "arrays": lambda x, y: (x.numpy(), y.numpy()),
+    "loader": lambda x, y: (DataLoader(TensorDataset(x, y), batch_size=5), None),
+    "generator": lambda x, y: (((x[i : i + 4], y[i : i + 4]) for i in range(0, len(x), 4)), None),
+    "ragged list": lambda x, y: ([(x[:1], y[:1]), (x[1:20], y[1:20]), (x[20:], y[20:])], None),
+    "list of lists": lambda x, y: ([[x, y]], None),
+    "float inputs": lambda x, y: (x, y.to(torch.int32)),
+    "mappings": lambda x, y: ([{"input": x[:9], "labels": y[:9]}, {"input": x[9:], "labels": y[9:]}], None),
+    "mapping": lambda x, y: ({"input": x}, y),
+    "pairs of a mapping": lambda x, y: ([({"input": x}, y)], None),
+    "tuple inputs": lambda x, y: ([((x,), y)], None),
+    "one-hot": lambda x, y: (x, F.one_hot(y, 3).double()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_data(form):
+    assert_same(measured(*FORMS[form](*data())), measured(*data()))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 22, 23, 4096])
+def test_any_batch_size(batch_size):
+    assert_same(measured(*data(), batch_size=batch_size), measured(*data()))
+
+
+def test_order_and_copies_of_samples_change_nothing():
+    x, y = data()
+    order = torch.randperm(len(x))
+    assert_same(measured(x[order], y[order], batch_size=5), measured(x, y))
+    twice = measured(torch.cat([x, x]), torch.cat([y, y]))
+    assert twice.n == 2 * len(x)
+    for quantity in QUANTITIES:
+        torch.testing.assert_close(getattr(twice["0"], quantity), getattr(measured(x, y)["0"], quantity))
+    # the virtual shift is a sum over rows of steps of size 1/n, not a mean: only its square shrinks
+    one, two = measured(x, y)["0"], twice["0"]
+    torch.testing.assert_close(two.virtual_shift(0.1) - one.virtual_shift(0.1), -(0.1**2) * one.enfa / one.n / 2)
+
+
+def test_rotating_the_input_rotates_the_agop():
+    x, y = data()
+    Q = torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64)).Q
+    model = net()
+    before = measured(x, y, model)["0"]
+    with torch.no_grad():
+        model[0].weight.copy_(model[0].weight @ Q.T)
+    after = measured(x @ Q.T, y, model)["0"]
+    for quantity in ("gram", "agop", "enfa", "fact"):
+        torch.testing.assert_close(getattr(after, quantity), Q @ getattr(before, quantity) @ Q.T)
+    torch.testing.assert_close(after.ptk, before.ptk)
+
+
+def test_dead_units_change_nothing():
+    x, y = data()
+    small, model = net(), net()
+    large = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).double()
+    with torch.no_grad():
+        for parameter in large.parameters():
+            parameter.zero_()
+        large[0].weight[:6], large[0].bias[:6] = small[0].weight, small[0].bias
+        large[2].weight[:, :6], large[2].bias[:] = small[2].weight, small[2].bias
+    wide, narrow = measured(x, y, large), measured(x, y, model)
+    for quantity in ("gram", "agop", "enfa", "fact"):
+        torch.testing.assert_close(getattr(wide["0"], quantity), getattr(narrow["0"], quantity))
+        torch.testing.assert_close(getattr(wide["2"], quantity)[:6, :6], getattr(narrow["2"], quantity))
+
+
+def test_without_targets_the_rest_is_the_same():
+    x, y = data()
+    assert_same(measured(x), measured(x, y), quantities=("agop", "ptk", "gram", "back_gram", "back_agop"))
+    assert measured(x).loss is None
+    assert measured(x, y).loss == pytest.approx(float(F.cross_entropy(net()(x), y)))
+
+
+def test_asking_for_less_gives_the_same():
+    x, y = data()
+    for quantity in QUANTITIES:
+        assert_same(measured(x, y, quantities=[quantity]), measured(x, y), quantities=(quantity,))
+
+
+def test_names_predicates_and_order_of_layers():
+    assert list(gramlab.measure(net(), data()[0], layers=["2", "0"])) == ["0", "2"]
+    assert list(gramlab.measure(net(), data()[0], layers=lambda name, module: module.out_features == 3)) == ["2"]
+
+
+def test_integer_targets_of_mse_are_one_hot_rows():
+    x, y = data()
+    wanted = gramlab.measure(net(), x, F.one_hot(y, 3).double(), weight_decay=0.1)
+    assert_same(gramlab.measure(net(), x, y, weight_decay=0.1), wanted)
+    assert wanted.loss == pytest.approx(float(F.mse_loss(net()(x), F.one_hot(y, 3).double())))
+
+
+def test_one_weight_of_one_parameter_used_by_two_layers():
+    """Each layer is measured through its own calls: the parameter's gradient is the sum of both."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Tanh(), nn.Linear(4, 4, bias=False)).double()
+    model[2].weight = model[0].weight
+    x, y = data()[0], torch.randn(23, 4, dtype=torch.float64)
+    found = gramlab.measure(model, x, y)
+    F.mse_loss(model(x), y).backward()
+    torch.testing.assert_close(found["0"].weight_gradient + found["2"].weight_gradient, model[0].weight.grad)
+
+
+class Encoder(nn.Module):
+    """A small BERT: embeddings, self-attention under a mask, a feed-forward layer, as Hugging Face calls it."""
+
+    def __init__(self, d=8, reenter=None):
+        super().__init__()
+        self.embed = nn.Embedding(20, d)
+        self.query, self.key, self.value, self.out = (nn.Linear(d, d) for _ in range(4))
+        self.up, self.down = nn.Linear(d, 2 * d), nn.Linear(2 * d, d)
+        self.reenter = reenter
+
+    def block(self, h, bias):
+        q, k, v = ((f(h).unflatten(-1, (2, -1)).transpose(1, 2)) for f in (self.query, self.key, self.value))
+        scores = (q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1)
+        h = h + self.out((scores @ v).transpose(1, 2).flatten(-2))
+        return h + self.down(F.gelu(self.up(h)))
+
+    def forward(self, input_ids, attention_mask):
+        bias = torch.where(attention_mask.bool(), 0.0, -torch.inf).to(self.embed.weight.dtype)[:, None, None, :]
+        h = self.embed(input_ids)
+        h = self.block(h, bias) if self.reenter is None else checkpoint(self.block, h, bias, use_reentrant=self.reenter)
+        return SimpleNamespace(last_hidden_state=h)
+
+
+def tokens():
+    torch.manual_seed(4)
+    ids, lengths = torch.randint(0, 20, (6, 5)), torch.tensor([5, 3, 1, 4, 2, 5])
+    return ids, (torch.arange(5) < lengths[:, None]).long(), lengths, torch.randn(6, 5, 8, dtype=torch.float64)
+
+
+def squared(outputs, targets):
+    return (outputs - targets).square().flatten(1).sum(1)
+
+
+def test_masked_tokens_are_left_out():
+    """As if each sentence had been measured alone, without its padding."""
+    torch.manual_seed(5)
+    model = Encoder().double()
+    ids, mask, lengths, targets = tokens()
+    targets = targets * mask.unsqueeze(-1)
+    options = {"loss": squared, "weight_decay": 0.1}
+    padded = gramlab.measure(model, {"input_ids": ids, "attention_mask": mask}, targets, batch_size=4, **options)
+    alone = []
+    for i, length in enumerate(lengths):
+        batch = {"input_ids": ids[i : i + 1, :length], "attention_mask": mask[i : i + 1, :length]}
+        alone.append(gramlab.measure(model, batch, targets[i : i + 1, :length], **options))
+    for name, layer in padded.items():
+        for quantity in QUANTITIES:
+            wanted = sum(getattr(single[name], quantity) for single in alone) / len(alone)
+            torch.testing.assert_close(getattr(layer, quantity), wanted)
+
+
+def test_a_mask_beside_a_tensor_of_tokens():
+    torch.manual_seed(6)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)).double()
+    x, mask = torch.randn(5, 3, 4, dtype=torch.float64), torch.rand(5, 3) < 0.6
+    found = gramlab.measure(model, x, mask=mask)
+    kept = gramlab.measure(model, x[mask])
+    for name in found:
+        torch.testing.assert_close(found[name].agop * 5, kept[name].agop * int(mask.sum()))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_checkpointed_blocks(frozen):
+    ids, mask, _, targets = tokens()
+    batch = {"input_ids": ids, "attention_mask": mask}
+    torch.manual_seed(5)
+    plain = Encoder().double()
+    model = Encoder(reenter=False).double()
+    model.load_state_dict(plain.state_dict())
+    model.embed.requires_grad_(not frozen)
+    assert_same(
+        gramlab.measure(model, batch, targets, loss=squared, weight_decay=1.0),
+        gramlab.measure(plain, batch, targets, loss=squared, weight_decay=1.0),
+    )
+
+
+def test_cross_entropy_over_positions_is_each_samples_mean():
+    model = nn.Sequential(nn.Linear(4, 3)).double()
+    x, y = torch.randn(5, 6, 4, dtype=torch.float64), torch.randint(0, 3, (5, 6))
+    y[2, 3:] = -100
+    found = gramlab.measure(model, x, y, loss="cross_entropy")
+    wanted = sum(F.cross_entropy(model(x[i]), y[i]) for i in range(5)) / 5
+    assert found.loss == pytest.approx(float(wanted))
+    wanted.backward()
+    torch.testing.assert_close(found["0"].weight_gradient, model[0].weight.grad)
+
+
+def test_transformer_layers_of_torch_are_not_passed_by():
+    """Frozen and in evaluation, torch's own encoder layer would take a fused path without calling its layers."""
+    torch.manual_seed(0)
+    model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).double().requires_grad_(False)
+    found = gramlab.measure(model, torch.randn(3, 4, 8, dtype=torch.float64))
+    assert list(found) == ["linear1", "linear2"]
+    assert float(found["linear1"].agop.norm()) > 0
+
+
+def test_features_of_layers_and_of_calls():
+    model = net()
+    x, _ = data()
+    found = gramlab.features(model, x, batch_size=10)
+    torch.testing.assert_close(found["0"], x)
+    torch.testing.assert_close(found["2"], torch.tanh(model[0](x)))
+    outputs = gramlab.features(model, DataLoader(x, batch_size=6), what="output")
+    torch.testing.assert_close(outputs["2"], model(x))
+    twice = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)).double()
+    body = nn.Sequential(twice, twice, nn.Linear(4, 1).double())
+    calls = gramlab.features(body, x)
+    assert list(calls) == ["0.0", "2", "0.0:2"]
+    torch.testing.assert_close(calls["0.0:2"], twice(x))
+    torch.testing.assert_close(gramlab.features(body, x, "0.0", what="output")["0.0"], twice[0](x))
+
+
+def test_numpy_in_single_precision_meets_a_model_in_double():
+    x, y = data()
+    assert_same(measured(x.numpy().astype(np.float32), y), measured(x.float().double(), y))

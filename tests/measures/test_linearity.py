@@ -1,0 +1,185 @@
+"""Target linearity, surrogate, K-norm and collapse against their formulas written out with n × n matrices."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import r2_score
+
+import gramlab
+
+QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=60)
+
+
+def draw(n, d, c, seed):
+    rng = np.random.default_rng(seed)
+    H = rng.standard_normal((n, d)) + 0.5
+    Y = np.tanh(H @ rng.standard_normal((d, c))) + 0.3 * rng.standard_normal((n, c)) + 1.0
+    return H, Y
+
+
+def printed(H, Y, ridge):
+    """Definition 2 as printed, samples in columns: an inverse, with all n × n."""
+    H = H.T
+    inverse = np.linalg.inv(H @ H.T + ridge * np.eye(len(H)))
+    fitted = H.T @ inverse @ H @ Y
+    return 1 - np.sum((Y - fitted) ** 2) / np.sum((Y - Y.mean(0)) ** 2)
+
+
+@QUICK
+@given(st.integers(6, 40), st.integers(1, 5), st.integers(1, 3), st.integers(0, 99), st.sampled_from([0.0, 0.1, 30.0]))
+def test_target_linearity_by_the_printed_formula(n, d, c, seed, ridge):
+    H, Y = draw(n, d, c, seed)
+    assert gramlab.target_linearity(H, Y, ridge) == pytest.approx(printed(H, Y, ridge), abs=1e-10)
+    # and by the identity ‖Y − Ŷ‖² = λ² Yᵀ(λI + HHᵀ)⁻²Y
+    if ridge:
+        inverse = np.linalg.inv(ridge * np.eye(n) + H @ H.T)
+        error = ridge**2 * np.trace(Y.T @ inverse @ inverse @ Y) / np.sum((Y - Y.mean(0)) ** 2)
+        assert gramlab.target_linearity(H, Y, ridge) == pytest.approx(1 - error, abs=1e-10)
+
+
+@QUICK
+@given(st.integers(6, 40), st.integers(1, 5), st.integers(0, 99), st.sampled_from([0.0, 2.0]))
+def test_centred_target_linearity_is_a_fit_with_an_intercept(n, d, seed, ridge):
+    H, Y = draw(n, d, 1, seed)
+    fit = (Ridge(alpha=ridge) if ridge else LinearRegression()).fit(H, Y[:, 0])
+    found = gramlab.target_linearity(H, Y[:, 0], ridge, center=True)
+    assert found == pytest.approx(r2_score(Y[:, 0], fit.predict(H)), abs=1e-10)
+    assert ridge or 0 <= found <= 1
+
+
+def test_target_linearity_of_many_rows_goes_block_by_block():
+    H, Y = draw(20_000, 7, 2, 0)
+    assert gramlab.target_linearity(H, Y) == pytest.approx(
+        1 - np.linalg.lstsq(H, Y, rcond=None)[1].sum() / np.sum((Y - Y.mean(0)) ** 2), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_rank_deficient_features(ridge):
+    """Repeated, dead and too many features give what the independent ones give."""
+    H, Y = draw(30, 3, 2, 1)
+    deficient = np.hstack([H, np.zeros((30, 2)), H @ np.ones((3, 4))])
+    if ridge:  # a ridge does see the repeated directions: compare with the n × n identity instead
+        inverse = np.linalg.inv(ridge * np.eye(30) + deficient @ deficient.T)
+        error = ridge**2 * np.trace(Y.T @ inverse @ inverse @ Y)
+        wanted = 1 - error / np.sum((Y - Y.mean(0)) ** 2)
+    else:
+        wanted = printed(H, Y, 0.0)
+    assert gramlab.target_linearity(deficient, Y, ridge) == pytest.approx(wanted, abs=1e-10)
+    assert gramlab.target_linearity(np.random.default_rng(0).standard_normal((4, 9)), Y[:4]) == pytest.approx(1.0)
+    assert gramlab.target_linearity(np.zeros((30, 4)), Y - Y.mean(0)) == pytest.approx(0.0)
+
+
+def test_linear_targets_and_maps_of_features():
+    H, _ = draw(50, 4, 1, 2)
+    assert gramlab.target_linearity(H, H @ np.ones(4)) == pytest.approx(1.0)
+    Y = draw(50, 4, 2, 3)[1]
+    A = np.random.default_rng(0).standard_normal((4, 4))
+    assert gramlab.target_linearity(H @ A, Y) == pytest.approx(gramlab.target_linearity(H, Y))
+
+
+@pytest.mark.parametrize("condition", [1e3, 1e6, 1e9])
+def test_ill_conditioned_features_where_the_printed_inverse_fails(condition):
+    """H = U diag(s) Vᵀ with Y in its span: T is 1 − |rest|²/|Y|², known by construction."""
+    rng = np.random.default_rng(5)
+    U = np.linalg.qr(np.hstack([np.ones((200, 1)), rng.standard_normal((200, 11))]))[0][:, 1:]  # columns of mean 0
+    V = np.linalg.qr(rng.standard_normal((10, 10)))[0]
+    H = U[:, :10] * np.geomspace(1, 1 / condition, 10) @ V.T
+    Y = U @ np.ones(11)
+    # rounding H itself moves its least direction by eps·condition, whoever solves
+    assert gramlab.target_linearity(H, Y) == pytest.approx(10 / 11, abs=1e-15 * condition + 1e-13)
+    if condition == 1e9:
+        assert abs(printed(H, Y, 0.0) - 10 / 11) > 1e-4
+
+
+@QUICK
+@given(st.integers(1, 30), st.integers(1, 5), st.integers(1, 3), st.integers(0, 99))
+def test_surrogate_and_k_norm(n, d, c, seed):
+    H, Y = draw(n, d, c, seed)
+    W = np.random.default_rng(seed).standard_normal((4, d))
+    G = H @ W.T @ W @ H.T
+    assert gramlab.surrogate(H, W, Y) == pytest.approx(np.trace(Y.T @ G @ Y))
+    assert gramlab.surrogate(H, W, Y[:, 0]) == pytest.approx(Y[:, 0] @ G @ Y[:, 0])
+    assert gramlab.k_norm(H, Y[:, 0]) == pytest.approx(np.sqrt(Y[:, 0] @ H @ H.T @ Y[:, 0]))
+
+
+def collapse_by_hand(H, labels):
+    S_W, S_B, mean = 0, 0, H.mean(0)
+    for label in np.unique(labels):
+        rows = H[labels == label]
+        centre = rows.mean(0)
+        S_W = S_W + (rows - centre).T @ (rows - centre) / len(H)
+        S_B = S_B + len(rows) / len(H) * np.outer(centre - mean, centre - mean)
+    return S_W, S_B
+
+
+@QUICK
+@given(st.integers(2, 4), st.integers(2, 6), st.integers(2, 5), st.integers(0, 99), st.booleans())
+def test_neural_collapse(K, size, d, seed, uneven):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(K), size)
+    if uneven:
+        labels = np.concatenate([labels, np.zeros(3, int)])
+    H = rng.standard_normal((len(labels), d)) + 3 * rng.standard_normal((K, d))[labels] + 100
+    found = gramlab.neural_collapse(H, labels * 7 - 3)
+    S_W, S_B = collapse_by_hand(H, labels)
+    assert found.within == pytest.approx(np.trace(S_W))
+    assert found.between == pytest.approx(np.trace(S_B))
+    assert found.total == pytest.approx(np.sum((H - H.mean(0)) ** 2) / len(H))
+    assert found.nc1 == pytest.approx(np.trace(S_W) / np.trace(S_B))
+    assert gramlab.neural_collapse(H, np.eye(K)[labels]).nc1 == pytest.approx(found.nc1)
+    means = np.stack([H[labels == k].mean(0) - H.mean(0) for k in range(K)])
+    unit = means / np.linalg.norm(means, axis=1, keepdims=True)
+    etf = np.eye(K) * K / (K - 1) - 1 / (K - 1)
+    assert found.nc2 == pytest.approx(np.linalg.norm(unit @ unit.T - etf))
+
+
+def test_nc2_does_not_see_rotation_scale_or_shift_and_is_zero_for_a_frame():
+    rng = np.random.default_rng(0)
+    K = 4
+    frame = np.eye(K) - 1 / K
+    Q = np.linalg.qr(rng.standard_normal((6, K)))[0].T
+    labels = np.repeat(np.arange(K), 3)
+    found = gramlab.neural_collapse(5 * (frame @ Q)[labels] + 2, labels)
+    assert found.nc2 == pytest.approx(0.0, abs=1e-12)
+    assert found.nc1 == pytest.approx(0.0, abs=1e-12)
+
+
+H0 = np.arange(6.0).reshape(6, 1)
+UNDEFINED = {
+    "constant target": lambda: gramlab.target_linearity(H0, np.full(6, 0.1)),
+    "one row": lambda: gramlab.target_linearity(H0[:1], [1.0]),
+    "one class": lambda: gramlab.neural_collapse(H0, np.zeros(6, int)),
+    "equal means": lambda: gramlab.neural_collapse([[1.0], [-1.0], [1.0], [-1.0]], [0, 0, 1, 1]).nc1,
+    "equal means, NC2": lambda: gramlab.neural_collapse([[1.0], [-1.0], [1.0], [-1.0]], [0, 0, 1, 1]).nc2,
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_what_has_no_value_says_so(name):
+    with pytest.raises(gramlab.Undefined):
+        UNDEFINED[name]()
+
+
+BAD = {
+    "rows": (lambda: gramlab.target_linearity(H0, np.ones(5)), "H has 6 rows and Y has 5"),
+    "ridge": (lambda: gramlab.target_linearity(H0, H0, ridge=-1.0), "not -1.0"),
+    "ridge nan": (lambda: gramlab.target_linearity(H0, H0, ridge=float("nan")), "not nan"),
+    "no rows": (lambda: gramlab.target_linearity(H0[:0], H0[:0]), "H has no rows"),
+    "nan": (lambda: gramlab.target_linearity(torch.tensor([[float("nan")]]), [1.0]), "H holds a NaN"),
+    "surrogate": (lambda: gramlab.surrogate(H0, np.eye(2), H0), "W takes 2 features and H has 1"),
+    "surrogate rows": (lambda: gramlab.surrogate(H0, [[1.0]], [1.0]), "H has 6 rows and Y has 1"),
+    "k_norm": (lambda: gramlab.k_norm(H0, [1.0]), "H has 6 rows and V has 1"),
+    "labels": (lambda: gramlab.neural_collapse(H0, [0, 1]), "6 rows and there are 2 labels"),
+    "collapse of nothing": (lambda: gramlab.neural_collapse(H0[:0], []), "no rows"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arrays_are_refused(name):
+    act, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        act()

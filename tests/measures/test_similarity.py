@@ -1,0 +1,90 @@
+"""Cosine, Pearson and psd powers against numpy and scipy, and what is undefined."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import fractional_matrix_power
+from scipy.stats import pearsonr
+
+import gramlab
+
+QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=50)
+
+
+def psd(d, rank, seed, scale=1.0):
+    A = np.random.default_rng(seed).standard_normal((d, rank))
+    return scale * A @ A.T
+
+
+@QUICK
+@given(st.integers(2, 6), st.integers(0, 99), st.sampled_from([1e-160, 1.0, 1e160]))
+def test_cosine_and_pearson(d, seed, scale):
+    A, B = psd(d, d, seed), psd(d, d, seed + 1000)
+    assert gramlab.cosine(scale * A, B) == pytest.approx(np.trace(A.T @ B) / np.sqrt(np.sum(A * A) * np.sum(B * B)))
+    assert gramlab.pearson(scale * A, B) == pytest.approx(pearsonr(A.ravel(), B.ravel()).statistic)
+    diagonals = np.diag(A), np.diag(B)
+    assert gramlab.pearson(A, B, diagonal=True) == pytest.approx(pearsonr(*diagonals).statistic, abs=1e-12)
+    assert gramlab.cosine(A, A) == pytest.approx(1.0)
+    assert gramlab.pearson(torch.tensor(A), A) == pytest.approx(1.0)
+    assert gramlab.cosine(A, -A) == pytest.approx(-1.0)
+
+
+@QUICK
+@given(st.integers(1, 6), st.integers(0, 99), st.sampled_from([0.25, 0.5, 1.0, 2.0, -0.5, -1.0]))
+def test_powers(d, seed, s):
+    A = psd(d, d + 2, seed)
+    wanted = np.real(fractional_matrix_power(A, s))
+    np.testing.assert_allclose(gramlab.psd_power(A, s).numpy(), wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+
+
+def test_powers_of_a_singular_matrix():
+    A = psd(5, 2, 0)
+    root = gramlab.psd_power(A, 0.5)
+    np.testing.assert_allclose(root @ root, A, atol=1e-12)
+    np.testing.assert_allclose(gramlab.psd_power(A, -1.0), np.linalg.pinv(A, rcond=1e-10), atol=1e-10)
+    projection = gramlab.psd_power(A, 0.0)
+    np.testing.assert_allclose(projection @ A, A, atol=1e-12)
+    assert float(torch.trace(projection)) == pytest.approx(2.0)
+    assert torch.equal(gramlab.psd_power(np.zeros((3, 3)), 0.5), torch.zeros(3, 3, dtype=torch.float64))
+
+
+def test_powers_of_a_stack():
+    stack = torch.stack([torch.tensor(psd(4, 4, seed)) for seed in range(3)])
+    for one, power in zip(stack, gramlab.psd_power(stack, 0.5), strict=True):
+        torch.testing.assert_close(gramlab.psd_power(one, 0.5), power)
+
+
+UNDEFINED = {
+    "cosine with zero": lambda: gramlab.cosine(np.eye(2), np.zeros((2, 2))),
+    "cosine of zero": lambda: gramlab.cosine(np.zeros((2, 2)), np.eye(2)),
+    "cosine of nothing": lambda: gramlab.cosine(np.zeros((0, 0)), np.zeros((0, 0))),
+    "pearson of a constant": lambda: gramlab.pearson(np.ones((2, 2)), np.eye(2)),
+    "pearson of the identity's diagonal": lambda: gramlab.pearson(np.eye(3), psd(3, 3, 0), diagonal=True),
+    "pearson of a number": lambda: gramlab.pearson([3.0], [4.0]),
+    "power of an indefinite matrix": lambda: gramlab.psd_power(np.diag([1.0, -0.1]), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_what_has_no_value_says_so(name):
+    with pytest.raises(gramlab.Undefined):
+        UNDEFINED[name]()
+
+
+BAD = {
+    "shapes": (lambda: gramlab.cosine(np.eye(2), np.eye(3)), r"\(2, 2\) and \(3, 3\)"),
+    "nan": (lambda: gramlab.pearson([[1.0, np.nan]], [[1.0, 2.0]]), r"a holds a NaN .* \(0, 1\)"),
+    "complex": (lambda: gramlab.cosine([1j], [1.0]), "a is complex"),
+    "no diagonal": (lambda: gramlab.cosine([1.0], [1.0], diagonal=True), "no diagonal"),
+    "not square": (lambda: gramlab.psd_power(np.ones((2, 3)), 1), r"shape \(2, 3\)"),
+    "not symmetric": (lambda: gramlab.psd_power([[1.0, 1.0], [0.0, 1.0]], 1), "not symmetric"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arrays_are_refused(name):
+    act, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        act()

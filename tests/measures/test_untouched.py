@@ -1,0 +1,144 @@
+"""The model comes back as it was, whether measuring succeeds or not."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import gramlab
+
+
+class Counter(nn.Module):
+    """Counts its calls in a buffer, even in evaluation, and rebinds another."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        self.calls += 1
+        self.last = x.detach().mean(0)
+        return x + 0.01 * torch.randn_like(x)  # and draws random numbers
+
+
+def network():
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.ReLU(inplace=True), Counter(), nn.Linear(6, 2)
+    )
+    model[0].weight.requires_grad_(False)
+    model[1].eval()
+    model(torch.randn(8, 4)).sum().backward()
+    model[5].register_forward_hook(lambda module, args, output: output * 2)
+    model[0].register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    return model
+
+
+def state(model):
+    hooks = [
+        (list(m._forward_hooks.items()), list(m._forward_pre_hooks.items()), list(m._backward_hooks.items()))
+        for m in model.modules()
+    ]
+    return {
+        "tensors": {key: (value.data_ptr(), value.clone()) for key, value in model.state_dict().items()},
+        "grads": {key: None if p.grad is None else p.grad.clone() for key, p in model.named_parameters()},
+        "grad ids": [id(p.grad) for p in model.parameters()],
+        "needs grad": [p.requires_grad for p in model.parameters()],
+        "modes": [m.training for m in model.modules()],
+        "hooks": hooks,
+        "random": (torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()),
+        "grad mode": torch.is_grad_enabled(),
+        "fast path": torch.backends.mha.get_fastpath_enabled(),
+    }
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(same(left, right) for left, right in zip(a, b, strict=True))
+    return a == b
+
+
+def loader():
+    x, y = torch.randn(30, 4), torch.randn(30, 2)
+    return DataLoader(TensorDataset(x, y), batch_size=7, shuffle=True)
+
+
+def check_same(before, after):
+    assert [key for key in before if not same(before[key], after[key])] == []
+
+
+def test_after_measuring():
+    model, data = network(), loader()
+    before = state(model)
+    gramlab.measure(model, data, weight_decay=0.1, initial={k: v * 0 for k, v in model.state_dict().items()})
+    check_same(before, state(model))
+    with torch.no_grad():
+        gramlab.features(model, data, what="output")
+        gramlab.measure(model, data)
+        assert not torch.is_grad_enabled()
+    check_same(before, state(model))
+
+
+def test_after_an_error_in_the_middle():
+    model, x = network(), torch.randn(30, 4)
+    before = state(model)
+
+    def forward(model, inputs):
+        if len(inputs) < 7:
+            raise KeyboardInterrupt
+        return model(inputs)
+
+    with pytest.raises(KeyboardInterrupt):
+        gramlab.measure(model, x, torch.randn(30, 2), batch_size=7, forward=forward)
+    check_same(before | {"random": None}, state(model) | {"random": None})
+    with pytest.raises(KeyboardInterrupt):
+        gramlab.features(model, x, batch_size=7, forward=forward)
+    check_same(before | {"random": None}, state(model) | {"random": None})
+
+
+def test_the_users_hooks_are_outside_the_layer():
+    model = network()
+    model[4] = nn.Identity()
+    x = torch.randn(9, 4)
+    h = gramlab.features(model, x, "0")["0"]
+    torch.testing.assert_close(h, x + 1)  # what the layer multiplies, after the user's pre-hook
+    z = gramlab.features(model, x, "5", what="output")["5"]
+    doubled = gramlab.measure(model, x, layers="5")["5"].ptk
+    torch.testing.assert_close(model.eval()(x), 2 * z)  # the user's hook doubles what the layer gives
+    torch.testing.assert_close(doubled, 4 * torch.eye(2, dtype=torch.float64))
+
+
+def test_training_with_and_without_measuring_ends_in_the_same_weights():
+    def train(measured):
+        model, data = network(), loader()
+        optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+        model.train()
+        for _ in range(3):
+            for x, y in data:
+                optimizer.zero_grad()
+                (model(x) - y).square().mean().backward()
+                if measured:
+                    gramlab.measure(model, data, weight_decay=0.1)
+                optimizer.step()
+        return model.state_dict()
+
+    one, other = train(False), train(True)
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_in_inference_mode():
+    model, x = network(), torch.randn(5, 4)
+    model[4] = nn.Identity()
+    wanted = gramlab.measure(model, x)["0"].agop
+    with torch.inference_mode():
+        assert torch.equal(gramlab.measure(model, x)["0"].agop, wanted)
