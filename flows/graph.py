@@ -1,0 +1,88 @@
+"""The graph, as DVC loads it from dvc.yaml, and what of it is stale, as DVC says."""
+
+import io
+from collections.abc import Iterable
+from contextlib import redirect_stderr
+from pathlib import Path
+
+from dvc.exceptions import DvcException
+from dvc.repo import Repo, lock_repo
+
+from tasks import settings
+
+FILES = {"quick": "dvc.yaml", "paper": "paper/dvc.yaml"}
+
+
+class Refused(ValueError):
+    """A mistake in params.yaml or in what was asked for, in one line."""
+
+
+class Graph:
+    """The stages of one scale.
+
+    ``needs`` maps a stage's name to the names of the stages that it reads from.
+    """
+
+    def __init__(self, root: Path, scale: str):
+        self.root, self.scale = root, scale
+        self.settings = _settings(root, scale)
+        try:
+            # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
+            self.repo = Repo(str(root), _wait_for_lock=True)
+            edges = self.repo.index.graph
+        except DvcException as error:
+            raise Refused(f"{root.name}: {error}") from error
+        self.stages = {one.name: one for one in edges if one.path_in_repo == FILES[scale]}
+        self.needs = {
+            name: {up.name for up in edges.successors(one) if up.path_in_repo == FILES[scale]}
+            for name, one in self.stages.items()
+        }
+
+    def select(self, targets: Iterable[str]) -> list[str]:
+        """The stages that the targets name, and all that those need; every stage where there is no target.
+
+        A target is a stage (``train@a_fig7``), a kind of stage (``train``), or the key of a claim, an experiment or a
+        data set (``a_fig7``), which stands for all stages of that key.
+        """
+        wanted = set() if (targets := list(targets)) else set(self.stages)
+        for target in targets:
+            if not (found := {name for name in self.stages if target in (name, *name.split("@"))}):
+                kinds = dict.fromkeys(name.split("@")[0] for name in self.stages)
+                keys = dict.fromkeys(name.split("@")[1] for name in self.stages if "@" in name)
+                raise Refused(f"unknown target {target!r}; allowed: {', '.join((*kinds, *keys))}, or both as KIND@KEY")
+            wanted |= found
+        growing = list(wanted)
+        while growing:
+            more = self.needs[growing.pop()] - wanted
+            wanted |= more
+            growing += more
+        height = {name: self._height(name, wanted) for name in wanted}
+        return sorted(wanted, key=lambda name: (-height[name], name))
+
+    def _height(self, name: str, chosen: set[str]) -> int:
+        """How many stages still have to follow this one, one after the other."""
+        return max((1 + self._height(other, chosen) for other in chosen if name in self.needs[other]), default=0)
+
+    def stale(self, names: Iterable[str]) -> set[str]:
+        """Those of the stages that DVC would run."""
+        with lock_repo(self.repo):
+            return {name for name in names if self.stages[name].changed()}
+
+    def address(self, name: str) -> str:
+        """The stage as DVC takes it on its command line, from the root."""
+        return f"{FILES[self.scale]}:{name}"
+
+    def verdict(self, name: str) -> Path:
+        """The file that people read of a check: its output outside DVC's cache."""
+        return next(Path(out.fs_path) for out in self.stages[name].outs if not out.use_cache)
+
+
+def _settings(root: Path, scale: str) -> settings.Settings:
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            if scale not in settings.SCALES:
+                settings.refuse(f"unknown scale {scale!r}; allowed: {', '.join(settings.SCALES)}")
+            return settings.Settings(settings.read(root / "params.yaml"), scale)
+    except SystemExit:
+        raise Refused(said.getvalue().strip()) from None

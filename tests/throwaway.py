@@ -1,0 +1,146 @@
+"""A throw-away project laid out as this one: the real graph of dvc.yaml, with stages that cost nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+CODE = "stage.py"
+PROGRAM = '''
+"""Leave a trace, wait, and write one's outputs; fail or hang if told so."""
+import json, os, subprocess, sys, time
+from pathlib import Path
+
+name = os.environ["DVC_STAGE"].split(":")[-1]
+
+def trace(event):
+    about = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}
+    with open("trace.jsonl", "a") as file:
+        file.write(json.dumps(about) + "\\n")
+
+trace("begin")
+orders = json.loads(Path("orders.json").read_text())
+if name in orders.get("fail", []):
+    sys.exit(name + " was told to fail")
+if name in orders.get("hang", []):
+    subprocess.run(["sleep", "600.25"])
+time.sleep(orders.get("seconds", 0))
+kind, _, key = name.partition("@")
+verdict = {"id": key, "title": "a claim", "verdict": "holds", "evidence": "exact", "control": {"rejected": True}}
+for out in map(Path, sys.argv[1:]):
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.mkdir() if not out.suffix else out.write_text(json.dumps(verdict if kind == "check" else name))
+    if not out.suffix:
+        (out / "weights").write_text(name)
+trace("end")
+'''
+
+
+def params(simulations: int, device: str = "cpu") -> dict[str, Any]:
+    """Settings that pass the project's own validation: one training run, some simulations, a claim on each."""
+    run = {"data": "roll", "model": {"hidden": [2], "activation": "relu"}, "loss": "mse", "optimizer": "sgd",
+           "lr": 0.1, "batch": None, "epochs": 1, "seeds": 1, "snapshots": 1}  # fmt: skip
+    names = [f"s{i}" for i in range(simulations)]
+    return {
+        "machine": {"data_root": "data/raw", "device": device, "threads": 1, "checkpoint_seconds": 1},
+        "data": {"roll": {"paper": {"source": "swiss_roll", "samples": 9}, "quick": {}}},
+        "train": {"run": {"paper": run, "quick": {}}},
+        "measure": {"run": {"paper": {}, "quick": {}}},
+        "simulate": {name: {"paper": {"instances": 2}, "quick": {}} for name in names},
+        "claims": {f"c_{name}": {"experiment": name, "figure": "x"} for name in ["run", *names]},
+    }
+
+
+def pipeline(text: str) -> dict[str, Any]:
+    """A dvc.yaml with the same graph, whose commands and code are the program above."""
+    found = yaml.safe_load(text)
+    for stage in found["stages"].values():
+        body = stage.get("do", stage)
+        outs = [next(iter(one)) if isinstance(one, dict) else one for one in [*body["outs"], *body.get("metrics", [])]]
+        body["cmd"] = f"python {CODE} {' '.join(outs)}"
+        body["deps"] = [CODE, *(one for one in body["deps"] if one.startswith(("data/", "reports/")))]
+    return found
+
+
+def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
+    """The project in a new git and DVC repository."""
+    (folder / "paper").mkdir(parents=True)
+    (folder / "params.yaml").write_text(yaml.safe_dump(settings))
+    for name in ("dvc.yaml", "paper/dvc.yaml"):
+        (folder / name).write_text(yaml.safe_dump(pipeline((ROOT / name).read_text()), sort_keys=False))
+    (folder / CODE).write_text(PROGRAM)
+    (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n")
+    (folder / "orders.json").write_text(json.dumps(orders))
+    call("git", "init", "--quiet", cwd=folder)
+    call("dvc", "init", "--quiet", cwd=folder)
+    (folder / ".dvc/config").write_text("[core]\n    analytics = false\n    check_update = false\n")
+    call("git", "add", "--all", cwd=folder)
+    call("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "start", cwd=folder)
+    return folder
+
+
+def order(folder: Path, **orders: Any) -> None:
+    """Tell the stages how to behave from now on."""
+    (folder / "orders.json").write_text(json.dumps(orders))
+
+
+def traces(folder: Path) -> list[dict[str, Any]]:
+    """What the stages left, in order."""
+    path = folder / "trace.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """No Prefect of the user's is seen or touched; everything stays on this machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "CUDA_"))}
+    own = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
+           "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120", "NO_COLOR": "1"}  # fmt: skip
+    return {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **own, **more}
+
+
+def call(*command: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """Run a command that must succeed; what it printed."""
+    done = subprocess.run(command, cwd=cwd, env=env or environment(cwd / "home"), capture_output=True, text=True)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@contextmanager
+def background(command: list[str], cwd: Path, env: dict[str, str], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A command that runs meanwhile; it and its children are gone afterwards."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        for kind, seconds in ((signal.SIGINT, 15.0), (signal.SIGKILL, 5.0)):
+            if process.poll() is None:
+                os.killpg(process.pid, kind)
+                until(lambda: process.poll() is not None, seconds)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def until(met: Any, seconds: float, every: float = 0.1) -> bool:
+    """Wait until the condition is met, for so long at most; whether it was."""
+    deadline = time.monotonic() + seconds
+    while not met():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(every)
+    return True
