@@ -10,10 +10,14 @@ Array = Tensor | np.ndarray | ArrayLike
 
 def float64(a: Array, name: str) -> Tensor:
     """Return ``a`` detached, in float64, where it lies. Raises ValueError on NaN or infinite entries."""
+    return real(a, name).to(torch.float64)
+
+
+def real(a: Array, name: str) -> Tensor:
+    """Return ``a`` detached, in its own dtype. Raises ValueError on complex, NaN or infinite entries."""
     tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
     if tensor.is_complex():
         raise ValueError(f"{name} is complex; gramlab measures real arrays")
-    tensor = tensor.to(torch.float64)
     if not finite(tensor):
         index = tuple(int(i) for i in (~torch.isfinite(tensor)).nonzero()[0])
         raise ValueError(f"{name} holds a NaN or an infinity, first at index {index}")

@@ -1,12 +1,16 @@
 """Target linearity, its surrogate, and the K-norm (paper A, Section 4)."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, float64
+from gramlab.measures.arrays import Array, real
+from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.undefined import Undefined
 
-_ROWS = 8192  # rows that one QR step takes in; a block of them stays in cache
+_ROWS = 512  # rows taken in at once; a block of them stays in cache
+_EPS = torch.finfo(torch.float64).eps
 
 
 def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = False) -> float:
@@ -18,34 +22,80 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     norms. As printed, neither is centred in the fit, so a target with a mean can give a value below 0;
     ``center`` takes the column means off both (a fit with an intercept), and then T_0 lies in [0, 1].
 
-    Solved by the R of a blocked QR of [H Y] and the singular values of its H part: the error grows with the
-    condition number of H, not with its square as in the printed inverse, and no n × n matrix is formed.
-    Singular values up to max(n, d)·eps of the largest count as zero (minimum-norm fit, as numpy's lstsq),
-    so repeated, dead or more than n features are allowed.
+    In float64, block by block of rows, whatever the dtype: no n × n matrix, no copy of H. Features whose scaled
+    Gram matrix has a condition number below 1e11 are solved by its eigen-decomposition and one step of iterative
+    refinement with the residual of the data; other features by the QR of [H Y] and the singular values of its
+    H part, where those up to max(n, d)·eps of the largest count as zero (the minimum-norm fit of numpy's lstsq).
+    So the error grows with the condition number of H, not with its square as in the printed inverse, and repeated,
+    dead, or more than n features are allowed.
 
     Raises Undefined if the target is constant, ValueError on wrong shapes, a negative ridge, non-finite data.
     """
-    if not ridge >= 0.0 or ridge == float("inf"):
+    if not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
-    X, T = _rows(H, "H"), _rows(Y, "Y")
-    n, d = X.shape
-    if T.shape[0] != n:
-        raise ValueError(f"H has {n} rows and Y has {T.shape[0]}")
+    X, T = _rows(H, "H"), _rows(Y, "Y").double()
+    n = len(X)
+    if len(T) != n:
+        raise ValueError(f"H has {n} rows and Y has {len(T)}")
     spread = T - T.mean(0)
     total = float(spread.square().sum())
     # a constant column's computed mean is off by rounding; what is left is then no spread
-    if total <= (n * torch.finfo(torch.float64).eps) ** 2 * float(T.square().sum()):
+    if total <= (n * _EPS) ** 2 * float(T.square().sum()):
         raise Undefined("target linearity is undefined: every row of Y is the same, so Y has no spread to explain")
+    mean = None
     if center:
-        X, T = X - X.mean(0), spread
-    R = _triangle(X, T)
-    inside, outside = R[:d, d:], R[d:, d:]  # QᵀY in and out of the span of H
+        mean, T = torch.stack([block.sum(0) for _, block in _blocks(X, None)]).sum(0) / n, spread
+    residual = _by_gram(X, T, mean, ridge)
+    if residual is None:
+        residual = _by_qr(X, T, mean, ridge)
+    return 1.0 - residual / total
+
+
+def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
+    """‖T − X (XᵀX + λI)⁻¹ XᵀT‖², or None if the features are too ill-conditioned for their Gram matrix."""
+    n, d = X.shape
+    if n < d or d == 0:
+        return None
+    stacked = X.new_zeros(1, d, d, dtype=torch.float64)
+    right = X.new_zeros(d, T.shape[1], dtype=torch.float64)
+    for rows, block in _blocks(X, mean):
+        add_symmetric(stacked, block.unsqueeze(0), block.unsqueeze(0))
+        right.addmm_(block.mT, T[rows])
+    G = mirrored(stacked)[0]
+    scale = G.diagonal().sqrt()
+    if not bool((scale > 0).all()):
+        return None
+    A = (G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)
+    values, vectors = torch.linalg.eigh(A)
+    if not float(values[0]) > 1e-11 * float(values[-1]):
+        return None
+    vectors = vectors / scale.unsqueeze(1)
+    inverse = (vectors / values) @ vectors.mT
+    beta = inverse @ right
+    # once more with the residual of the data themselves, which knows what the Gram matrix rounded away
+    square, gradient = 0.0, torch.zeros_like(right)
+    for rows, block in _blocks(X, mean):
+        left = T[rows] - block @ beta
+        square += float(left.square().sum())
+        gradient.addmm_(block.mT, left)
+    step = inverse @ (gradient - ridge * beta)
+    return square - 2 * float((step * gradient).sum()) + float((step * (G @ step)).sum())
+
+
+def _by_qr(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float:
+    """The same for any features: QᵀT in and out of their span, and their singular values."""
+    n, d = X.shape
+    width = d + T.shape[1]
+    R = T.new_zeros(0, width)
+    for rows, block in _blocks(X, mean, 2 * _ROWS):
+        R = torch.linalg.qr(torch.cat([R, torch.cat([block, T[rows]], 1)]), mode="r").R
+    R = torch.cat([R, R.new_zeros(width - R.shape[0], width)])
     U, sigma, _ = torch.linalg.svd(R[:d, :d])
-    kept = sigma > max(n, d) * torch.finfo(torch.float64).eps * sigma.max() if d else sigma > 0
+    kept = sigma > max(n, d) * _EPS * sigma.max() if d else sigma > 0
+    # what a ridge leaves of the target along each direction; all of it where the features have none
     left = torch.where(kept, ridge / (sigma.square() + ridge).clamp_min(torch.finfo(torch.float64).tiny), 1.0)
-    residual = float(((U.mT @ inside)[: len(left)] * left.unsqueeze(1)).square().sum())
-    # if n < d, R has fewer rows than d and U is square of that size: nothing is left over
-    return 1.0 - (residual + float(outside.square().sum())) / total
+    inside = (U.mT @ R[:d, d:]) * left.unsqueeze(1)
+    return float(inside.square().sum()) + float(R[d:, d:].square().sum())
 
 
 def surrogate(H: Array, W: Array, Y: Array) -> float:
@@ -55,13 +105,13 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
     matrix is never formed. Pass a nonlinear layer's outputs with ``W = torch.eye(d)`` for S(G_σ).
     Centre ``Y`` yourself if you want the paper's centred labels.
     """
-    X, T, V = _rows(H, "H"), _rows(Y, "Y"), float64(W, "W")
+    X, T, V = _rows(H, "H"), _rows(Y, "Y"), real(W, "W").double()
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and Y has {T.shape[0]}")
     V = V.reshape(V.shape[0], -1)
     if V.shape[1] != X.shape[1]:
         raise ValueError(f"W takes {V.shape[1]} features and H has {X.shape[1]}")
-    return float((V.to(X.device) @ (X.mT @ T)).square().sum())
+    return float((V.to(X.device) @ _across(X, T)).square().sum())
 
 
 def k_norm(H: Array, V: Array) -> float:
@@ -72,21 +122,27 @@ def k_norm(H: Array, V: Array) -> float:
     X, T = _rows(H, "H"), _rows(V, "V")
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")
-    return float((X.mT @ T).norm())
+    return float(_across(X, T).norm())
 
 
 def _rows(a: Array, name: str) -> Tensor:
-    tensor = float64(a, name)
+    tensor = real(a, name)
     if tensor.ndim == 0 or tensor.shape[0] == 0:
         raise ValueError(f"{name} has no rows: its shape is {tuple(tensor.shape)}")
     return tensor.reshape(tensor.shape[0], -1)
 
 
-def _triangle(X: Tensor, T: Tensor) -> Tensor:
-    """The R (d + c, d + c) of the QR of [X T], block of rows by block of rows; zero rows below if n is small."""
-    width = X.shape[1] + T.shape[1]
-    R = X.new_zeros(0, width)
-    for start in range(0, X.shape[0], _ROWS):
-        block = torch.cat([X[start : start + _ROWS], T[start : start + _ROWS]], 1)
-        R = torch.linalg.qr(torch.cat([R, block]), mode="r").R
-    return torch.cat([R, R.new_zeros(width - R.shape[0], width)])
+def _blocks(X: Tensor, mean: Tensor | None, size: int = _ROWS) -> Iterator[tuple[slice, Tensor]]:
+    """Blocks of rows in float64, centred if there is a mean."""
+    for start in range(0, X.shape[0], size):
+        rows = slice(start, start + size)
+        block = X[rows].double()
+        yield rows, block if mean is None else block - mean
+
+
+def _across(X: Tensor, T: Tensor) -> Tensor:
+    """XᵀT (d, c) in float64."""
+    total = X.new_zeros(X.shape[1], T.shape[1], dtype=torch.float64)
+    for rows, block in _blocks(X, None):
+        total.addmm_(block.mT, T[rows].double())
+    return total
