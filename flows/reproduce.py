@@ -19,6 +19,7 @@ from prefect import flow, get_client, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.concurrency.sync import concurrency
 from prefect.futures import PrefectFuture
+from prefect.states import Failed, State
 
 from flows.graph import Graph, Refused
 from flows.leash import Crew
@@ -52,7 +53,7 @@ def reproduce(
     retries: int = 1,
     hours: float | None = None,
     root: str | None = None,
-) -> None:
+) -> State | None:
     """Bring the targets up to date.
 
     Args:
@@ -74,14 +75,18 @@ def reproduce(
     schedule = Schedule(graph, chosen, workers or os.cpu_count() or 1, gpus, force, keep_going)
     ended: queue.SimpleQueue[tuple[Batch, PrefectFuture]] = queue.SimpleQueue()
     crew, running = Crew(graph.root), 0
+
+    def start(batch: Batch) -> None:
+        call = repro.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
+        addresses = [graph.address(name) for name in batch.names]
+        seconds = hours * 3600 if hours else None
+        future = call.submit(", ".join(batch.names), addresses, batch.gpu, force, crew, seconds)
+        future.add_done_callback(lambda one: ended.put((batch, one)))
+
     try:
         while True:
             for batch in schedule.begin():
-                call = repro.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
-                addresses = [graph.address(name) for name in batch.names]
-                seconds = hours * 3600 if hours else None
-                future = call.submit(", ".join(batch.names), addresses, batch.gpu, force, crew, seconds)
-                future.add_done_callback(lambda one, batch=batch: ended.put((batch, one)))
+                start(batch)
                 running += 1
             if not running:
                 break
@@ -97,9 +102,8 @@ def reproduce(
     if schedule.waiting:
         summary += f"; not run, for they need those: {', '.join(schedule.waiting)}"
     publish(graph, [name for name in chosen if name in schedule.done], summary)
-    if schedule.failed:
-        raise RuntimeError(summary)
     get_run_logger().info(summary)
+    return Failed(message=summary) if schedule.failed else None
 
 
 def limit(gpu: str) -> str:
@@ -130,17 +134,14 @@ def main(
     root: Annotated[Path, typer.Option(help="the project")] = ROOT,
 ) -> None:
     """Run what is stale of the pipeline, independent stages in parallel."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the embedded server is stopped too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that the embedded server ends too
     try:
         Graph(root, scale).select(targets or [])
     except Refused as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from error
-    try:
-        reproduce(targets, scale, workers, force, keep_going, retries, hours, str(root))
-    except RuntimeError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(1) from error
+    state = reproduce(targets, scale, workers, force, keep_going, retries, hours, str(root), return_state=True)
+    sys.exit(0 if state.is_completed() else 1)
 
 
 if __name__ == "__main__":

@@ -25,5 +25,6 @@ def publish(graph: Graph, names: list[str], summary: str) -> None:
         lines += ["", "| claim | verdict | evidence | control |", "| --- | --- | --- | --- |"]
         for row in rows:
             control = "rejected" if (row.get("control") or {}).get("rejected") else "not rejected"
-            lines.append(f"| {row.get('id')} {row.get('title')} | {row.get('verdict')} | {row.get('evidence')} | {control} |")
+            shown = (f"{row.get('id')} {row.get('title')}", row.get("verdict"), row.get("evidence"), control)
+            lines.append(f"| {' | '.join(map(str, shown))} |")
     create_markdown_artifact(key=f"run-{graph.scale}", markdown="\n".join(lines) + "\n")

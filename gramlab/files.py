@@ -1,5 +1,6 @@
 """Files that are whole or absent, and the error for those that are not."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,12 @@ from pathlib import Path
 
 class BadInput(ValueError):
     """A file or a data set is missing, damaged, or not what was asked for."""
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ the print is wrong, and each ``control: …``, where the hypothesis is broken on
 the claim and reject every control:
 
 holds            the rule finds the claim, and rejects every control
-holds corrected  it rejects the claim as printed, accepts the corrected form, and rejects every control
+holds corrected  it does not find the claim as printed, finds the corrected form, and rejects every control
 fails            it rejects the claim (or the interval lies wholly on the wrong side)
 inconclusive     a control was not rejected, or the interval does not decide
 """
@@ -186,6 +186,12 @@ def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, flo
     return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
 
 
+def kendall(values: np.ndarray) -> float:
+    """Kendall's rank correlation of a series with its index: 1 if it only rises, -1 if it only falls."""
+    signs = [np.sign(after - before) for index, before in enumerate(values) for after in values[index + 1 :]]
+    return float(np.mean(signs))
+
+
 def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
     """Mean correlation over seeds and its interval, by Fisher's z (correlations of 1 are taken just below)."""
     inside = np.clip(np.asarray(correlations, float), -1 + 1e-15, 1 - 1e-15)
@@ -216,7 +222,7 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         raise ValueError(f"{check.__name__} has no control: a check that cannot fail shows nothing")
     printed, corrected = found["claim"], found.get("corrected")
     rejected = all(one.holds is not True for one in controls.values())
-    shown = corrected if corrected and printed.holds is False and corrected.holds else printed
+    shown = corrected if corrected and corrected.holds and not printed.holds else printed
     if not shown.holds:
         verdict = "fails" if shown.holds is False else "inconclusive"
     elif not rejected:
@@ -239,7 +245,10 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "rule": shown.rule,
         "numbers": shown.numbers,
         "printed": check.PRINTED,
-        "printed form": {"holds": printed.holds, "statistic": printed.statistic},
+        "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
+        "corrected form": corrected and {
+            "what": check.CORRECTION, "holds": corrected.holds, "statistic": corrected.statistic, "numbers": corrected.numbers
+        },
         "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
         "controls": {
             name: {"statistic": one.statistic, "rejected": one.holds is not True, "numbers": one.numbers}

@@ -208,7 +208,7 @@ def _names() -> str:
     return ", ".join([*SECTIONS, "machine", "claims"])
 
 
-def _valid(kind: type, value: Any, at: str) -> Any:
+def _valid(kind: type[Strict], value: Any, at: str) -> Any:
     try:
         return kind.model_validate(value)
     except ValidationError as error:

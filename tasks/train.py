@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+from gramlab.files import sha256
 from tasks import stage as stages
 from tasks.settings import ROOT, Train, pick
 
@@ -35,6 +36,8 @@ def main() -> None:
             shutil.move(path, out / path.name)
         about = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
         tables.write(out / "history.parquet", [{**about, **row} for row in history])
+        # measurements read the data set too; through this file they go stale with it
+        (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
         shutil.rmtree(scratch)
 
 
@@ -47,8 +50,7 @@ def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:
     digest.update(json.dumps([run.model_dump(), stage.scale, device, threads, torch.__version__]).encode())
     code = [*(ROOT / "gramlab" / "nets").glob("*.py"), ROOT / "gramlab" / "losses.py", ROOT / "gramlab" / "streams.py"]
     for path in [stage.dataset(run.data), *sorted(code), Path(__file__)]:
-        with open(path, "rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        digest.update(sha256(path).encode())
     return f"{stage.scale}-{stage.key}-{digest.hexdigest()[:16]}"
 
 

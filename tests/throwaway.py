@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +130,8 @@ def background(command: list[str], cwd: Path, env: dict[str, str], log: Path) ->
             if process.poll() is None:
                 os.killpg(process.pid, kind)
                 until(lambda: process.poll() is not None, seconds)
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def until(met: Any, seconds: float, every: float = 0.1) -> bool:

@@ -47,10 +47,15 @@ def _torchvision(name: str, classes: int, split: bool = False) -> Callable[[Path
                 images = images.permute(0, 3, 1, 2)
             labels = torch.as_tensor(np.asarray(found.labels if split else found.targets), dtype=torch.int64)
             parts += [images, labels]
-        return DataSet(name.lower(), *parts, classes=classes, factor=1 / 255)
+        return DataSet(name.lower(), *_four(parts), classes=classes, factor=1 / 255)
 
     load.__doc__ = f"{name} through torchvision: downloaded on first use, its checksums verified."
     return load
+
+
+def _four(parts: list[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    x_train, y_train, x_test, y_test = parts
+    return x_train, y_train, x_test, y_test
 
 
 def _stack(images: list[np.ndarray], names: list[str]) -> Tensor:
@@ -88,7 +93,7 @@ def folder(root: Path, path: str) -> DataSet:
             parts.append(torch.tensor([names.index(file.parent.name) for file in files]))
         else:
             parts += [parts[0][:0], parts[1][:0]]
-    return DataSet(path, *parts, classes=len(names), factor=1 / 255, about={"classes": names})
+    return DataSet(path, *_four(parts), classes=len(names), factor=1 / 255, about={"classes": names})
 
 
 def parquet(root: Path, path: str, image: str = "image", label: str = "label") -> DataSet:
@@ -120,15 +125,14 @@ def parquet(root: Path, path: str, image: str = "image", label: str = "label") -
                 images.append(_decode(io.BytesIO(cell["bytes"] if isinstance(cell, dict) else cell), names[-1]))
             labels += content[label].to_pylist()
         parts += [_stack(images, names), torch.tensor(labels, dtype=torch.int64)]
-    return DataSet(path, *parts, classes=int(parts[1].max()) + 1, factor=1 / 255)
+    return DataSet(path, *_four(parts), classes=int(parts[1].max()) + 1, factor=1 / 255)
 
 
 def swiss_roll(root: Path, samples: int) -> DataSet:
     """Paper A, Figure 1: a Swiss roll in the plane, both coordinates and the target (its angle) in [0, 1]."""
     turn = 1.5 * math.pi * (1 + 2 * stream("swiss_roll").uniform(size=samples))
-    x = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1)
-    x, y = ((part - part.min(0)) / (part.max(0) - part.min(0)) for part in (x, turn[:, None]))
-    x, y = torch.from_numpy(x), torch.from_numpy(y)
+    plane = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1)
+    x, y = (torch.from_numpy((part - part.min(0)) / np.ptp(part, 0)) for part in (plane, turn[:, None]))
     return DataSet("swiss_roll", x, y, x[:0], y[:0])
 
 

@@ -1,6 +1,5 @@
 """Checkpoints: whole, checksummed, the last two kept."""
 
-import hashlib
 import json
 import logging
 from pathlib import Path
@@ -9,7 +8,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from gramlab.files import BadInput, atomic
+from gramlab.files import BadInput, atomic, sha256
 
 VERSION = 1
 log = logging.getLogger("gramlab")
@@ -17,11 +16,6 @@ log = logging.getLogger("gramlab")
 
 class CheckpointError(BadInput):
     """A checkpoint belongs to another run, another version, or is damaged beyond use."""
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def save(folder: Path, epoch: int, tensors: dict[str, Tensor], about: dict) -> None:
@@ -34,7 +28,7 @@ def save(folder: Path, epoch: int, tensors: dict[str, Tensor], about: dict) -> N
             {"about": json.dumps({"version": VERSION, "epoch": epoch, **about})},
         )
     with atomic(path.with_suffix(".sha256")) as temporary:
-        temporary.write_text(_digest(path))
+        temporary.write_text(sha256(path))
     for old in sorted(folder.glob("epoch-*.safetensors"))[:-2]:
         old.unlink()
         old.with_suffix(".sha256").unlink(missing_ok=True)
@@ -49,7 +43,7 @@ def newest(folder: Path) -> tuple[dict[str, Tensor], dict] | None:
     files = sorted(folder.glob("epoch-*.safetensors"), reverse=True)
     finished = [file for file in files if file.with_suffix(".sha256").exists()]
     for path in finished:
-        if _digest(path) == path.with_suffix(".sha256").read_text():
+        if sha256(path) == path.with_suffix(".sha256").read_text():
             with safe_open(path, "pt") as file:
                 about = json.loads(file.metadata()["about"])
                 if about["version"] != VERSION:

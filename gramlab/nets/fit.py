@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -171,9 +172,9 @@ class _Team:
             raise Diverged(f"the loss of seed {seed} is not a finite number at step {int(self.diverged_at[seed])}")
 
     @torch.no_grad()
-    def evaluate(self, epoch: int) -> list[dict]:
+    def evaluate(self, epoch: int) -> list[dict[str, Any]]:
         """Rows of mean loss and, for classes, accuracy on the training and test sets."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for part, (x, y) in self.sets.items():
             total, right = torch.zeros(2, self.seeds, dtype=torch.float64)
             for some in torch.arange(len(x), device=self.device).split(8192):

@@ -16,7 +16,7 @@ from tasks.runs import Run
 
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: surrogate and target_linearity by layer, epoch (x) and seed; the control's nets are drawn anew each time."""
+    """Rows: surrogate and target_linearity by layer, epoch (x) and seed; the control's nets are drawn anew."""
     keep = slice(settings.samples)
     x = run.data.numbers(run.data.x_train[keep], torch.float32).flatten(1)
     Y = nn.functional.one_hot(run.data.y_train[keep], run.data.classes).double()

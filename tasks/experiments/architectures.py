@@ -240,11 +240,11 @@ def _alignment(case: Case) -> Iterator[dict]:
         for name in case.layers:
             with watched(model.get_submodule(name)) as calls:
                 outputs = model(x)
-            (h, z), J, K = calls[0], 0.0, 0.0
+            (h, z), J, K = calls[0], torch.zeros(()), torch.zeros(())
             for output in outputs.flatten(1).unbind(1):
                 at_h, at_z = torch.autograd.grad(output.sum(), [h, z], retain_graph=True)
                 J, K = J + at_h @ at_h.T, K + at_z @ at_z.T
-            found[name] = (model.get_parameter(f"{name}.weight").detach(), torch.as_tensor(J), torch.as_tensor(K))
+            found[name] = (model.get_parameter(f"{name}.weight").detach(), J, K)
         for name, (W, agop, K) in found.items():
             others = [one for key, (_, _, one) in found.items() if key != name and one.shape == K.shape]
             for arm, kernel in [("claim", K), *(("control: another layer", one) for one in others[:1])]:

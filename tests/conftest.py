@@ -1,0 +1,41 @@
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("gramlab", derandomize=True, deadline=None)
+settings.load_profile("gramlab")
+
+
+@pytest.fixture(scope="session")
+def copy_project(tmp_path_factory):
+    """A function that makes a git and DVC repository of the project as it stands, committed or not."""
+
+    def copy(name: str) -> Path:
+        there = tmp_path_factory.mktemp(name) / "gramlab"
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        )
+        for file in filter(None, listed.stdout.decode().split("\0")):
+            if (ROOT / file).is_file():
+                (there / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / file, there / file)
+        for lock in there.rglob("dvc.lock"):  # what was computed elsewhere is not here
+            lock.unlink()
+        git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "copy"]):
+            subprocess.run([*git, *command], cwd=there, check=True, capture_output=True)
+        return there
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def environment():
+    """The environment of commands in a copy: its own code, not the installed project's."""
+    return {**os.environ, "PYTHONPATH": "", "DVC_NO_ANALYTICS": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}

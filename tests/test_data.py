@@ -1,0 +1,126 @@
+"""Data sets from every source, and what happens when they are not there or not sound."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+
+from gramlab.data import DataError, DataSet, prepare
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def image(value: int, size=(5, 4), mode="RGB") -> Image.Image:
+    return Image.fromarray(np.full((*size, 3) if mode == "RGB" else size, value, np.uint8))
+
+
+def encoded(value: int) -> bytes:
+    stream = io.BytesIO()
+    image(value).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def test_digits_are_scikit_learns_split_by_class(tmp_path):
+    from sklearn.datasets import load_digits
+
+    data = prepare("digits", tmp_path)
+    x, y = load_digits(return_X_y=True)
+    assert (data.inputs, data.outputs, len(data.x_train) + len(data.x_test)) == (64, 10, 1797)
+    rows = torch.cat([data.x_train, data.x_test]).flatten(1).numpy()
+    assert sorted(map(tuple, rows.tolist())) == sorted(map(tuple, x.astype(int).tolist()))
+    assert torch.equal(torch.bincount(torch.cat([data.y_train, data.y_test])), torch.bincount(torch.from_numpy(y)))
+    assert data.numbers(data.x_train, torch.float64).max() == 1.0
+
+
+def test_folder_of_images(tmp_path):
+    for part, values in (("train", (10, 20)), ("test", (30,))):
+        for name in ("cat", "dog"):
+            for value in values:
+                (tmp_path / "pets" / part / name).mkdir(parents=True, exist_ok=True)
+                image(value).save(tmp_path / "pets" / part / name / f"{value}.png")
+    data = prepare("folder", tmp_path, path="pets")
+    assert data.x_train.shape == (4, 3, 5, 4)
+    assert data.y_train.tolist() == [0, 0, 1, 1]
+    assert data.about["classes"] == ["cat", "dog"]
+    image(1, size=(6, 4)).save(tmp_path / "pets" / "train" / "dog" / "big.png")
+    with pytest.raises(DataError, match=r"several sizes.*big\.png"):
+        prepare("folder", tmp_path, path="pets")
+    (tmp_path / "pets" / "train" / "dog" / "big.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"big\.png: not a readable image"):
+        prepare("folder", tmp_path, path="pets")
+
+
+def test_parquet_of_images(tmp_path):
+    for part, labels in (("train", [0, 1, 2]), ("test", [1])):
+        cells = pa.array([encoded(10 * label) for label in labels])
+        pq.write_table(pa.table({"image": cells, "label": labels}), tmp_path / f"{part}.parquet")
+    data = prepare("parquet", tmp_path, path=".")
+    assert data.classes == 3
+    assert data.x_train[:, 0, 0, 0].tolist() == [0, 10, 20]
+    (tmp_path / "test.parquet").write_bytes((tmp_path / "test.parquet").read_bytes()[:50])
+    with pytest.raises(DataError, match=r"test\.parquet: not a readable Parquet file"):
+        prepare("parquet", tmp_path, path=".")
+
+
+def test_swiss_roll_lies_in_the_unit_square(tmp_path):
+    data = prepare("swiss_roll", tmp_path, samples=50)
+    assert data.x_train.shape == (50, 2)
+    for part in (data.x_train, data.y_train):
+        assert (float(part.min()), float(part.max())) == (0.0, 1.0)
+
+
+def test_what_is_neither_there_nor_downloadable_says_where_it_was_sought(tmp_path, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody answers there
+    with pytest.raises(DataError, match="GRAMLAB_DATA") as error:
+        prepare("mnist", tmp_path)
+    assert str(tmp_path) in str(error.value)
+
+
+def test_half_a_download_is_refused_by_its_checksum(tmp_path, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    (tmp_path / "cifar-10-python.tar.gz").write_bytes(b"half")
+    with pytest.raises(DataError, match="CIFAR10 is neither complete under"):
+        prepare("cifar10", tmp_path)
+
+
+def test_subsets_are_reproducible_and_bounded(tmp_path):
+    a, b = (prepare("digits", tmp_path, train=100, test=10) for _ in range(2))
+    assert torch.equal(a.x_train, b.x_train)
+    assert len(a.x_train.flatten(1).unique(dim=0)) > 95
+    with pytest.raises(DataError, match="5000 train samples wanted, it has"):
+        prepare("digits", tmp_path, train=5000)
+
+
+def test_labels_outside_the_classes_are_named():
+    x = torch.zeros(3, 2)
+    with pytest.raises(DataError, match=r"labels \[7\] lie outside the 3 classes"):
+        DataSet("mine", x, torch.tensor([0, 1, 7]), x, torch.tensor([0, 1, 2]), classes=3)
+
+
+def test_a_file_is_whole_or_refused(tmp_path):
+    data = prepare("digits", tmp_path, train=20, test=5)
+    data.save(tmp_path / "set.safetensors")
+    again = DataSet.load(tmp_path / "set.safetensors")
+    assert torch.equal(again.x_train, data.x_train)
+    assert (again.source, again.classes, again.factor) == ("digits", 10, 1 / 16)
+    (tmp_path / "set.safetensors").write_bytes((tmp_path / "set.safetensors").read_bytes()[:200])
+    with pytest.raises(DataError, match=r"set\.safetensors: not a readable data set"):
+        DataSet.load(tmp_path / "set.safetensors")
+
+
+def test_real_images_where_they_are_at_hand():
+    """MNIST in torchvision's layout and CIFAR-10 as Parquet, when a copy lies beside the project."""
+    if (SHARED / "mnist").is_dir():
+        data = prepare("mnist", SHARED / "mnist")
+        assert (data.x_train.shape, data.x_test.shape) == ((60000, 1, 28, 28), (10000, 1, 28, 28))
+        assert data.y_train[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
+    if (SHARED / "cifar10-jpeg").is_dir():
+        table = pq.read_table(next((SHARED / "cifar10-jpeg").glob("*test.parquet")))
+        assert len(table) == 10000
