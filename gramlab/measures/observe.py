@@ -1,0 +1,99 @@
+"""One measurement as numbers: what the papers plot against training steps and layers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from gramlab.measures.collapse import neural_collapse
+from gramlab.measures.linearity import surrogate, target_linearity
+from gramlab.measures.measured import LayerMeasures, Measurement
+from gramlab.measures.powers import psd_power
+from gramlab.measures.similarity import cosine, pearson
+from gramlab.measures.undefined import Undefined
+
+_WIDEST = 1024  # an eigen-decomposition of this side takes about a second
+
+# quantity -> how it comes from a layer's measures
+CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
+    # paper B, Figure 2: the cosine of the NFA, plain and with the initial weights taken off
+    "nfa": lambda m: cosine(m.gram, m.agop),
+    "centered_nfa": lambda m: cosine(m.centered_gram, m.centered_agop),
+    "double_centered_nfa": lambda m: cosine(m.centered_gram, m.double_centered_agop),
+    "ptk_centered_nfa": lambda m: cosine(m.initial_gram, m.ptk_centered_agop),
+    # paper C, Table 2, Figures 3, 8 and 10: Pearson correlations with WᵀW, and with WWᵀ on the output side
+    "pearson_agop": lambda m: pearson(m.gram, m.agop),
+    "pearson_agop_root": lambda m: pearson(m.gram, _root(m.agop)),
+    "pearson_enfa": lambda m: pearson(m.gram, m.enfa),
+    "pearson_enfa_root": lambda m: pearson(m.gram, _root(m.enfa)),
+    "pearson_fact": lambda m: pearson(m.gram, m.fact),
+    "pearson_back_agop": lambda m: pearson(m.back_gram, m.back_agop),
+    "pearson_back_enfa": lambda m: pearson(m.back_gram, m.back_enfa),
+    "pearson_back_fact": lambda m: pearson(m.back_gram, m.back_fact),
+    # paper A, Figure 7: the same of the diagonals
+    "diagonal_agop": lambda m: pearson(m.gram, m.agop, diagonal=True),
+    # how far the layer is from FACT's hypothesis, a critical point: ‖∇_W L + λW‖ / ‖λW‖
+    "stationarity": lambda m: _stationarity(m),
+}
+
+
+def observe(
+    measurement: Measurement, features: Mapping[str, Tensor], targets: Tensor | None
+) -> tuple[list[tuple[str, str, float]], dict[str, str]]:
+    """Numbers (layer, quantity, value) of a measurement, and why others are undefined ("layer quantity" -> reason).
+
+    ``features`` are the layers' inputs for the same samples (``gramlab.features``), ``targets`` (n,) classes or
+    (n, c) values: with both come paper A's target linearity (λ = 0) and surrogate of centred targets, classes as
+    one-hot rows, and for classes paper D's NC1 and NC2. Layers with as many inputs as there are samples are left out:
+    any target is linear in them.
+    """
+    found: list[tuple[str, str, float]] = []
+    undefined: dict[str, str] = {}
+
+    def add(layer: str, quantity: str, compute: Callable[..., float], *arguments: Any) -> None:
+        try:
+            found.append((layer, quantity, compute(*arguments)))
+        except Undefined as reason:
+            undefined[f"{layer} {quantity}"] = str(reason)
+
+    if measurement.loss is not None:
+        found.append(("", "loss", measurement.loss))
+    for name, layer in measurement.items():
+        for quantity, compute in CORRELATIONS.items():
+            add(name, quantity, compute, layer)
+        H = features.get(name)
+        if targets is None or H is None or H.reshape(len(H), -1).shape[1] >= len(H):
+            continue
+        Y = centred(targets)
+        add(name, "target_linearity", target_linearity, H, Y)
+        if H.ndim == 2:
+            add(name, "surrogate", surrogate, H, layer.weight, Y)
+        if not targets.is_floating_point() and targets.ndim == 1:
+            add(name, "nc1", lambda H: neural_collapse(H, targets).nc1, H)
+            add(name, "nc2", lambda H: neural_collapse(H, targets).nc2, H)
+    return found, undefined
+
+
+def centred(targets: Tensor) -> Tensor:
+    """Targets (n, c) in float64 with mean zero; classes as one-hot rows."""
+    if targets.ndim == 1 and not targets.is_floating_point():
+        targets = F.one_hot(targets.long() - int(targets.min()))
+    Y = targets.reshape(len(targets), -1).double()
+    return Y - Y.mean(0)
+
+
+def _root(matrix: Tensor) -> Tensor:
+    if matrix.shape[-1] > _WIDEST:
+        raise Undefined(f"left out: the root of a matrix of side {matrix.shape[-1]} takes longer than all the rest")
+    return psd_power(matrix, 0.5)
+
+
+def _stationarity(m: LayerMeasures) -> float:
+    decay = m.weight_decay
+    if not decay:
+        raise Undefined("distance from a critical point of the decayed loss needs a positive weight decay")
+    pull = decay * m.weight
+    if not float(pull.norm()):
+        raise Undefined("the weights are zero")
+    return float((m.weight_gradient + pull).norm() / pull.norm())

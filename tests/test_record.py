@@ -1,0 +1,208 @@
+"""The recorder: what it writes, in which loops, and that training does not notice it."""
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+import gramlab
+from gramlab import tables
+
+torch.set_num_threads(1)
+DECAY = 0.02
+
+
+def network(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.2), nn.GELU(), nn.Linear(8, 6), nn.GELU(), nn.Linear(6, 3))
+
+
+def data():
+    torch.manual_seed(7)
+    x = torch.randn(60, 5)
+    return x, (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+
+
+def recorder(model, path, **options):
+    x, y = data()
+    return gramlab.Recorder(model, x, y, path, loss="cross_entropy", weight_decay=DECAY, **({"every": 5} | options))
+
+
+def batches():
+    return DataLoader(TensorDataset(*data()), batch_size=20, shuffle=True)
+
+
+def by_hand(model, optimizer, recording, before=lambda: None, after=lambda: None):
+    before()
+    for _ in range(4):
+        for x, y in batches():
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            after()
+
+
+def plain(model, optimizer, recording):
+    by_hand(model, optimizer, recording, recording.begin, recording.step)
+    recording.write()
+
+
+def context(model, optimizer, recording):
+    with recording:
+        by_hand(model, optimizer, recording, after=recording.step)
+
+
+def attached(model, optimizer, recording):
+    with recording.attach(optimizer):
+        by_hand(model, optimizer, recording)
+
+
+def lightning(model, optimizer, recording):
+    """The calls that Lightning's Trainer makes, in its order."""
+    callback = recording.callback()
+    trainer = SimpleNamespace(optimizers=[optimizer], global_step=0)
+    callback.setup(trainer, model, stage="fit")
+    callback.on_train_start(trainer, model)
+
+    def after():
+        trainer.global_step += 1
+        callback.on_before_zero_grad(trainer, model, optimizer)
+        callback.on_train_batch_end(trainer, model, None, None, 0)
+
+    by_hand(model, optimizer, recording, lambda: callback.on_train_epoch_start(trainer, model), after)
+    callback.on_train_end(trainer, model)
+    assert callback.state_dict() == {}
+
+
+def hugging_face(model, optimizer, recording):
+    """The calls that the Hugging Face Trainer makes, in its order."""
+    callback = recording.callback()
+    args, state, control = object(), SimpleNamespace(global_step=0), object()
+    callback.on_init_end(args, state, control, model=model)
+    callback.on_train_begin(args, state, control, model=model, optimizer=optimizer)
+
+    def after():
+        callback.on_step_begin(args, state, control, model=model)
+        state.global_step += 1
+        callback.on_step_end(args, state, control, model=model, optimizer=optimizer)
+
+    by_hand(model, optimizer, recording, after=after)
+    callback.on_train_end(args, state, control, model=model)
+
+
+LOOPS = [plain, context, attached, lightning, hugging_face]
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=DECAY)
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_every_loop_is_recorded_and_learns_the_same(loop, tmp_path):
+    bare, model = network(), network()
+    by_hand(bare, sgd(bare), None)
+    torch.manual_seed(0)
+    network()  # the same random state as before the first training
+    recording = recorder(model, tmp_path / "run.parquet")
+    loop(model, sgd(model), recording)
+    assert all(torch.equal(a, b) for a, b in zip(bare.state_dict().values(), model.state_dict().values(), strict=True))
+    rows = tables.read(tmp_path / "run.parquet").to_pylist()
+    assert sorted({row["step"] for row in rows}) == [0, 5, 10, 12]
+    assert {row["layer"] for row in rows} == {"", "0", "3", "5"}
+
+
+def test_the_numbers_are_those_of_measure(tmp_path):
+    model, (x, y) = network(), data()
+    initial = copy.deepcopy(model)
+    with recorder(model, tmp_path / "run.parquet", every=3).attach(sgd(model)):
+        optimizer = sgd(model)
+        for _ in range(1):
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    # the second optimizer was not the one attached: no step was counted
+    assert {row["step"] for row in tables.read(tmp_path / "run.parquet").to_pylist()} == {0}
+
+    model = network()
+    optimizer = sgd(model)
+    with recorder(model, tmp_path / "run.parquet", every=3, experiment="mine", seed=4).attach(optimizer):
+        for _ in range(3):
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    rows = [row for row in tables.read(tmp_path / "run.parquet").to_pylist() if row["step"] == 3]
+    assert {(row["experiment"], row["seed"], row["scale"], row["dtype"]) for row in rows} == {
+        ("mine", 4, "user", "float32")
+    }
+    found = {(row["layer"], row["quantity"]): row["value"] for row in rows}
+    m = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=DECAY, initial=initial)
+    Y = F.one_hot(y).double()
+    Y = Y - Y.mean(0)
+    for name, layer in m.items():
+        H = gramlab.features(model, x)[name]
+        for quantity, wanted in {
+            "nfa": gramlab.cosine(layer.gram, layer.agop),
+            "centered_nfa": gramlab.cosine(layer.centered_gram, layer.centered_agop),
+            "pearson_fact": gramlab.pearson(layer.gram, layer.fact),
+            "pearson_enfa": gramlab.pearson(layer.gram, layer.enfa),
+            "pearson_agop_root": gramlab.pearson(layer.gram, gramlab.psd_power(layer.agop, 0.5)),
+            "diagonal_agop": gramlab.pearson(layer.gram, layer.agop, diagonal=True),
+            "target_linearity": gramlab.target_linearity(H, Y),
+            "surrogate": gramlab.surrogate(H, layer.weight, Y),
+            "nc1": gramlab.neural_collapse(H, y).nc1,
+        }.items():
+            assert found[name, quantity] == pytest.approx(wanted, rel=1e-9), (name, quantity)
+    assert found["", "loss"] == pytest.approx(float(F.cross_entropy(model.eval()(x), y)), rel=1e-5)
+
+
+def test_the_sum_of_virtual_shifts_is_that_of_full_batch_training(tmp_path):
+    """Paper A, Figure 7: recorded at every step, the sum is exactly Σ_t VCS_t, here by autograd on the input."""
+    model, (x, y) = network().double(), data()
+    model[1].p = 0.0
+    x, optimizer, total = x.double(), torch.optim.SGD(model.parameters(), lr=0.3), 0
+    first = model[0].weight.detach().clone()
+    with gramlab.Recorder(model, x, y, tmp_path / "t", every=1, loss="cross_entropy").attach(optimizer) as recording:
+        for _ in range(6):
+            h = x.clone().requires_grad_()
+            loss = F.cross_entropy(model(h), y)
+            moved = x - 0.3 * torch.autograd.grad(loss, h, retain_graph=True)[0]
+            total = total + moved.T @ moved - x.T @ x
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    rows = {(r["step"], r["layer"], r["quantity"]): r["value"] for r in recording.rows}
+    W = model[0].weight.detach()
+    moved = W.T @ W - first.T @ first
+    assert rows[6, "0", "pearson_virtual"] == pytest.approx(gramlab.pearson(W.T @ W, total))
+    assert rows[6, "0", "pearson_virtual_moved"] == pytest.approx(gramlab.pearson(moved, total))
+    assert rows[6, "0", "diagonal_virtual_moved"] == pytest.approx(gramlab.pearson(moved, total, diagonal=True))
+    assert rows[6, "0", "pearson_virtual_moved"] > 0.99
+
+
+def test_what_is_undefined_is_left_out_with_a_reason(tmp_path):
+    x, y = data()
+    with gramlab.Recorder(network(), x, y, tmp_path / "t", loss="cross_entropy") as recording:
+        pass
+    assert "zero" in recording.undefined["step 0 0 centered_nfa"]
+    assert "weight" in recording.undefined["step 0 0 pearson_fact"]
+    assert not {"centered_nfa", "pearson_fact"} & {row["quantity"] for row in recording.rows}
+
+
+def test_what_was_measured_before_an_error_is_written(tmp_path):
+    model = network()
+    with pytest.raises(KeyboardInterrupt), recorder(model, tmp_path / "t"):
+        raise KeyboardInterrupt
+    assert tables.read(tmp_path / "t").num_rows
+
+
+def test_misuse_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="every must be at least 1, not 0"):
+        recorder(network(), tmp_path / "t", every=0)
+    with pytest.raises(ValueError, match="nearest"):
+        recorder(network(), tmp_path / "t", layers="7")
+    with pytest.raises(RuntimeError, match="begin"):
+        recorder(network(), tmp_path / "t").step()
+    with pytest.raises(AttributeError):
+        _ = recorder(network(), tmp_path / "t").callback().training
