@@ -173,7 +173,7 @@ class _Sums:
                 raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
             self.total_loss += float(per_sample.detach().double().sum())
             if self.needs & {"loss_outer", "weight_gradient"}:
-                self._add_loss(uses, _gradients(per_sample.sum(), uses, None, keep=by_output), batch.mask)
+                self._add_loss(uses, _gradients(per_sample.sum(), uses, keep=by_output), batch.mask)
         if by_output:
             self._add_outputs(batch, number, outputs, uses)
 
@@ -241,15 +241,13 @@ class _Sums:
         ptk, centered = _Fresh(), _Fresh()
         for o in range(flat.shape[1]):
             more = o < flat.shape[1] - 1
-            seed = torch.zeros_like(flat)
-            seed[:, o] = 1
-            gradients = _gradients(flat, uses, seed, keep=more)
+            gradients = _gradients(flat[:, o].sum(), uses, keep=more)
             if "ptk" in self.needs:
                 for use, g in zip(uses, gradients, strict=True):
                     if g is not None:  # this output depends on this call
                         ptk.add(use.layer, rows(self.now.layers[use.layer], widened(g), batch.mask))
             if centred:
-                for use, g, g0 in zip(uses, gradients, _gradients(first, uses0, seed, keep=more), strict=True):
+                for use, g, g0 in zip(uses, gradients, _gradients(first[:, o].sum(), uses0, keep=more), strict=True):
                     if g is not None and g0 is not None:
                         moved = widened(g) - widened(g0)
                         centered.add(use.layer, rows(self.now.layers[use.layer], moved, batch.mask))
@@ -275,9 +273,10 @@ class _Fresh:
             sums[name][key] += total
 
 
-def _gradients(of: Tensor, uses: list[Use], seed: Tensor | None, keep: bool) -> Sequence[Tensor | None]:
+def _gradients(of: Tensor, uses: list[Use], keep: bool) -> Sequence[Tensor | None]:
+    # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
     edges = [use.edge for use in uses if use.edge is not None]
-    return torch.autograd.grad(of, edges, seed, retain_graph=keep, allow_unused=True)
+    return torch.autograd.grad(of, edges, retain_graph=keep, allow_unused=True)
 
 
 def _weight(layer: Layer) -> Tensor:

@@ -1,0 +1,88 @@
+"""What does a network on handwritten digits learn? Five minutes with gramlab.
+
+    python examples/digits.py            writes to ./digits
+
+Trains a small network, measures it while it trains, and draws the papers' figures for it. Then, on the files that
+this leaves behind, the same without a program:
+
+    gramlab probe examples/digits.py:network --data digits --checkpoint digits/trained.pt \
+        --initial digits/initial.pt --weight-decay 0.01 --out digits
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+
+import gramlab
+from gramlab import plots, tables
+
+WEIGHT_DECAY = 0.01
+
+
+def network() -> nn.Module:
+    """Any torch.nn.Module will do; gramlab finds its Linear and Conv2d layers."""
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def main(out: Path, epochs: int = 100) -> None:
+    """Train, record, measure, draw."""
+    torch.manual_seed(0)
+    images, labels = load_digits(return_X_y=True)
+    x, y = torch.tensor(images / 16, dtype=torch.float32), torch.tensor(labels)
+
+    model = network()
+    out.mkdir(parents=True, exist_ok=True)
+    torch.save(model.state_dict(), out / "initial.pt")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=WEIGHT_DECAY)
+
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
+
+    # 1. Measure while it trains. The recorder follows the optimizer; the training loop stays as it is.
+    recorder = gramlab.Recorder(
+        model,
+        x,
+        y,
+        out / "run.parquet",
+        every=200,
+        at=(10, 20, 50, 100),
+        loss="cross_entropy",
+        weight_decay=WEIGHT_DECAY,
+    )
+    with recorder.attach(optimizer):
+        for _ in range(epochs):
+            for rows in torch.randperm(len(x)).split(64):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x[rows]), y[rows]).backward()
+                optimizer.step()
+            slower.step()
+    plots.page(tables.read(out / "run.parquet"), out / "run.png")
+
+    # 2. Look at one layer. At a critical point of the decayed loss WᵀW equals FACT (paper C, Theorem 3.1); the AGOP
+    #    is only conjectured to be like it.
+    m = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=WEIGHT_DECAY)
+    print("layer  Pearson with WᵀW:  FACT   AGOP   √AGOP   eNFA")
+    for name, layer in m.items():
+        others = layer.fact, layer.agop, gramlab.psd_power(layer.agop, 0.5), layer.enfa
+        print(
+            f"{name:>5}                  ", *(f"{gramlab.pearson(layer.gram, other):.3f}" for other in others), sep="  "
+        )
+
+    # 3. Which pixels matter: the diagonal of the first layer's WᵀW is an image.
+    pixels = m["0"].gram.diagonal().reshape(8, 8)
+    print("\nWhat the first layer listens to:")
+    for row in pixels / pixels.max():
+        print("   ", "".join(" ░▒▓█"[int(4 * value + 0.5)] * 2 for value in row))
+
+    torch.save(model.state_dict(), out / "trained.pt")
+    np.save(out / "x.npy", x.numpy())
+    np.save(out / "y.npy", y.numpy())
+    print(f"\nFigures of the training run: {out / 'run.png'}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "digits"))

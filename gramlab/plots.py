@@ -1,0 +1,93 @@
+"""One page of figures from a gramlab table: over training steps if there are several, over layers if not."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gramlab.files import atomic
+
+# panel title -> the quantities in it; the papers' figures that it reproduces for the user's own network
+PANELS: dict[str, list[str]] = {
+    "NFA: cosine of AGOP and WᵀW (paper B, Fig. 2)": ["nfa", "centered_nfa", "double_centered_nfa"],
+    "Pearson correlation with WᵀW (paper C, Fig. 8)": ["pearson_fact", "pearson_agop", "pearson_enfa"],
+    "Pearson correlation with WWᵀ (paper C, Fig. 10)": ["pearson_back_fact", "pearson_back_agop", "pearson_back_enfa"],
+    "Target linearity (paper A, Fig. 4)": ["target_linearity"],
+    "Surrogate (paper A, Fig. 4)": ["surrogate"],
+    "Diagonal of WᵀW: summed VCS and AGOP (paper A, Fig. 7)": ["diagonal_virtual", "diagonal_agop"],
+    "NC1 = tr S_W / tr S_B (paper D, Fig. 3)": ["nc1"],
+    "‖∇L + λW‖ / ‖λW‖: 0 where FACT must hold": ["stationarity"],
+    "Loss": ["loss"],
+}
+_LOGARITHMIC = {"surrogate", "nc1", "stationarity", "loss"}
+
+
+def page(table: pa.Table, path: Path | str) -> Path:
+    """Draw all panels that ``table`` has numbers for into one PNG; equal tables give equal bytes.
+
+    Needs seaborn. Raises ValueError if the table has nothing to draw.
+    """
+    import matplotlib
+    import seaborn
+    from matplotlib.figure import Figure
+
+    data = table.to_pandas()
+    panels = {title: data[data.quantity.isin(names)] for title, names in PANELS.items()}
+    # one number alone is no figure
+    panels = {title: part for title, part in panels.items() if len(part) > 1}
+    if not panels:
+        raise ValueError("the table has none of the quantities that are drawn")
+    order = list(dict.fromkeys(layer for layer in data.layer if layer))
+    over_steps = data.step.nunique() > 1
+    with matplotlib.rc_context(), seaborn.axes_style("whitegrid"):
+        columns = min(3, len(panels))
+        lines = -(-len(panels) // columns)
+        figure = Figure(figsize=(5.2 * columns, 3.6 * lines), layout="constrained")
+        grid = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes, (title, part) in zip(grid, panels.items(), strict=False):
+            _draw(axes, part, over_steps, order)
+            axes.set_title(title, fontsize=10)
+            if set(part.quantity) <= _LOGARITHMIC and (part.value > 0).all():
+                axes.set_yscale("log")
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        path = Path(path)
+        with atomic(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=110, metadata={"Software": None})
+    return path
+
+
+def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
+    import seaborn
+
+    several = part.quantity.nunique() > 1
+    if over_steps:
+        layers = [layer for layer in order if layer in set(part.layer)]
+        seaborn.lineplot(
+            part,
+            x="step",
+            y="value",
+            hue="layer" if layers else None,
+            hue_order=layers or None,
+            palette="viridis" if layers else None,
+            style="quantity" if several else None,
+            errorbar=None,
+            ax=axes,
+        )
+    else:
+        seaborn.lineplot(
+            part.assign(place=[order.index(layer) for layer in part.layer]),
+            x="place",
+            y="value",
+            hue="quantity" if several else None,
+            marker="o",
+            palette="colorblind" if several else None,
+            errorbar=None,
+            ax=axes,
+        )
+        axes.set_xticks(range(len(order)), order, rotation=45, ha="right", fontsize=7)
+        axes.set_xlabel("layer")
+    if legend := axes.get_legend():
+        seaborn.move_legend(axes, "best", fontsize=7, title=None)
+        legend.set_frame_on(False)
+    axes.set_ylabel("")

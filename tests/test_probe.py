@@ -1,0 +1,178 @@
+"""The command line and the example: what they write, and what they say about bad arguments."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+from torch import nn
+from typer.testing import CliRunner
+
+import gramlab
+from gramlab import tables
+from gramlab.cli import app
+
+ROOT = Path(__file__).parents[1]
+NETWORK = """
+from torch import nn
+
+def network():
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 3))
+
+def number():
+    return 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(0)
+    (tmp_path / "net.py").write_text(NETWORK)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((40, 12)))
+    np.save(tmp_path / "y.npy", np.arange(40) % 3)
+    model = network()
+    torch.save(model.state_dict(), tmp_path / "initial.pt")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn_like(parameter)
+    save_file(model.state_dict(), tmp_path / "trained.safetensors")
+    torch.save({"state_dict": {f"module.{k}": v for k, v in model.state_dict().items()}}, tmp_path / "wrapped.pt")
+    return tmp_path
+
+
+def network():
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 3))
+
+
+def probe(folder, *more, model="net.py:network", data=None):
+    arguments = ["probe", f"{folder}/{model}", "--data", str(data or folder), "--out", str(folder / "out"), *more]
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def values(folder):
+    rows = tables.read(folder / "out/probe.parquet").to_pylist()
+    return {(row["layer"], row["quantity"]): row["value"] for row in rows}
+
+
+@pytest.mark.parametrize("checkpoint", ["trained.safetensors", "wrapped.pt"])
+def test_a_checkpoint_is_measured(folder, checkpoint):
+    done = probe(
+        folder, "--checkpoint", str(folder / checkpoint), "--initial", str(folder / "initial.pt"),
+        "--weight-decay", "0.1", "--name", "mine",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    model = network()
+    from safetensors.torch import load_file
+
+    model.load_state_dict(load_file(folder / "trained.safetensors"))
+    x, y = torch.from_numpy(np.load(folder / "x.npy")), torch.from_numpy(np.load(folder / "y.npy"))
+    m = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=0.1, initial=torch.load(folder / "initial.pt"))
+    found = values(folder)
+    for name in ("1", "3"):
+        assert found[name, "nfa"] == pytest.approx(gramlab.cosine(m[name].gram, m[name].agop))
+        assert found[name, "pearson_fact"] == pytest.approx(gramlab.pearson(m[name].gram, m[name].fact))
+        centred = gramlab.cosine(m[name].centered_gram, m[name].centered_agop)
+        assert found[name, "centered_nfa"] == pytest.approx(centred)
+    assert found["", "loss"] == pytest.approx(m.loss)
+    assert (folder / "out/probe.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_only_some_layers_and_samples_and_the_same_bytes_twice(folder):
+    for _ in range(2):
+        assert probe(folder, "--layer", "3", "--limit", "20", "--checkpoint", f"{folder}/wrapped.pt").exit_code == 0
+        written = [(folder / "out" / name).read_bytes() for name in ("probe.parquet", "probe.png")]
+    assert {layer for layer, _ in values(folder)} == {"", "3"}
+    assert probe(folder, "--layer", "3", "--limit", "20", "--checkpoint", f"{folder}/wrapped.pt").exit_code == 0
+    assert [(folder / "out" / name).read_bytes() for name in ("probe.parquet", "probe.png")] == written
+
+
+def test_a_folder_of_images(folder):
+    rng = np.random.default_rng(1)
+    for label in ("a", "b", "c"):
+        for number in range(6):
+            image = folder / "images/train" / label / f"{number}.png"
+            image.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 256, (2, 2, 3), dtype=np.uint8)).save(image)
+    assert probe(folder, data=folder / "images").exit_code == 0
+    assert ("1", "nfa") in values(folder)
+    assert "empty" in probe(folder, "--split", "test", data=folder / "images").output
+
+
+BAD = {
+    "no colon": ({"model": "net.py"}, [], "not"),
+    "no file": ({"model": "other.py:network"}, [], "no such Python file"),
+    "no callable": ({"model": "net.py:missing"}, [], "no callable 'missing'"),
+    "no module": ({"model": "net.py:number"}, [], "gives a int"),
+    "no checkpoint": ({}, ["--checkpoint", "none.pt"], "no such checkpoint"),
+    "damaged": ({}, ["--checkpoint", "DIR/net.py"], "net.py"),
+    "damaged safetensors": ({}, ["--checkpoint", "DIR/bad.safetensors"], "not a readable checkpoint"),
+    "other network": ({}, ["--checkpoint", "DIR/other.pt"], "does not fit the network"),
+    "not weights": ({}, ["--checkpoint", "DIR/list.pt"], "no state dict"),
+    "no data": ({"data": "nowhere"}, [], "neither x.npy and y.npy"),
+    "no layer": ({}, ["--layer", "9"], "no layer named '9'"),
+    "split": ({"data": "DIR/sub"}, ["--split", "valid"], "split must be train or test"),
+    "loss": ({}, ["--loss", "hinge"], "not 'hinge'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arguments_are_explained(folder, name):
+    (folder / "bad.safetensors").write_bytes(b"nothing")
+    (folder / "sub/train").mkdir(parents=True)
+    torch.save({"weight": torch.zeros(3)}, folder / "other.pt")
+    torch.save([1, 2], folder / "list.pt")
+    options, arguments, message = BAD[name]
+    options = {key: value.replace("DIR", str(folder)) for key, value in options.items()}
+    done = probe(folder, *(argument.replace("DIR", str(folder)) for argument in arguments), **options)
+    assert done.exit_code == 2
+    assert message in done.output
+    assert not (folder / "out").exists()
+
+
+def test_a_module_on_the_path(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((3, 2)))
+    np.save(tmp_path / "y.npy", np.zeros(3, int))
+    bad = CliRunner().invoke(app, ["probe", "nowhere.at_all:f", "--data", str(tmp_path), "--out", str(tmp_path)])
+    assert bad.exit_code == 2
+    assert "no module 'nowhere'" in bad.output
+
+
+def test_figures_of_nothing(tmp_path):
+    tables.write(tmp_path / "t", [{"quantity": "other", "value": 1.0}])
+    done = CliRunner().invoke(app, ["figures", str(tmp_path / "t"), str(tmp_path / "t.png")])
+    assert done.exit_code == 2
+    assert "none of the quantities" in done.output
+
+
+def test_the_example(tmp_path):
+    run = [sys.executable, str(ROOT / "examples/digits.py"), str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=ROOT, encoding="utf-8")
+    fact = [float(line.split()[1]) for line in done.stdout.splitlines()[1:4]]
+    assert min(fact) > 0.9  # trained to near a critical point, the network satisfies FACT
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    redrawn = CliRunner().invoke(app, ["figures", str(tmp_path / "run.parquet"), str(tmp_path / "again.png")])
+    assert redrawn.exit_code == 0
+    assert (tmp_path / "again.png").read_bytes() == (tmp_path / "run.png").read_bytes()
+    arguments = ["probe", f"{ROOT}/examples/digits.py:network", "--data", tmp_path, "--out", tmp_path]
+    arguments += ["--checkpoint", tmp_path / "trained.pt", "--initial", tmp_path / "initial.pt"]
+    done = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--weight-decay", "0.01"]])
+    assert done.exit_code == 0
+
+
+def test_importing_gramlab_and_its_command_costs_no_torch():
+    program = (
+        "import sys, gramlab, gramlab.tables, gramlab.cli; print([m for m in ('torch', 'seaborn') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in gramlab._HOME:
+        assert getattr(gramlab, name) is not None
+    assert set(gramlab._HOME) <= set(dir(gramlab))
+    with pytest.raises(AttributeError):
+        _ = gramlab.nothing
