@@ -18,9 +18,8 @@ def copy_project(tmp_path_factory):
 
     def copy(name: str) -> Path:
         there = tmp_path_factory.mktemp(name) / "gramlab"
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
-        )
+        listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True)
         for file in filter(None, listed.stdout.decode().split("\0")):
             if (ROOT / file).is_file():
                 (there / file).parent.mkdir(parents=True, exist_ok=True)
