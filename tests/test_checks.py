@@ -1,0 +1,142 @@
+"""Each check of a figure against planted tables in which its claim is true, and in which one part of it is false."""
+
+import numpy as np
+import pytest
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.checks import a_fig1, a_fig4, a_fig7, a_prop1, a_thm1, a_tl, c_thm3_1
+from tasks.judge import Rows
+
+SEEDS = range(5)
+
+
+def rows(made: list[dict]) -> Rows:
+    return Rows(tables.table(made))
+
+
+def noise(*name) -> float:
+    return float(stream("test_checks", *name).normal())
+
+
+def figure_4(surrogate=lambda layer, t: 2.0**layer * np.exp(0.04 * t), linearity=None) -> Rows:
+    linearity = linearity or (lambda layer, t: 0.1 * layer + 0.05 * layer * np.log1p(t))
+    return rows(
+        [
+            {
+                "seed": seed,
+                "layer": str(layer),
+                "x": t,
+                "quantity": quantity,
+                "value": law(layer, t) * (1 + 0.003 * noise(seed, layer, t)),
+            }
+            for seed in SEEDS
+            for layer in (1, 2, 3, 4)
+            for t in np.arange(0.0, 101, 5)
+            for quantity, law in (("surrogate", surrogate), ("target_linearity", linearity))
+        ]
+    )
+
+
+def test_figure_4():
+    assert a_fig4.rule(figure_4()).holds
+    linear = lambda layer, t: 2.0**layer * (1 + 0.1 * t)  # noqa: E731
+    assert a_fig4.rule(figure_4(surrogate=linear)).numbers["surrogate_exponential"] < 0
+    assert not a_fig4.rule(figure_4(surrogate=lambda layer, t: 2.0**-layer * np.exp(0.04 * t))).holds
+    assert not a_fig4.rule(figure_4(linearity=lambda layer, t: 0.5 - 0.05 * layer * np.log1p(t))).holds
+    assert not a_fig4.rule(figure_4(linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t)).holds
+
+
+@pytest.mark.parametrize("law", ["exponential", "linear", "logarithmic"])
+def test_growth_laws_are_told_apart(law):
+    t = np.arange(0.0, 60, 3)
+    y = {"exponential": 0.3 * np.exp(0.05 * t), "linear": 1 + 0.2 * t, "logarithmic": 1 + 0.2 * np.log1p(t)}[law]
+    errors = a_fig4.laws(t, y)
+    assert min(errors, key=lambda name: errors[name]) == law
+    assert errors[law] < 1e-4 * (y**2).sum()
+
+
+def figure_7(vcs: float, agop: float, null: float) -> Rows:
+    made = []
+    for seed in SEEDS:
+        wobble = 0.01 * noise("fig7", seed)
+        made += [
+            {"seed": seed, "quantity": "pearson/vcs_gram_diagonal", "value": np.tanh(np.arctanh(vcs) + wobble)},
+            {"seed": seed, "quantity": "pearson/agop_gram_diagonal", "value": np.tanh(np.arctanh(agop) - wobble)},
+        ]
+        made += [{"seed": seed, "quantity": "null/vcs_gram_diagonal", "x": draw, "value": null} for draw in range(9)]
+    return rows(made)
+
+
+def test_figure_7():
+    found = a_fig7.rule(figure_7(0.98, 0.71, 0.2))
+    assert found.holds
+    assert found.numbers["rho(VCS, Gram), diagonal"] == pytest.approx(0.98, abs=0.01)
+    assert a_fig7.rule(figure_7(0.71, 0.98, 0.2)).holds is False
+    assert a_fig7.rule(figure_7(0.98, 0.71, 0.99)).holds is False  # no better than a Gram that learned nothing
+
+
+def figure_1(step: float) -> Rows:
+    return rows(
+        [
+            {
+                "seed": seed,
+                "step": frame,
+                "quantity": "target_linearity",
+                "value": 0.1 + step * frame + 0.001 * noise(seed, frame),
+            }
+            for seed in SEEDS
+            for frame in range(0, 51, 10)
+        ]
+    )
+
+
+def test_figure_1():
+    assert a_fig1.rule(figure_1(0.01)).holds
+    assert a_fig1.rule(figure_1(-0.01)).holds is False
+    assert not a_fig1.rule(figure_1(0.0)).holds
+
+
+def test_proposition_1():
+    good = [{"quantity": "prop1/ratio", "value": 0.5}, {"quantity": "prop1/opposite signs", "value": 0.0}]
+    assert a_prop1.rule(rows(good)).holds
+    assert not a_prop1.rule(rows([*good, {"quantity": "prop1/ratio", "value": 1.01}])).holds
+    assert not a_prop1.rule(rows([*good, {"quantity": "prop1/opposite signs", "value": 1.0}])).holds
+
+
+def residuals(quantity: str, size: float) -> list[dict]:
+    return [
+        {"case": str(case), "dtype": dtype, "quantity": quantity, "value": unit * size * (1 + 0.1 * noise(case, dtype))}
+        for case in range(6)
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]
+
+
+def test_target_linearitys_identity():
+    assert a_tl.rule(rows(residuals("tl/residual", 0.1))).holds
+    assert not a_tl.rule(rows(residuals("tl/residual", 1e3))).holds
+
+
+def remainders(quantity: str, power: float, least: float = 0.0) -> list[dict]:
+    return [
+        {"case": str(case), "layer": "0", "dtype": "float64", "quantity": quantity, "x": x, "value": x**power + least}
+        for case in range(6)
+        for x in 2.0 ** -np.arange(21)
+    ]
+
+
+def test_theorem_1():
+    exactly = residuals("thm1/residual", 0.1)
+    assert a_thm1.rule(rows([*exactly, *remainders("thm1/remainder", 2)])).holds
+    assert not a_thm1.rule(rows([*exactly, *remainders("thm1/remainder", 1)])).holds
+    assert not a_thm1.rule(rows([*residuals("thm1/residual", 1e4), *remainders("thm1/remainder", 2)])).holds
+
+
+def test_features_at_convergence():
+    reached = [
+        {"case": str(case), "layer": "0", "dtype": "float64", "quantity": "fact/error", "x": 1e-12, "value": 1e-12}
+        for case in range(6)
+    ]
+    assert c_thm3_1.rule(rows([*remainders("fact/error", 1), *reached])).holds
+    assert not c_thm3_1.rule(rows(remainders("fact/error", 1))).holds  # stops above 1e-9
+    assert not c_thm3_1.rule(rows([*remainders("fact/error", 0), *reached])).holds

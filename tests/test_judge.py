@@ -1,0 +1,160 @@
+"""The rules of judging against planted truths and planted falsehoods, and their statistics against scipy's."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks import judge
+from tasks.judge import Rows, bound, every, exact, fisher, interval, kendall, none, order, positive
+
+
+def rows(made: list[dict]) -> Rows:
+    return Rows(tables.table([{"arm": "claim", "quantity": "q", **row} for row in made]))
+
+
+def residuals(double: float, single: float, cases: int = 6) -> Rows:
+    draw = stream("test_judge", str(double), str(single))
+    return rows(
+        [
+            {"case": str(case), "dtype": dtype, "value": size * draw.uniform(0.3, 1)}
+            for case in range(cases)
+            for dtype, size in (("float64", double), ("float32", single))
+        ]
+    )
+
+
+def test_exact_wants_round_off_that_shrinks_with_the_precision():
+    assert exact(residuals(2.0**-53, 2.0**-24)).holds
+    assert not exact(residuals(2.0**-40, 2.0**-24)).holds  # far above round-off in float64
+    assert not exact(residuals(2.0**-53, 2.0**-53)).holds  # does not shrink: both sides are one computation
+    assert not exact(residuals(2.0**-53, 2.0**-24, cases=4)).holds  # too few instances
+    with pytest.raises(ValueError, match="float32"):
+        exact(residuals(2.0**-53, 2.0**-24).where(dtype="float64"))
+
+
+def powers(power: float, floor: float = 0.0, bend: float = 0.0, cases: int = 3) -> Rows:
+    draw = stream("test_judge", "powers", str(power))
+    return rows(
+        [
+            {
+                "case": str(case),
+                "dtype": "float64",
+                "x": x,
+                "value": 3 * x**power + bend * x ** (power + 1) + floor * draw.uniform(),
+            }
+            for case in range(cases)
+            for x in 2.0 ** -np.arange(21)
+        ]
+    )
+
+
+@given(st.floats(0.5, 4))
+def test_order_finds_the_slope(power):
+    found = order(powers(power), power)
+    assert found.holds
+    assert found.statistic == pytest.approx(power, abs=1e-6)
+
+
+def test_order_finds_its_window_between_truncation_and_round_off():
+    assert order(powers(2, floor=1e-9, bend=30), 2).holds
+    assert not order(powers(1), 2).holds
+    assert not order(powers(1.85), 2).holds
+    assert not order(powers(2), 1).holds
+
+
+def test_order_is_judged_on_every_case():
+    mixed = powers(2, cases=3)
+    wrong = mixed.value.copy()
+    wrong[mixed.case == "1"] = mixed.x[mixed.case == "1"]
+    assert not order(Rows({**mixed._columns, "value": wrong}), 2).holds
+
+
+def test_bound_and_none():
+    assert bound(rows([{"value": value} for value in (0.2, 1.0)])).holds
+    assert not bound(rows([{"value": value} for value in (0.2, 1.0 + 1e-9)])).holds
+    assert none(rows([{"value": 0.0}] * 3), "sign").holds
+    assert not none(rows([{"value": 0.0}, {"value": 1.0}]), "sign").holds
+
+
+@given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))
+def test_intervals_and_p_values_are_students(values):
+    mean, low, high = interval(np.array(values))
+    want = scipy.stats.ttest_1samp(values, 0, alternative="two-sided").confidence_interval()
+    assert (mean, low, high) == pytest.approx((np.mean(values), want.low, want.high), rel=1e-9, abs=1e-9)
+    found = positive(np.array(values), "q")
+    assert found.p == pytest.approx(
+        scipy.stats.ttest_1samp(values, 0, alternative="greater").pvalue, rel=1e-6, abs=1e-12
+    )
+    assert found.holds == (True if want.low > 0 else False if want.high <= 0 else None)
+
+
+def test_an_interval_covers_as_often_as_it_says():
+    """Student's t on three seeds covers 95 %, where a percentile bootstrap covers 75 %."""
+    draws = stream("test_judge", "coverage").normal(size=(4000, 3))
+    covered = np.mean([low <= 0 <= high for _, low, high in map(interval, draws)])
+    assert abs(covered - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 4000)
+
+
+def test_fisher_and_kendall():
+    assert fisher(np.array([0.5, 0.5, 0.5]))[0] == pytest.approx(0.5)
+    assert kendall(np.array([1.0, 3.0, 2.0])) == pytest.approx(scipy.stats.kendalltau([0, 1, 2], [1, 3, 2]).statistic)
+
+
+def test_every_is_as_strong_as_its_weakest_part():
+    holds, open_, fails = (positive(np.array(values), "q") for values in ([1, 1.1], [-1, 2.0], [-1, -1.1]))
+    assert every(a=holds, b=holds).holds is True
+    assert every(a=holds, b=open_).holds is None
+    assert every(a=open_, b=fails, c=holds).holds is False
+    assert every(a=holds, b=fails).p == fails.p
+    assert every(first=holds, second=open_).numbers["second"] == open_.statistic
+
+
+def verdict(claim: list[float], control: list[float], corrected: list[float] | None = None) -> dict:
+    arms = {"claim": claim, "control: broken": control, **({"corrected": corrected} if corrected else {})}
+    made = rows(
+        [
+            {"arm": arm, "seed": seed, "value": value}
+            for arm, values in arms.items()
+            for seed, value in enumerate(values)
+        ]
+    )
+    check = SimpleNamespace(
+        __name__="a_test",
+        __doc__="A test.",
+        ID="A.test",
+        KIND="statistical",
+        TITLE="T",
+        PRINTED="p",
+        CORRECTION="c",
+        QUANTITIES=("q",),
+        rule=lambda rows: positive(rows.value, "q"),
+    )
+    return judge.judge(check, made)
+
+
+UP, DOWN, OPEN = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3]
+
+
+def test_verdicts():
+    assert verdict(UP, DOWN)["verdict"] == "holds"
+    assert verdict(UP, OPEN)["verdict"] == "holds"  # the rule does not find that the control holds
+    assert verdict(UP, UP)["verdict"] == "inconclusive"  # a check that cannot fail shows nothing
+    assert verdict(DOWN, DOWN)["verdict"] == "fails"
+    assert verdict(OPEN, DOWN)["verdict"] == "inconclusive"
+    assert verdict(DOWN, DOWN, UP)["verdict"] == "holds corrected"
+    assert verdict(DOWN, UP, UP)["verdict"] == "inconclusive"
+    assert verdict(DOWN, DOWN, DOWN)["verdict"] == "fails"
+    assert verdict(UP, DOWN)["control"] == {"name": "broken", "statistic": pytest.approx(-1.1), "rejected": True}
+    assert not verdict(UP, UP)["control"]["rejected"]
+
+
+def test_a_check_without_a_control_is_no_check():
+    check = SimpleNamespace(__name__="a_test", QUANTITIES=("q",), rule=lambda rows: positive(rows.value, "q"))
+    with pytest.raises(ValueError, match="no control"):
+        judge.judge(check, rows([{"value": 1.0}, {"value": 2.0}]))

@@ -1,0 +1,100 @@
+"""Mistakes in params.yaml and on the command line: one line that names the key, exit status 2, nothing written."""
+
+import copy
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+from tasks.settings import Settings, load, pick, read
+
+
+def changed(path: str, value, drop: bool = False) -> dict:
+    raw = copy.deepcopy(read())
+    *parents, last = path.split(".")
+    at = raw
+    for name in parents:
+        at = at[name]
+    if drop:
+        del at[last]
+    else:
+        at[last] = value
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("train.a_fig4.quick.lr", -0.1, ["train.a_fig4.quick.lr", "greater than 0", "-0.1"]),
+        ("train.a_fig4.paper.seeds", 0, ["train.a_fig4.paper.seeds", "greater than or equal to 1"]),
+        ("train.a_fig4.paper.lr", "fast", ["train.a_fig4.paper.lr", "valid number", "'fast'"]),
+        ("train.a_fig4.paper.lr", float("nan"), ["train.a_fig4.paper.lr"]),
+        ("train.a_fig4.paper.epochs", 1.5, ["train.a_fig4.paper.epochs", "valid integer"]),
+        ("train.a_fig4.quick.learning_rate", 0.1, ["train.a_fig4.quick.learning_rate", "allowed:", "momentum"]),
+        ("train.a_fig4.paper.model.activation", "gleu", ["train.a_fig4.paper.model.activation", "'gelu'"]),
+        ("train.a_fig4.paper.data", "photographs", ["train.a_fig4", "photographs", "allowed: photos"]),
+        ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
+        ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
+        ("measure.a_fig99", {"paper": {}, "quick": {}}, ["measure.a_fig99", "no training run", "a_fig4"]),
+        ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
+        ("claims.a_tl.experiment", "a_tll", ["claims.a_tl.experiment", "a_tll", "a_tl"]),
+        ("machine.device", "tpu", ["machine.device", "'cuda'"]),
+        ("machines", {}, ["unknown section machines", "machine"]),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        Settings(changed(path, value), "quick")
+    line = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert line.count("\n") == 1
+    assert line.startswith("params.yaml: ")
+    assert all(part in line for part in says), line
+
+
+def test_a_missing_key_is_named(capsys):
+    with pytest.raises(SystemExit):
+        Settings(changed("train.a_fig4.paper.lr", None, drop=True), "quick")
+    assert "train.a_fig4.paper.lr: Field required" in capsys.readouterr().err
+
+
+def test_quick_is_laid_over_paper():
+    quick, paper = load("quick").train["a_fig4"], load("paper").train["a_fig4"]
+    assert (paper.lr, paper.epochs, paper.momentum) == (0.005, 100, 0.0)
+    assert (quick.lr, quick.model) == (0.1, paper.model)
+    assert paper.epochs_kept()[:2] == (0, 5)
+    assert paper.epochs_kept()[-1] == 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["train", "a_fig99"], "unknown training run 'a_fig99'; allowed: a_fig1"),
+        (["check", "a_eq9"], "unknown claim 'a_eq9'; allowed: a_eq1"),
+        (["measure", "nothing"], "unknown experiment 'nothing'; allowed: a_fig1"),
+        (["prepare", "cifar"], "unknown data set 'cifar'; allowed: photos"),
+        (["train", "a_fig4", "--scale", "huge"], "unknown scale 'huge'; allowed: quick, paper"),
+    ],
+)
+def test_unknown_names_on_the_command_line(arguments, says):
+    stage, *rest = arguments
+    done = subprocess.run([sys.executable, "-m", f"tasks.{stage}", *rest], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(says)
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_data_root_is_a_parameter_and_an_environment_variable(monkeypatch):
+    machine = load("quick").machine
+    monkeypatch.delenv("GRAMLAB_DATA", raising=False)
+    assert machine.root() == ROOT / machine.data_root
+    monkeypatch.setenv("GRAMLAB_DATA", os.sep + "elsewhere")
+    assert str(machine.root()) == "/elsewhere"
+
+
+def test_pick_names_what_there_is(capsys):
+    with pytest.raises(SystemExit):
+        pick({"a": 1, "b": 2}, "c", "claim")
+    assert capsys.readouterr().err == "unknown claim 'c'; allowed: a, b\n"
