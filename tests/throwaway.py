@@ -3,14 +3,18 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,8 +27,8 @@ from pathlib import Path
 
 name = os.environ["DVC_STAGE"].split(":")[-1]
 
-def trace(event):
-    about = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}
+def trace(event, **more):
+    about = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), **more}
     with open("trace.jsonl", "a") as file:
         file.write(json.dumps(about) + "\\n")
 
@@ -33,7 +37,9 @@ orders = json.loads(Path("orders.json").read_text())
 if name in orders.get("fail", []):
     sys.exit(name + " was told to fail")
 if name in orders.get("hang", []):
-    subprocess.run(["sleep", "600.25"])
+    child = subprocess.Popen(["sleep", "600"])
+    trace("hang", processes=[os.getpid(), child.pid])
+    child.wait()
 time.sleep(orders.get("seconds", 0))
 kind, _, key = name.partition("@")
 verdict = {"id": key, "title": "a claim", "verdict": "holds", "evidence": "exact", "control": {"rejected": True}}
@@ -100,6 +106,11 @@ def traces(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def begun(folder: Path) -> list[str]:
+    """The stages that ran, in order."""
+    return [one["stage"] for one in traces(folder) if one["event"] == "begin"]
+
+
 def environment(home: Path, **more: str) -> dict[str, str]:
     """No Prefect of the user's is seen or touched; everything stays on this machine."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "CUDA_"))}
@@ -132,6 +143,42 @@ def background(command: list[str], cwd: Path, env: dict[str, str], log: Path) ->
                 until(lambda: process.poll() is not None, seconds)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def alive(process: int) -> bool:
+    """Whether a process of this number runs."""
+    return psutil.pid_exists(process) and psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+
+
+def port() -> int:
+    """A free one."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@contextmanager
+def server(cwd: Path, env: dict[str, str], command: Sequence[str] = ("prefect", "server", "start")) -> Iterator[str]:
+    """A Prefect server on this machine, on the port that the environment names; its address."""
+    with background(list(command), cwd, env, cwd / "server.log"):
+        assert until(lambda: ask(f"{env['PREFECT_API_URL']}/health") is True, 120), (cwd / "server.log").read_text()
+        yield env["PREFECT_API_URL"]
+
+
+def at(free: int) -> dict[str, str]:
+    """The settings of a server, and of what speaks to it, on this port."""
+    return {"PREFECT_SERVER_API_PORT": str(free), "PREFECT_API_URL": f"http://127.0.0.1:{free}/api"}
+
+
+def ask(address: str, question: Any = None) -> Any:
+    """What a server answers; nothing where there is none."""
+    data = None if question is None else json.dumps(question).encode()
+    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+    except urllib.error.URLError:
+        return None
 
 
 def until(met: Any, seconds: float, every: float = 0.1) -> bool:

@@ -1,0 +1,152 @@
+"""The flow on throw-away DVC repositories whose stages cost nothing: order, parallelism, failure, and death."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import throwaway
+from throwaway import ROOT, begun, call, environment, order, traces, until
+
+from flows.graph import Graph, Refused
+
+SIMULATIONS = 6
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    home = tmp_path_factory.mktemp("server")
+    env = environment(home / "home", **throwaway.at(throwaway.port()))
+    with throwaway.server(home, env):
+        yield env
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run of everything, against the embedded server, four calls of DVC at once."""
+    root = throwaway.make(tmp_path_factory.mktemp("flows") / "project", throwaway.params(SIMULATIONS), seconds=0.5)
+    done = flow(environment(root / "home"), root, "--workers", "4")
+    assert done.returncode == 0, done.stdout
+    return root
+
+
+def flow(env: dict[str, str], root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "flows.reproduce", "--root", str(root), *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.run(command, cwd=ROOT, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=300)
+
+
+def stale(root: Path, *targets: str) -> list[str]:
+    """What DVC itself holds for stale."""
+    return sorted(json.loads(call("dvc", "status", "--json", *targets, cwd=root)))
+
+
+def spans(root: Path) -> dict[str, tuple[float, float]]:
+    """When each stage began and ended."""
+    found: dict[str, dict[str, float]] = {}
+    for one in traces(root):
+        found.setdefault(one["stage"], {})[one["event"]] = one["time"]
+    return {name: (one["begin"], one["end"]) for name, one in found.items()}
+
+
+def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> None:
+    graph = Graph(project, "quick")
+    assert sorted(begun(project)) == sorted(graph.stages)
+    assert len(graph.stages) == 4 + SIMULATIONS + 2 * (SIMULATIONS + 1)
+    assert stale(project, "dvc.yaml") == []
+    assert all(name.startswith("paper/dvc.yaml:") for name in stale(project))
+
+
+def test_a_stage_begins_after_all_that_it_needs_and_others_run_meanwhile(project: Path) -> None:
+    graph, times = Graph(project, "quick"), spans(project)
+    for name, needed in graph.needs.items():
+        assert all(times[other][1] < times[name][0] for other in needed), name
+    at_once = [sum(a <= begin < b for a, b in times.values()) for begin, _ in times.values()]
+    assert 2 <= max(at_once) <= 4
+
+
+def test_a_second_run_runs_nothing(project: Path, server: dict[str, str]) -> None:
+    before = begun(project)
+    done = flow(server, project)
+    assert done.returncode == 0, done.stdout
+    assert f"0 stages ran, {len(before)} were up to date" in done.stdout
+    assert begun(project) == before
+
+
+def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
+    graph = Graph(project, "quick")
+    run = {"prepare@roll", "train@run", "measure@run"}
+    assert set(graph.select(["measure@run"])) == set(graph.select(["run"])) == run
+    assert set(graph.select(["c_run"])) == run | {"check@c_run", "figure@c_run"}
+    assert set(graph.select(["simulate", "roll"])) == {"prepare@roll"} | {f"simulate@s{i}" for i in range(SIMULATIONS)}
+    assert graph.select([])[0] == "prepare@roll"
+    assert graph.select([])[-1] == "report"
+
+
+@pytest.mark.parametrize(("targets", "scale", "line"), [
+    (["a_thm99"], "quick", "unknown target 'a_thm99'; allowed: prepare, train,"),
+    ([], "huge", "unknown scale 'huge'; allowed: quick, paper"),
+])  # fmt: skip
+def test_what_is_not_there_is_named(project: Path, targets: list[str], scale: str, line: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Graph(project, scale).select(targets)
+    assert str(refused.value).startswith(line)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_mistake_is_one_line_and_status_2_and_nothing_is_written(tmp_path: Path) -> None:
+    settings = throwaway.params(1)
+    settings["train"]["run"]["paper"]["lr"] = -0.1
+    root = throwaway.make(tmp_path / "project", settings)
+    before = sorted(root.rglob("*"))
+    done = flow(environment(tmp_path / "home"), root)
+    assert (done.returncode, done.stdout.count("\n")) == (2, 1), done.stdout
+    assert done.stdout.startswith("params.yaml: train.run.paper.lr: ")
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: dict[str, str]) -> None:
+    root = throwaway.make(tmp_path / "project", throwaway.params(1), fail=["train@run", "check@c_s0"])
+    done = flow(server, root, "--workers", "2")
+    assert done.returncode == 1, done.stdout
+    assert "failed: check@c_s0, train@run; not run, for they need those: measure@run, " in done.stdout
+    assert "train@run was told to fail" in done.stdout
+    assert begun(root).count("train@run") == 2, "a training run is retried once, for it goes on from its checkpoint"
+    assert begun(root).count("check@c_s0") == 1
+    well = {"prepare@roll", "simulate@s0", "figure@c_s0"}
+    assert set(begun(root)) == well | {"train@run", "check@c_s0"}
+    order(root)
+    (root / "trace.jsonl").unlink()
+    done = flow(server, root, "--workers", "2")
+    assert done.returncode == 0, done.stdout
+    assert set(begun(root)) == set(Graph(root, "quick").stages) - well
+    assert stale(root, "dvc.yaml") == []
+
+
+def test_no_process_outlives_a_killed_flow_and_the_next_run_goes_on(tmp_path: Path, server: dict[str, str]) -> None:
+    root = throwaway.make(tmp_path / "project", throwaway.params(1), hang=["prepare@roll"])
+    command = [sys.executable, "-m", "flows.reproduce", "--root", str(root), "prepare"]
+    with throwaway.background(command, ROOT, server, tmp_path / "log") as process:
+        assert until(lambda: any(one["event"] == "hang" for one in traces(root)), 60), (tmp_path / "log").read_text()
+        stage = next(one["processes"] for one in traces(root) if one["event"] == "hang")
+        assert all(map(throwaway.alive, stage))
+        os.kill(process.pid, signal.SIGKILL)
+        assert until(lambda: not any(map(throwaway.alive, stage)), 15)
+    order(root)
+    call("dvc", "repro", "prepare", cwd=root)
+
+
+def test_stages_on_one_gpu_take_turns(tmp_path: Path, server: dict[str, str]) -> None:
+    root = throwaway.make(tmp_path / "project", throwaway.params(2, device="auto"), seconds=0.5)
+    # the variable alone says what GPUs there are, so that this runs on a machine without one
+    done = flow({**server, "CUDA_VISIBLE_DEVICES": "3"}, root, "--workers", "2", "simulate")
+    assert done.returncode == 0, done.stdout
+    (a, b), (c, d) = (spans(root)[f"simulate@s{i}"] for i in range(2))
+    assert b < c or d < a
+    assert {one["gpu"] for one in traces(root)} == {"3"}
+    limits = throwaway.ask(f"{server['PREFECT_API_URL']}/v2/concurrency_limits/filter", {})
+    assert [one["limit"] for one in limits if one["name"].endswith(":3")] == [1]

@@ -1,0 +1,93 @@
+"""The commands of the manual, as they stand there: server, work pool, deployment, worker, and a scheduled run."""
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import throwaway
+from throwaway import ROOT, ask, background, begun, call, environment, order, traces, until
+
+COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore", "tasks/settings.py")
+
+
+def commands() -> list[list[str]]:
+    """The four commands of the section on schedules."""
+    section = (ROOT / "docs/running.md").read_text().split("## On a schedule")[1]
+    block = re.search(r"```sh\n(.*?)```", section, re.S)
+    assert block
+    lines = [shlex.split(line, comments=True) for line in block[1].splitlines()]
+    return [line for line in lines if line[0] == "prefect"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The flows and deployments as they are, over a pipeline that costs nothing."""
+    root = throwaway.make(tmp_path_factory.mktemp("prefect") / "project", throwaway.params(0))
+    for name in COPIED:
+        (root / name).parent.mkdir(exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def env(project: Path) -> dict[str, str]:
+    """As in a user's shell, but for the port and for how often is looked; settings are prefect.toml's."""
+    often = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2"}
+    env = environment(project, **throwaway.at(throwaway.port()), **often, PWD=str(project))
+    del env["PREFECT_HOME"], env["PREFECT_SERVER_ANALYTICS_ENABLED"]
+    return env
+
+
+@pytest.fixture(scope="module")
+def server(project: Path, env: dict[str, str]) -> Iterator[str]:
+    """All four commands, in their order; the worker and the server run until the end."""
+    start, pool, deploy, work = commands()
+    with throwaway.server(project, env, start) as address:
+        call(*pool, cwd=project, env=env)
+        call(*deploy, cwd=project, env=env)
+        with background(work, project, env, project / "worker.log"):
+            yield address
+
+
+def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
+    question = {"deployments": {"name": {"any_": [deployment]}}, "flow_runs": {"state": {"type": {"any_": states}}}}
+    return ask(f"{server}/flow_runs/filter", question) or []
+
+
+def test_the_readme_shows_the_commands() -> None:
+    shown = (ROOT / "README.md").read_text()
+    assert len(commands()) == 4
+    assert all(shlex.join(command) in shown for command in commands())
+
+
+def test_a_scheduled_run_finishes_and_shows_its_verdicts(project: Path, env: dict[str, str], server: str) -> None:
+    schedule = ("prefect", "deployment", "schedule")
+    call(*schedule, "create", "reproduce/nightly", "--interval", "15", "--accept-yes", cwd=project, env=env)
+    finished = until(lambda: runs(server, "nightly", "COMPLETED", "FAILED", "CRASHED"), 150, every=0.5)
+    assert finished, (project / "worker.log").read_text() + (project / "server.log").read_text()
+    call(*schedule, "clear", "reproduce/nightly", "--accept-yes", cwd=project, env=env)
+    run = min(runs(server, "nightly", "COMPLETED"), key=lambda one: one["expected_start_time"])
+    assert run["auto_scheduled"]
+    assert begun(project) == ["prepare@roll", "train@run", "measure@run", *begun(project)[3:5], "report"]
+    of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
+    shown = {one["key"]: one["data"] for one in ask(f"{server}/artifacts/filter", of_run)}
+    assert shown.keys() == {"run-quick", "verdicts-quick"}
+    assert '"verdict": "holds"' in shown["verdicts-quick"]
+    assert "6 stages ran" in shown["run-quick"]
+
+
+def test_cancelling_a_run_ends_its_stage(project: Path, env: dict[str, str], server: str) -> None:
+    order(project, hang=["prepare@roll"])
+    wanted = ["--param", 'targets=["prepare"]', "--param", "force=true"]
+    call("prefect", "deployment", "run", "reproduce/on-demand", *wanted, cwd=project, env=env)
+    hanging = until(lambda: any(one["event"] == "hang" for one in traces(project)), 60)
+    assert hanging, (project / "worker.log").read_text()
+    stage = next(one["processes"] for one in traces(project) if one["event"] == "hang")
+    (run,) = runs(server, "on-demand", "RUNNING")
+    call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
+    assert until(lambda: not any(map(throwaway.alive, stage)), 60), (project / "worker.log").read_text()
+    assert until(lambda: runs(server, "on-demand", "CANCELLED"), 60), (project / "worker.log").read_text()
