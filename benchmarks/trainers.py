@@ -51,8 +51,14 @@ def lightning(path):
     module = Module()
     callbacks = [recorder(module.net, path).callback()] if path else []
     trainer = L.Trainer(
-        max_epochs=3, accelerator="cpu", callbacks=callbacks, logger=False, enable_checkpointing=False,
-        enable_progress_bar=False, enable_model_summary=False, default_root_dir=tempfile.gettempdir(),
+        max_epochs=3,
+        accelerator="cpu",
+        callbacks=callbacks,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=tempfile.gettempdir(),
     )
     torch.manual_seed(2)
     trainer.fit(module, DataLoader(TensorDataset(*data()), batch_size=16, shuffle=True))
@@ -77,8 +83,16 @@ def hugging_face(path):
         trainer = Trainer(
             model,
             TrainingArguments(
-                folder, num_train_epochs=3, per_device_train_batch_size=16, use_cpu=True, report_to=[],
-                save_strategy="no", logging_strategy="no", disable_tqdm=True, learning_rate=0.01, seed=3,
+                folder,
+                num_train_epochs=3,
+                per_device_train_batch_size=16,
+                use_cpu=True,
+                report_to=[],
+                save_strategy="no",
+                logging_strategy="no",
+                disable_tqdm=True,
+                learning_rate=0.01,
+                seed=3,
             ),
             train_dataset=[{"x": a, "labels": b} for a, b in zip(x, y, strict=True)],
             callbacks=[recorder(model.net, path).callback()] if path else [],
@@ -92,7 +106,11 @@ def bert():
 
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
         max_position_embeddings=16,
     )
     model = BertModel(config, add_pooling_layer=False).double()

@@ -3,15 +3,29 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+# where torch may have been told to round float32 products to TF32 or bfloat16
+_PRODUCTS: list[Any] = [
+    getattr(library, kind)
+    for library, kinds in (
+        (torch.backends.cuda, ["matmul"]),
+        (torch.backends.cudnn, ["conv", "rnn"]),
+        (torch.backends.mkldnn, ["matmul", "conv", "rnn"]),
+    )
+    for kind in kinds
+]
+
 
 @contextmanager
 def untouched(model: nn.Module) -> Iterator[None]:
     """Inside, the model is in evaluation mode; afterwards mode, buffers and random states are as before.
+
+    float32 products are taken in float32 inside, not in TF32 or bfloat16, whatever torch has been told.
 
     Modes are set module by module, not by ``model.eval()``, which a subclass may have given side effects.
     Buffers that a module writes to even in evaluation get their old contents, and their old tensors, back.
@@ -28,14 +42,19 @@ def untouched(model: nn.Module) -> Iterator[None]:
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
     states = random.getstate(), np.random.get_state()
     fast = torch.backends.mha.get_fastpath_enabled()
+    precisions = [products.fp32_precision for products in _PRODUCTS]
     try:
         with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
             # the fused path of a transformer layer would pass its Linear layers by
             torch.backends.mha.set_fastpath_enabled(False)
+            for products in _PRODUCTS:
+                products.fp32_precision = "ieee"
             for module, _ in modes:
                 module.training = False
             yield
     finally:
+        for products, precision in zip(_PRODUCTS, precisions, strict=True):
+            products.fp32_precision = precision
         torch.backends.mha.set_fastpath_enabled(fast)
         for module, training in modes:
             module.training = training

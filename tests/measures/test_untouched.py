@@ -53,6 +53,8 @@ def state(model):
         "random": (torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()),
         "grad mode": torch.is_grad_enabled(),
         "fast path": torch.backends.mha.get_fastpath_enabled(),
+        "precision": torch.get_float32_matmul_precision(),
+        "convolutions": torch.backends.cudnn.allow_tf32,
     }
 
 
@@ -134,6 +136,18 @@ def test_training_with_and_without_measuring_ends_in_the_same_weights():
 
     one, other = train(False), train(True)
     assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_products_are_not_rounded_to_fewer_bits():
+    model, x = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2)), torch.randn(50, 64)
+    wanted = gramlab.measure(model, x)["0"].agop
+    torch.set_float32_matmul_precision("medium")
+    before = state(model)
+    try:
+        assert torch.equal(gramlab.measure(model, x)["0"].agop, wanted)
+        check_same(before, state(model))
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_in_inference_mode():

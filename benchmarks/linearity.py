@@ -1,0 +1,62 @@
+"""Target linearity and surrogate against forms that a paper would suggest.
+
+    python benchmarks/linearity.py [--n 50000] [--threads 2] [--rounds 3]
+
+d = 256 features, 10 classes. The n × n forms are the surrogate through G = Z Zᵀ, as the authors of paper A compute
+it, and the target linearity through its own identity ‖Y − Ŷ‖² = λ² Yᵀ(λI + HHᵀ)⁻²Y; the inverse is the authors'.
+The n × n forms need 4 n² bytes in float32 (10 GB at n = 50,000), and the identity an n × n Cholesky factor, so it is
+timed at a smaller n.
+"""
+
+import argparse
+
+import torch
+from timing import race, show
+
+import gramlab
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--n", type=int, default=50_000)
+    parser.add_argument("--identity-n", type=int, default=8_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    H, W = torch.randn(options.n, 256), torch.randn(256, 256) / 16
+    Y = torch.nn.functional.one_hot((H[:, :10] + torch.randn(options.n, 10)).argmax(1), 10).float()
+    Y -= Y.mean(0)
+    kept = {}
+
+    def ours():
+        kept["surrogate"] = gramlab.surrogate(H, W, Y)
+
+    def squares():
+        Z = H @ W.T
+        G = Z @ Z.T
+        kept["n x n"] = float(torch.linalg.multi_dot((Y.T, G, Y)).trace())
+
+    seconds = race({"gramlab": ours, "n x n": squares}, options.rounds, warm=False)
+    show(f"surrogate, n = {options.n}", seconds, [("n x n", "gramlab")])
+    print(f"  relative difference {abs(kept['n x n'] / kept['surrogate'] - 1):.1e}")
+
+    ridge, n = 1.0, options.identity_n
+
+    def linearity():
+        kept["linearity"] = gramlab.target_linearity(H[:n], Y[:n], ridge=ridge)
+
+    def identity():
+        A, T = H[:n].double(), Y[:n].double()
+        factor = torch.linalg.cholesky(ridge * torch.eye(n, dtype=torch.float64) + A @ A.T)
+        residual = ridge * torch.cholesky_solve(T, factor)
+        kept["identity"] = 1 - float(residual.square().sum() / (T - T.mean(0)).square().sum())
+
+    seconds = race({"gramlab": linearity, "n x n": identity}, options.rounds, warm=False)
+    show(f"target linearity with a ridge, n = {n}", seconds, [("n x n", "gramlab")])
+    print(f"  difference {abs(kept['identity'] - kept['linearity']):.1e}")
+
+
+if __name__ == "__main__":
+    main()
