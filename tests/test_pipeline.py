@@ -1,0 +1,261 @@
+"""The pipeline from outside: a real `dvc repro` of everything, on tiny settings, in a copy of the project."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+TINY = {
+    "train": {"epochs": 2, "seeds": 2, "snapshots": 1},
+    "simulate": {"instances": 2},
+}
+WITNESS = """
+import atexit, json, os, sys
+
+@atexit.register
+def witness():
+    # which of the project's files a stage has loaded, for the test of its dependencies
+    root = os.getcwd() + os.sep
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    argv = sys.orig_argv[1:]
+    if len(argv) > 2 and argv[1].startswith("tasks."):
+        ours = sorted(file.removeprefix(root) for file in files if file.startswith((root + "tasks", root + "gramlab")))
+        with open(os.environ["WITNESS"], "a") as out:
+            print(json.dumps([argv[1].removeprefix("tasks."), argv[2], ours]), file=out)
+"""
+
+
+def shrink(project: Path, **more) -> None:
+    """Tiny settings at both scales."""
+    raw = yaml.safe_load((project / "params.yaml").read_text())
+    for section, small in TINY.items():
+        for key, entry in raw[section].items():
+            settings = {**small, **more} if section == "train" else small
+            entry["quick"] = {**(entry["quick"] or {}), **settings}
+            assert key
+    (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def dvc(project: Path, environment, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
+    done = subprocess.run(["dvc", *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=500)
+    if code is not None:
+        assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    return done
+
+
+def bytes_of(project: Path) -> dict[str, bytes]:
+    """What the stages left, less the records of time."""
+    files = [*project.glob("data/quick/t*/**/*"), *project.glob("reports/quick/verdicts/*")]
+    return {str(file.relative_to(project)): file.read_bytes() for file in files if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def project(copy_project, environment, tmp_path_factory):
+    """A finished run, and which files each stage loaded on the way."""
+    there = copy_project("pipeline")
+    shrink(there)
+    watch = tmp_path_factory.mktemp("witness")
+    (watch / "sitecustomize.py").write_text(WITNESS)
+    witnessed = {**environment, "PYTHONPATH": str(watch), "WITNESS": str(watch / "loaded.jsonl")}
+    done = dvc(there, witnessed, "repro")
+    loaded = [json.loads(line) for line in (watch / "loaded.jsonl").read_text().splitlines()]
+    return there, done, {(stage, key): files for stage, key, files in loaded}
+
+
+def expanded(name: str = "dvc.yaml") -> dict[str, dict]:
+    """Every stage with its templates filled in, as DVC itself reads them."""
+    from dvc.repo import Repo
+
+    found = {}
+    with Repo() as repo:
+        for stage in repo.index.stages:
+            if Path(stage.path_in_repo).as_posix() == name:
+                found[stage.name] = {
+                    "cmd": stage.cmd,
+                    "deps": [dep.def_path for dep in stage.deps if not hasattr(dep, "params")],
+                    "params": sorted({key for dep in stage.deps if hasattr(dep, "params") for key in dep.params}),
+                    "outs": [out.def_path for out in stage.outs],
+                    "cached": [out.use_cache for out in stage.outs],
+                }
+    return found
+
+
+def test_every_claim_gets_a_verdict(project):
+    there, _, _ = project
+    claims = json.loads((there / "reports" / "quick" / "claims.json").read_text())
+    wanted = yaml.safe_load((there / "params.yaml").read_text())["claims"]
+    assert len(claims) == len(wanted)
+    needed = "id paper kind title verdict evidence statistic low high rule printed control experiment figure table seconds"
+    for claim in claims.values():
+        assert set(needed.split()) <= claim.keys()
+        assert claim["verdict"] in ("holds", "holds corrected", "fails", "inconclusive")
+        assert {"statistic", "rejected"} <= claim["control"].keys()
+        assert (there / claim["table"]).is_file()
+        assert (there / "reports" / "quick" / claim["figure"]).is_file() or (there / claim["figure"]).is_file()
+        assert claim["seconds"] > 0
+
+
+def test_a_second_run_runs_no_stage(project, environment):
+    there, first, _ = project
+    assert "Running stage" in first.stdout
+    begun = time.monotonic()
+    again = dvc(there, environment, "repro")
+    assert "Running stage" not in again.stdout
+    assert time.monotonic() - begun < 10
+    assert "up to date" in dvc(there, environment, "status", "dvc.yaml").stdout
+
+
+def test_what_a_stage_imports_lies_under_its_dependencies(project):
+    """gramlab/__init__.py alone is exempt: it holds a list of names, and loads what it names from elsewhere."""
+    _, _, loaded = project
+    stages = expanded()
+    assert len(loaded) == len(stages)
+    for name, stage in stages.items():
+        task, key = re.fullmatch(r"python -m tasks\.(\w+) (?:([\w.]+) )?--scale quick", stage["cmd"]).groups()
+        files = set(loaded[task, key or "--scale"]) - {"gramlab/__init__.py"}
+        outside = {file for file in files if not any(file == dep or file.startswith(dep + "/") for dep in stage["deps"])}
+        assert not outside, f"{name} imports {outside}"
+
+
+def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
+    stages = expanded()
+    source = {path.stem: path.read_text() for path in Path("tasks").glob("*.py")}
+    sections = {"data", "train", "measure", "simulate", "claims", "machine"}
+    for name, stage in stages.items():
+        task = stage["cmd"].split()[2].removeprefix("tasks.")
+        text = source[task] + (source["runs"] if name.startswith("measure@") else "")
+        text += source["stage"] if "compute(stage.settings)" in text else ""
+        read = set(re.findall(r"settings\.(\w+)", text)) & sections
+        if "experiments()" in text:
+            read.add(name.split("@")[0])
+        declared = {key.split(".")[0] for key in stage["params"]}
+        assert read <= declared, f"{name} reads {read - declared}"
+        for section in declared - {"machine"}:
+            keys = [key for key in stage["params"] if key.split(".")[0] == section]
+            assert name == "report" or all(key.startswith(f"{section}.{name.split('@')[1]}") for key in keys)
+
+
+def test_both_scales_have_the_same_stages():
+    quick, paper = expanded(), expanded("paper/dvc.yaml")
+    assert quick.keys() == paper.keys()
+    assert Path("dvc.yaml").read_text().split("\nstages:")[1] == Path("paper/dvc.yaml").read_text().split("\nstages:")[1]
+    for name, stage in paper.items():
+        assert stage["cmd"] == quick[name]["cmd"].replace("--scale quick", "--scale paper")
+        assert not any(re.search(r"\bquick\b", path) for path in [*stage["deps"], *stage["outs"], *stage["params"]])
+
+
+def test_forcing_a_stage_gives_the_same_bytes(project, environment):
+    there, _, _ = project
+    before = bytes_of(there)
+    names = ["train@a_fig7", "measure@a_fig7", "simulate@a_prop1", "check@a_fig7", "figure@a_fig7"]
+    dvc(there, environment, "repro", "--force", "--single-item", *names)
+    assert bytes_of(there) == before
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project, environment):
+    """SIGKILL of the whole process group at several moments of the training stages; then a plain `dvc repro`."""
+    there, _, _ = project
+    killed = copy_project("killed")
+    shrink(killed)
+    raw = yaml.safe_load((killed / "params.yaml").read_text())
+    raw["machine"]["checkpoint_seconds"] = 0
+    (killed / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    targets = ["train@a_fig7", "train@a_fig4"]
+    dvc(killed, environment, "repro", "prepare@photos")
+    kills = 0
+    for seconds in (4.0, 5.5, 7.0):
+        run = subprocess.Popen(
+            ["dvc", "repro", *targets], cwd=killed, env=environment, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            run.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            kills += 1
+        run.wait()
+    assert kills
+    dvc(killed, environment, "repro", *targets)
+    want = {name: content for name, content in bytes_of(there).items() if "/train/" in name}
+    got = {name: content for name, content in bytes_of(killed).items() if "/train/" in name}
+    assert got == {name: content for name, content in want.items() if "a_fig1" not in name}
+    assert not list((killed / ".scratch").glob("*"))
+
+
+def test_a_change_reruns_what_depends_on_it_and_no_more(project, environment):
+    there, _, _ = project
+    check = there / "tasks" / "checks" / "a_fig7.py"
+    original = check.read_text()
+    check.write_text(original + "\n# a remark\n")
+    try:
+        stale = dvc(there, environment, "status", "dvc.yaml", "--json").stdout
+        assert set(json.loads(stale)) == {"check@a_fig7", "figure@a_fig7"}
+    finally:
+        check.write_text(original)
+
+
+def test_a_loss_that_becomes_nan_fails_the_stage_and_caches_nothing(project, environment):
+    there, _, _ = project
+    params = there / "params.yaml"
+    original = params.read_text()
+    raw = yaml.safe_load(original)
+    raw["train"]["a_fig1"]["quick"]["lr"] = 1e30
+    params.write_text(yaml.safe_dump(raw, sort_keys=False))
+    try:
+        done = dvc(there, environment, "repro", "train@a_fig1", code=None)
+        assert done.returncode != 0
+        assert re.search(r"train@a_fig1: the loss of seed \d is not a finite number at step \d+", done.stderr)
+        assert not (there / "data" / "quick" / "train" / "a_fig1").exists()
+    finally:
+        params.write_text(original)
+    done = dvc(there, environment, "repro", "train@a_fig1")  # the good run comes back from the cache
+    assert "is cached" in done.stdout or "didn't change" in done.stdout or "Checking out" in done.stdout
+
+
+def test_a_truncated_table_is_named_and_not_judged(project, environment):
+    there, _, _ = project
+    table = there / "data" / "quick" / "tables" / "a_tl.parquet"
+    whole = table.read_bytes()
+    table.unlink()
+    table.write_bytes(whole[:200])
+    verdict = there / "reports" / "quick" / "verdicts" / "a_tl.json"
+    before = verdict.read_bytes()
+    command = [sys.executable, "-m", "tasks.check", "a_tl"]
+    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+    table.write_bytes(whole)
+    assert done.returncode == 1
+    assert "a_tl.parquet: not a readable Parquet table" in done.stderr.splitlines()[-1]
+    assert verdict.read_bytes() == before
+
+
+def test_checks_start_in_under_a_second_without_torch(project, environment):
+    there, _, loaded = project
+    command = [sys.executable, "-m", "tasks.check", "a_fig7"]
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        subprocess.run(command, cwd=there, env=environment, check=True)
+        times.append(time.perf_counter() - begun)
+    assert min(times) < 1.0, times
+    probe = "import sys; import tasks.check, tasks.report; assert not {'torch', 'pandas'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", probe], cwd=there, env=environment, check=True)
+
+
+def test_dvcs_own_commands_answer(project, environment):
+    there, _, _ = project
+    assert "train@a_fig4" in dvc(there, environment, "dag", "--mermaid").stdout
+    metrics = json.loads(dvc(there, environment, "metrics", "show", "--json").stdout)
+    assert "A.eq1" in json.dumps(metrics)
+    plots = dvc(there, environment, "plots", "show", "--json", "-o", str(there / "build")).stdout
+    assert "reports/quick/figures" in plots
+    diff = dvc(there, environment, "params", "diff", "--json").stdout
+    assert json.loads(diff)  # the tiny settings against the committed ones
+    run = dvc(there, environment, "exp", "run", "--name", "fewer", "-S", "simulate.a_tl.quick.instances=1", "simulate@a_tl")
+    assert "fewer" in dvc(there, environment, "exp", "show", "--csv").stdout + run.stdout
