@@ -14,7 +14,7 @@ inconclusive     a control was not rejected, or the interval does not decide
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -246,9 +246,7 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "numbers": shown.numbers,
         "printed": check.PRINTED,
         "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
-        "corrected form": corrected and {
-            "what": check.CORRECTION, "holds": corrected.holds, "statistic": corrected.statistic, "numbers": corrected.numbers
-        },
+        "corrected form": corrected and {"what": check.CORRECTION, **asdict(corrected)},
         "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
         "controls": {
             name: {"statistic": one.statistic, "rejected": one.holds is not True, "numbers": one.numbers}

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -49,13 +50,14 @@ class Stage:
         return self.data / "made" / f"{kind}@{key}.json"
 
 
-def arguments(kind: str) -> Stage:
-    """The stage that the command line names: ``KEY --scale quick``."""
+def arguments(kind: str, key: str | None = None) -> Stage:
+    """The stage that the command line names: ``KEY --scale quick``, or without KEY where it is given here."""
     parser = argparse.ArgumentParser(prog=f"python -m tasks.{kind}")
-    parser.add_argument("key")
+    if key is None:
+        parser.add_argument("key")
     parser.add_argument("--scale", default="quick")
     given = parser.parse_args()
-    return Stage(kind, given.key, given.scale)
+    return Stage(kind, given.key if key is None else key, given.scale)
 
 
 @contextmanager
@@ -85,12 +87,31 @@ def recorded(stage: Stage, **about: Any) -> Iterator[dict[str, Any]]:
 def machine() -> dict[str, Any]:
     """Cores, memory and GPU, by which a measured time is to be read; versions where they are known."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    found: dict[str, Any] = {"cores": os.cpu_count(), "memory_gib": round(memory / 2**30), "gpu": ""}
+    found: dict[str, Any] = {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30),
+        "gpu": "",
+        "commit": commit(),
+    }
     if torch := sys.modules.get("torch"):
         found["torch"] = torch.__version__
         if torch.cuda.is_available():
             found["gpu"] = torch.cuda.get_device_name()
     return found
+
+
+def commit() -> str:
+    """The code's commit, with a + where code or settings differ from it; empty where there is no git."""
+
+    def git(*command: str) -> str:
+        done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        head = git("rev-parse", "--short", "HEAD")
+        return head + ("+" if head and git("status", "--porcelain", "--", "gramlab", "tasks", "params.yaml") else "")
+    except FileNotFoundError:
+        return ""
 
 
 def compute(settings: Settings) -> str:

@@ -44,7 +44,7 @@ def panels(key: str, columns: int = 1, rows: int = 1, height: float = 3.2, width
     """A figure of the claim with its title on top, room for the stamp below, and a grid of axes."""
     about = check(key)
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0.2 / height, 1, 1 - 0.2 / height))  # type: ignore[union-attr]
+    figure.get_layout_engine().set(rect=(0, 0.2 / height, 1, 1 - 0.2 / height))  # type: ignore[union-attr,call-arg]
     figure.suptitle(f"{about.ID}  {about.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure, figure.subplots(rows, columns, squeeze=False)
 

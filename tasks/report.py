@@ -1,0 +1,187 @@
+"""Put the verdicts together: ``python -m tasks.report --scale quick`` writes claims.json, index.html and README.md."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from gramlab.files import atomic
+from tasks import settings as reader
+from tasks import stage as stages
+from tasks.settings import ROOT
+
+PAPERS = {
+    "A": "The Weight Gram Matrix Captures Sequential Feature Linearization in Deep Networks (arXiv 2605.06258)",
+    "B": "Gradient descent induces alignment between weights and the pre-activation tangents (arXiv 2402.05271)",
+    "C": "FACT: the Features At Convergence Theorem for neural networks (arXiv 2507.05644)",
+    "D": "Average gradient outer product as a mechanism for deep neural collapse (arXiv 2402.13728)",
+}
+VERDICTS = {
+    "holds": "the rule finds the claim, and rejects every control",
+    "holds corrected": "not found as printed; a corrected form is found, and every control rejected",
+    "fails": "the rule rejects the claim, at this scale's settings",
+    "inconclusive": "a control was not rejected, or the interval does not decide",
+}
+STAMP = {
+    "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
+    "paper": "Paper scale: the papers' settings and data.",
+}
+ALPHA = 0.025  # one-sided, as the 95 % intervals are
+
+
+def main() -> None:
+    """Read every verdict, figure and record of this scale; write the three files."""
+    stage = stages.arguments("report", key="")
+    claims = holm([collect(stage, key) for key in stage.settings.claims])
+    about = {
+        "claims": claims,
+        "scale": stage.scale,
+        "papers": PAPERS,
+        "verdicts": VERDICTS,
+        "stamp": STAMP[stage.scale],
+    }
+    environment = Environment(
+        loader=FileSystemLoader(ROOT / "tasks" / "templates"), undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, autoescape=lambda name: "html" in (name or ""),
+    )  # fmt: skip
+    environment.filters.update(number=number, measured=measured, picture=lambda key: picture(stage.figure(key)))
+    kept = {
+        claim["id"]: {key: value for key, value in claim.items() if key not in ("settings", "made")} for claim in claims
+    }
+    pages = {
+        "index.html": environment.get_template("index.html").render(about),
+        "README.md": environment.get_template("README.md").render(about),
+        "claims.json": json.dumps(kept, indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, text in pages.items():
+        with atomic(stage.reports / name) as temporary:
+            temporary.write_text(text)
+
+
+def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
+    """One claim's verdict with where its table and figure lie, its settings, and the stages that it rests on."""
+    verdict = document(stage, stage.verdict(key), f"check@{key}")
+    experiment = stage.settings.claims[key].experiment
+    measured_by = "measure" if experiment in stage.settings.measure else "simulate"
+    made = {
+        f"check@{key}": stage.made("check", key),
+        f"{measured_by}@{experiment}": stage.made("measure", experiment),
+    }
+    if run := stage.settings.train.get(experiment):
+        made[f"train@{experiment}"] = stage.made("train", experiment)
+        made[f"prepare@{run.data}"] = stage.made("prepare", run.data)
+    records = {name: document(stage, path, name) for name, path in made.items()}
+    if not stage.figure(key).is_file():
+        missing(stage, stage.figure(key), f"figure@{key}")
+    return {
+        **verdict,
+        "key": key,
+        "figure": str(stage.figure(key).relative_to(ROOT)),
+        "table": str(stage.table(experiment).relative_to(ROOT)),
+        "seconds": round(sum(record["seconds"] for record in records.values()), 1),
+        "made": records,
+        "settings": settings_of(stage, experiment),
+    }
+
+
+def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
+    """A JSON file that another stage has left."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        missing(stage, path, name)
+    except json.JSONDecodeError as error:
+        again = f"`dvc repro --force {name}` makes it anew"
+        raise SystemExit(f"{path.relative_to(ROOT)} is damaged ({error}); {again}") from error
+
+
+def missing(stage: stages.Stage, path: Path, name: str) -> NoReturn:
+    """Say which file is not there and what makes it."""
+    where = "paper/dvc.yaml:" if stage.scale == "paper" else ""
+    raise SystemExit(f"{path.relative_to(ROOT)} is missing; `dvc repro {where}{name}` makes it")
+
+
+def settings_of(stage: stages.Stage, experiment: str) -> list[dict[str, Any]]:
+    """Rows of the experiment's settings at both scales; those that differ first."""
+    scales = {scale: reader.load(scale) for scale in reader.SCALES}
+    rows = []
+    for section in ("data", "train", "measure", "simulate"):
+        key = experiment if section != "data" else getattr(stage.settings.train.get(experiment), "data", "")
+        values = {scale: getattr(one, section).get(key) for scale, one in scales.items()}
+        if values["paper"] is None:
+            continue
+        paper, quick = (flat(values[scale].model_dump()) for scale in ("paper", "quick"))
+        for name in paper | quick:
+            given = (paper.get(name), quick.get(name))
+            if given != (None, None):
+                rows.append(
+                    {"name": f"{section}.{name}", "paper": given[0], "quick": given[1], "same": given[0] == given[1]}
+                )
+    return sorted(rows, key=lambda row: row["same"])
+
+
+def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted names."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found
+
+
+def holm(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Holm's correction of the one-sided p-values within each paper; what does not survive it is inconclusive.
+
+    A claim whose printed form does not survive, and whose corrected form was found, is judged by that one instead.
+    """
+    for paper in PAPERS:
+        tested = [claim for claim in claims if claim["paper"] == paper and claim["p"] is not None]
+        correct_p(tested)
+        lost = [claim for claim in tested if claim["verdict"] == "holds" and claim["p, Holm"] > ALPHA]
+        for claim in lost:
+            if (corrected := claim["corrected form"]) and corrected["holds"]:
+                shown = ("statistic", "low", "high", "p", "rule", "numbers", "evidence")
+                claim.update({name: corrected[name] for name in shown}, verdict="holds corrected")
+                claim["printed form"]["holds"] = None
+        correct_p(tested)
+        for claim in tested:
+            if claim["verdict"].startswith("holds") and claim["p, Holm"] > ALPHA:
+                claim["verdict"] = "inconclusive"
+                claim["rule"] += f"; not significant after Holm's correction over {len(tested)} claims of the paper"
+    return claims
+
+
+def correct_p(tested: list[dict[str, Any]]) -> None:
+    """Holm's step-down p-values."""
+    adjusted = 0.0
+    for rank, claim in enumerate(sorted(tested, key=lambda one: one["p"])):
+        adjusted = max(adjusted, min(1.0, (len(tested) - rank) * claim["p"]))
+        claim["p, Holm"] = adjusted
+
+
+def number(value: float | None) -> str:
+    """A number with as many digits as a reader can use."""
+    if value is None:
+        return "–"
+    if value != 0 and not 1e-3 <= abs(value) < 1e5:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        return f"{mantissa}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return f"{value:.4g}".replace("-", "−")
+
+
+def measured(claim: dict[str, Any]) -> str:
+    """The statistic, with its interval where it has one."""
+    if claim["low"] is not None and claim["high"] is not None:
+        return f"{number(claim['statistic'])} [{number(claim['low'])}, {number(claim['high'])}]"
+    bound = f" (≤ {number(claim['high'])})" if claim["high"] is not None else ""
+    return number(claim["statistic"]) + bound
+
+
+def picture(path: Path) -> str:
+    """An SVG as a data URI, so that the page is one file."""
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
+
+
+if __name__ == "__main__":
+    main()
