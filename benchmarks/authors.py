@@ -1,6 +1,6 @@
 """Each quantity beside the papers' authors' own code, on the layer that it measures.
 
-    python benchmarks/authors.py --gramlin DIR --centered-nfa DIR --collapse DIR [--threads 2] [--rounds 5]
+    python benchmarks/authors.py --gramlin DIR --centered-nfa DIR --collapse DIR [--threads 1] [--rounds 5]
 
 DIR are copies of cth127/GramLin (paper A), dmbeaglehole/centered_NFA (B) and dmbeaglehole/neural_collapse_rfm (D),
 fetched by whoever runs this: none has a licence, so nothing of them is kept here. Paper C has no public code.
@@ -99,11 +99,10 @@ def kernels(folder, rounds):
         return get_Ks(model, X, 3, 256) / len(X)
 
     compare("B: PTK of every hidden layer, MLP 784-256-256-256-10, n = 2048", ours, theirs, rounds)
-    K = ours()[0].float()
-    W = model.layers[0].weight.detach()
+    K, W = ours()[0], model.layers[0].weight.detach().double()
     A, B = W.T @ K @ W, W.T @ W
     compare(
-        "B: the correlation of two 784 x 784 matrices",
+        "B: the correlation of two 784 x 784 matrices, float64",
         lambda: gramlab.pearson(A, B),
         lambda: mat_cov(A, B),
         rounds,
@@ -138,7 +137,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("--gramlin", "--centered-nfa", "--collapse"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

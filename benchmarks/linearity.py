@@ -1,6 +1,6 @@
 """Target linearity and surrogate against forms that a paper would suggest.
 
-    python benchmarks/linearity.py [--n 50000] [--threads 2] [--rounds 3]
+    python benchmarks/linearity.py [--n 50000] [--threads 1] [--rounds 3]
 
 d = 256 features, 10 classes. The n × n forms are the surrogate through G = Z Zᵀ, as the authors of paper A compute
 it, and the target linearity through its own identity ‖Y − Ŷ‖² = λ² Yᵀ(λI + HHᵀ)⁻²Y; the inverse is the authors'.
@@ -20,7 +20,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--n", type=int, default=50_000)
     parser.add_argument("--identity-n", type=int, default=8_000)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

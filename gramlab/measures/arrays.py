@@ -15,12 +15,18 @@ def float64(a: Array, name: str) -> Tensor:
 
 def real(a: Array, name: str) -> Tensor:
     """Return ``a`` detached, in its own dtype. Raises ValueError on complex, NaN or infinite entries."""
-    tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
-    if tensor.is_complex():
-        raise ValueError(f"{name} is complex; gramlab measures real arrays")
+    tensor = array(a, name)
     if not finite(tensor):
         index = tuple(int(i) for i in (~torch.isfinite(tensor)).nonzero()[0])
         raise ValueError(f"{name} holds a NaN or an infinity, first at index {index}")
+    return tensor
+
+
+def array(a: Array, name: str) -> Tensor:
+    """Return ``a`` detached, in its own dtype, entries unchecked. Raises ValueError on complex entries."""
+    tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
+    if tensor.is_complex():
+        raise ValueError(f"{name} is complex; gramlab measures real arrays")
     return tensor
 
 

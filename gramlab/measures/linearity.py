@@ -23,8 +23,8 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     ``center`` takes the column means off both (a fit with an intercept), and then T_0 lies in [0, 1].
 
     In float64, block by block of rows, whatever the dtype: no n × n matrix, no copy of H. Features whose scaled
-    Gram matrix has a condition number below 1e11 are solved by its eigen-decomposition and one step of iterative
-    refinement with the residual of the data; other features by the QR of [H Y] and the singular values of its
+    Gram matrix has a condition number below 1e11 are solved by its Cholesky factor, from 1e4 on with one step of
+    iterative refinement by the residual of the data; other features by the QR of [H Y] and the singular values of its
     H part, where those up to max(n, d)·eps of the largest count as zero (the minimum-norm fit of numpy's lstsq).
     So the error grows with the condition number of H, not with its square as in the printed inverse, and repeated,
     dead, or more than n features are allowed.
@@ -66,13 +66,18 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
     if not bool((scale > 0).all()):
         return None
     A = (G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)
-    values, vectors = torch.linalg.eigh(A)
-    if not float(values[0]) > 1e-11 * float(values[-1]):
+    factor, failed = torch.linalg.cholesky_ex(A)
+    if bool(failed):
         return None
-    vectors = vectors / scale.unsqueeze(1)
-    inverse = (vectors / values) @ vectors.mT
+    inverse = torch.cholesky_inverse(factor)
+    condition = float(torch.linalg.matrix_norm(A, 1) * torch.linalg.matrix_norm(inverse, 1))
+    if not condition < 1e11:
+        return None
+    inverse = inverse / scale / scale.unsqueeze(1)
     beta = inverse @ right
-    # once more with the residual of the data themselves, which knows what the Gram matrix rounded away
+    if condition < 1e4:  # what the Gram matrix rounded away cannot matter
+        return float(T.square().sum()) - 2 * float((beta * right).sum()) + float((beta * (G @ beta)).sum())
+    # once more with the residual of the data themselves
     square, gradient = 0.0, torch.zeros_like(right)
     for rows, block in _blocks(X, mean):
         left = T[rows] - block @ beta

@@ -108,9 +108,11 @@ class LayerMeasures:
 
         Expanded as −lr (∇_hL hᵀ + h ∇_hLᵀ) + lr² ∇_hL ∇_hLᵀ, so that no two nearly equal matrices are subtracted.
         """
-        cross = self.weight.mT @ self._sum("virtual_shift", "weight_gradient")
-        square = self._through(self.weight, self._sum("virtual_shift", "loss_outer")) / self.n
-        return lr**2 * square - lr * (cross + cross.mT)
+        G, K = self._sum("virtual_shift", "weight_gradient"), self._sum("virtual_shift", "loss_outer")
+        W = self.weight
+        half = (lr**2 / (2 * self.n)) * (K @ W) - lr * G
+        # WᵀB + BᵀW of this half, as one symmetric product
+        return symmetric(torch.cat([W, half], -2), torch.cat([half, W], -2))
 
     @cached_property
     def centered_gram(self) -> Tensor:

@@ -1,9 +1,11 @@
 """How alike two matrices are: the papers' two correlations, over all entries or over the diagonals."""
 
+import math
+
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, float64
+from gramlab.measures.arrays import Array, array, float64
 from gramlab.measures.undefined import Undefined
 
 
@@ -14,7 +16,11 @@ def cosine(a: Array, b: Array, *, diagonal: bool = False) -> float:
     Raises Undefined if one of them is zero, ValueError on different shapes or non-finite entries.
     """
     u, v = _pair(a, b, diagonal)
-    return _cosine(u, v, "zero")
+    _, _, uu, vv, uv = _sums(u, v)
+    if not _in_range(uu, vv):
+        u, v = _scaled(*_pair(float64(a, "a"), float64(b, "b"), diagonal))
+        _, _, uu, vv, uv = _sums(u, v)
+    return _ratio(uu, vv, uv)
 
 
 def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
@@ -24,27 +30,65 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
     Raises Undefined if one of them is constant, ValueError on different shapes or non-finite entries.
     """
     u, v = _pair(a, b, diagonal)
-    if u.numel() == 0 or (u == u[0]).all() or (v == v[0]).all():
-        raise Undefined("a Pearson correlation with a constant array is undefined (its spread is zero)")
-    return _cosine(u - u.mean(), v - v.mean(), "constant up to round-off")
+    if u.numel() == 0:
+        raise Undefined("a Pearson correlation of nothing is undefined")
+    uu, vv, uv = _centred(u, v)
+    if not _in_range(uu, vv):
+        u, v = _scaled(*_pair(float64(a, "a"), float64(b, "b"), diagonal))
+        uu, vv, uv = _centred(u, v)
+    # spreads down here may be rounding alone, of an array that is constant
+    for w, square in ((u, uu), (v, vv)):
+        if square <= 1e-20 * w.numel() * float(w.abs().max()) ** 2 and bool((w == w[0]).all()):
+            raise Undefined("a Pearson correlation with a constant array is undefined: its spread is zero")
+    return _ratio(uu, vv, uv)
 
 
 def _pair(a: Array, b: Array, diagonal: bool) -> tuple[Tensor, Tensor]:
-    u, v = float64(a, "a"), float64(b, "b").to(getattr(a, "device", "cpu"))
+    u, v = array(a, "a"), array(b, "b")
     if u.shape != v.shape:
         raise ValueError(f"two arrays of one shape are needed, not {tuple(u.shape)} and {tuple(v.shape)}")
     if diagonal:
         if u.ndim < 2:
             raise ValueError(f"an array of shape {tuple(u.shape)} has no diagonal")
         u, v = u.diagonal(dim1=-2, dim2=-1), v.diagonal(dim1=-2, dim2=-1)
-    return u.reshape(-1), v.reshape(-1)
+    return u.reshape(-1).double(), v.reshape(-1).to(u.device).double()
 
 
-def _cosine(u: Tensor, v: Tensor, why: str) -> float:
-    # scaled by the largest entry first, so that squares neither overflow nor vanish
+def _centred(u: Tensor, v: Tensor) -> tuple[float, float, float]:
+    """Σ of squares and products about the means; what is far from zero for its spread is shifted there first."""
+    n, (su, sv, *about_zero) = u.numel(), _sums(u, v)
+    uu, vv, uv = _about_means(su, sv, about_zero, n)
+    if uu < 1e-3 * about_zero[0] or vv < 1e-3 * about_zero[1]:
+        u, v = u - su / n, v - sv / n
+        su, sv, *about_zero = _sums(u, v)
+        uu, vv, uv = _about_means(su, sv, about_zero, n)
+    return uu, vv, uv
+
+
+def _about_means(su: float, sv: float, about_zero: list[float], n: int) -> tuple[float, float, float]:
+    uu, vv, uv = about_zero
+    return uu - su * su / n, vv - sv * sv / n, uv - su * sv / n
+
+
+def _sums(u: Tensor, v: Tensor) -> list[float]:
+    """Σu, Σv, Σu², Σv², Σuv."""
+    return torch.stack([u.sum(), v.sum(), u.dot(u), v.dot(v), u.dot(v)]).tolist()
+
+
+def _in_range(uu: float, vv: float) -> bool:
+    """Whether squares have neither overflowed nor lost digits to underflow."""
+    return 1e-200 < uu < 1e300 and 1e-200 < vv < 1e300
+
+
+def _scaled(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Both divided by their largest entries. Raises Undefined if one of them is zero."""
     peaks = [float(w.abs().max()) if w.numel() else 0.0 for w in (u, v)]
     if min(peaks) == 0.0:
-        raise Undefined(f"the correlation is undefined: the {'first' if peaks[0] == 0 else 'second'} array is {why}")
-    u, v = u / peaks[0], v / peaks[1]
-    value = torch.dot(u, v) / (u.norm() * v.norm())
-    return float(value.clamp(-1.0, 1.0))
+        raise Undefined(f"the correlation is undefined: the {'first' if peaks[0] == 0.0 else 'second'} array is zero")
+    return u / peaks[0], v / peaks[1]
+
+
+def _ratio(uu: float, vv: float, uv: float) -> float:
+    if uu <= 0.0 or vv <= 0.0:
+        raise Undefined(f"the correlation is undefined: the {'first' if uu <= 0.0 else 'second'} array has no spread")
+    return max(-1.0, min(1.0, uv / math.sqrt(uu) / math.sqrt(vv)))
