@@ -19,6 +19,7 @@ from prefect import flow, get_client, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.concurrency.sync import concurrency
 from prefect.futures import PrefectFuture
+from prefect.settings import get_current_settings
 from prefect.states import Failed, State
 
 from flows.graph import Graph, Refused
@@ -30,10 +31,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @task(name="dvc repro", task_run_name="{label}", cache_policy=NO_CACHE)
-def repro(label: str, addresses: list[str], gpu: str | None, force: bool, crew: Crew, seconds: float | None) -> None:
+def repro(
+    label: str, addresses: list[str], options: list[str], gpu: str | None, crew: Crew, seconds: float | None
+) -> None:
     """Call DVC once, for stages of which everything that they need is up to date."""
-    options = ["--single-item", "--keep-going", *(["--force"] if force else [])]
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", *options, *addresses]
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", "--keep-going"]
+    command += [*options, *addresses]
     env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     if gpu is not None:
         env["CUDA_VISIBLE_DEVICES"] = gpu
@@ -49,6 +52,7 @@ def reproduce(
     scale: str = "quick",
     workers: int | None = None,
     force: bool = False,
+    pull: bool = False,
     keep_going: bool = True,
     retries: int = 1,
     hours: float | None = None,
@@ -61,6 +65,7 @@ def reproduce(
         scale: ``quick`` or ``paper``.
         workers: How many calls of DVC at once; one a core by default.
         force: Run also what is up to date.
+        pull: Take from DVC's remote what another machine has computed.
         keep_going: After a failure go on with what does not need the failed stage.
         retries: How often a failed training run goes on from its checkpoint.
         hours: How long one call of DVC may take.
@@ -75,12 +80,13 @@ def reproduce(
     schedule = Schedule(graph, chosen, workers or os.cpu_count() or 1, gpus, force, keep_going)
     ended: queue.SimpleQueue[tuple[Batch, PrefectFuture]] = queue.SimpleQueue()
     crew, running = Crew(graph.root), 0
+    options = [option for option, wanted in (("--force", force), ("--pull", pull)) if wanted]
 
     def start(batch: Batch) -> None:
         call = repro.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
         addresses = [graph.address(name) for name in batch.names]
         seconds = hours * 3600 if hours else None
-        future = call.submit(", ".join(batch.names), addresses, batch.gpu, force, crew, seconds)
+        future = call.submit(batch.label, addresses, options, batch.gpu, crew, seconds)
         future.add_done_callback(lambda one: ended.put((batch, one)))
 
     try:
@@ -96,7 +102,7 @@ def reproduce(
             schedule.end(batch, future.state.is_completed())
     finally:
         crew.close()
-    summary = f"{len(schedule.ran)} stages ran, {len(schedule.done - schedule.ran)} were up to date"
+    summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
     if schedule.waiting:
@@ -128,6 +134,7 @@ def main(
     scale: Annotated[str, typer.Option(help="quick or paper")] = "quick",
     workers: Annotated[int, typer.Option(min=1, help="calls of DVC at once")] = os.cpu_count() or 1,
     force: Annotated[bool, typer.Option("--force", "-f", help="run also what is up to date")] = False,
+    pull: Annotated[bool, typer.Option("--pull", help="take from DVC's remote what another has computed")] = False,
     keep_going: Annotated[bool, typer.Option(help="after a failure go on with what does not need it")] = True,
     retries: Annotated[int, typer.Option(min=0, help="of a training run, from its checkpoint")] = 1,
     hours: Annotated[float | None, typer.Option(min=0, help="the longest that one call of DVC may take")] = None,
@@ -136,11 +143,15 @@ def main(
     """Run what is stale of the pipeline, independent stages in parallel."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that the embedded server ends too
     try:
-        Graph(root, scale).select(targets or [])
+        graph = Graph(root.resolve(), scale)
+        chosen = graph.select(targets or [])
     except Refused as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from error
-    state = reproduce(targets, scale, workers, force, keep_going, retries, hours, str(root), return_state=True)
+    if not (force or get_current_settings().api.url or graph.stale(chosen)):
+        print(f"0 stages brought up to date, {len(chosen)} already were")  # not worth the start of an embedded server
+        return
+    state = reproduce(targets, scale, workers, force, pull, keep_going, retries, hours, str(root), return_state=True)
     sys.exit(0 if state.is_completed() else 1)
 
 

@@ -7,7 +7,7 @@ from math import ceil
 from flows.graph import Graph
 
 SHORT = {"check", "figure"}  # a call of DVC takes longer than such a stage, so several go into one call
-LARGEST = 8
+LARGEST = 4
 ON_GPU = {"train", "measure", "simulate"}
 
 
@@ -17,6 +17,11 @@ class Batch:
 
     names: tuple[str, ...]
     gpu: str | None = None
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return self.names[0] + (f" and {len(self.names) - 1} more" if len(self.names) > 1 else "")
 
     @property
     def kind(self) -> str:

@@ -2,10 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +20,7 @@ from throwaway import ROOT, begun, call, environment, order, traces, until
 from flows.graph import Graph, Refused
 
 SIMULATIONS = 6
+GPUS = ("3", "5", "7")
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +33,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of everything, against the embedded server, four calls of DVC at once."""
-    root = throwaway.make(tmp_path_factory.mktemp("flows") / "project", throwaway.params(SIMULATIONS), seconds=0.5)
-    done = flow(environment(root / "home"), root, "--workers", "4")
+    """One run of everything, against the embedded server, four calls of DVC at once.
+
+    The variable alone says what GPUs there are, so this needs none.
+    """
+    settings = throwaway.params(SIMULATIONS, device="auto")
+    root = throwaway.make(tmp_path_factory.mktemp("flows") / "project", settings, seconds=0.5)
+    env = environment(root / "home", CUDA_VISIBLE_DEVICES=",".join(GPUS))
+    done = flow(env, root, "--workers", "4")
     assert done.returncode == 0, done.stdout
     return root
 
@@ -69,11 +80,27 @@ def test_a_stage_begins_after_all_that_it_needs_and_others_run_meanwhile(project
     assert 2 <= max(at_once) <= 4
 
 
+def test_stages_on_one_gpu_take_turns(project: Path) -> None:
+    times, used = spans(project), {one["stage"]: one["gpu"] for one in traces(project)}
+    for gpu in GPUS:
+        turns = sorted(times[name] for name in used if used[name] == gpu)
+        assert turns
+        assert all(first[1] < second[0] for first, second in pairwise(turns))
+    computing = {"train", "measure", "simulate"}
+    assert all((used[name] in GPUS) == (name.split("@")[0] in computing) for name in used)
+    with closing(sqlite3.connect(project / "home/prefect.db")) as database:
+        limits = dict(database.execute('select name, "limit" from concurrency_limit_v2').fetchall())
+    assert limits == {f"gpu:{socket.gethostname()}:{gpu}": 1 for gpu in GPUS}
+
+
 def test_a_second_run_runs_nothing(project: Path, server: dict[str, str]) -> None:
     before = begun(project)
+    line = f"0 stages brought up to date, {len(before)} already were"
     done = flow(server, project)
-    assert done.returncode == 0, done.stdout
-    assert f"0 stages ran, {len(before)} were up to date" in done.stdout
+    assert done.returncode == 0
+    assert line in done.stdout
+    done = flow(environment(project / "home"), project)
+    assert (done.returncode, done.stdout) == (0, f"{line}\n"), "no server is started for nothing"
     assert begun(project) == before
 
 
@@ -140,13 +167,14 @@ def test_no_process_outlives_a_killed_flow_and_the_next_run_goes_on(tmp_path: Pa
     call("dvc", "repro", "prepare", cwd=root)
 
 
-def test_stages_on_one_gpu_take_turns(tmp_path: Path, server: dict[str, str]) -> None:
-    root = throwaway.make(tmp_path / "project", throwaway.params(2, device="auto"), seconds=0.5)
-    # the variable alone says what GPUs there are, so that this runs on a machine without one
-    done = flow({**server, "CUDA_VISIBLE_DEVICES": "3"}, root, "--workers", "2", "simulate")
+def test_what_another_machine_has_computed_is_taken_from_the_remote(tmp_path: Path, server: dict[str, str]) -> None:
+    one = throwaway.make(tmp_path / "one", throwaway.params(1))
+    two = Path(shutil.copytree(one, tmp_path / "two"))
+    for root in (one, two):
+        call("dvc", "remote", "add", "--quiet", "--default", "store", str(tmp_path / "store"), cwd=root)
+    call("dvc", "repro", "simulate@s0", cwd=one)
+    call("dvc", "push", "--run-cache", cwd=one)
+    done = flow(server, two, "--pull", "simulate")
     assert done.returncode == 0, done.stdout
-    (a, b), (c, d) = (spans(root)[f"simulate@s{i}"] for i in range(2))
-    assert b < c or d < a
-    assert {one["gpu"] for one in traces(root)} == {"3"}
-    limits = throwaway.ask(f"{server['PREFECT_API_URL']}/v2/concurrency_limits/filter", {})
-    assert [one["limit"] for one in limits if one["name"].endswith(":3")] == [1]
+    assert (begun(one), begun(two)) == (["simulate@s0"], [])
+    assert stale(two, "simulate@s0") == []
