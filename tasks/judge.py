@@ -34,6 +34,8 @@ class Finding:
     high: float | None = None
     p: float | None = None  # one-sided, for statistical rules; the report corrects it by Holm within a paper
     numbers: dict[str, float] = field(default_factory=dict)  # more of what was measured, for the report
+    measured: str = ""  # in the print's own terms, where the statistic is not
+    part: str = ""  # of several rules, the one whose statistic this is
 
 
 class Rows:
@@ -168,13 +170,15 @@ def every(**parts: Finding) -> Finding:
     Their joint p-value is the largest (an intersection-union test needs no correction).
     """
     rank = {False: 0, None: 1, True: 2}
-    weakest = min(parts.values(), key=lambda one: (rank[one.holds], -(one.p or 0)))
+    part, weakest = min(parts.items(), key=lambda item: (rank[item[1].holds], -(item[1].p or 0)))
     numbers = {name: one.statistic for name, one in parts.items()}
     for name, one in parts.items():
         numbers |= {f"{name}, {what}": value for what, value in one.numbers.items()}
     rule = "; and ".join(f"{name}: {one.rule}" for name, one in parts.items())
     p = max((one.p for one in parts.values() if one.p is not None), default=None)
-    return Finding(weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers)
+    return Finding(
+        weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part
+    )
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
@@ -244,6 +248,8 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "p": shown.p,
         "rule": shown.rule,
         "numbers": shown.numbers,
+        "measured": shown.measured,
+        "part": shown.part,
         "printed": check.PRINTED,
         "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
         "corrected form": corrected and {"what": check.CORRECTION, **asdict(corrected)},

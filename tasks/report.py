@@ -141,7 +141,7 @@ def holm(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
         lost = [claim for claim in tested if claim["verdict"] == "holds" and claim["p, Holm"] > ALPHA]
         for claim in lost:
             if (corrected := claim["corrected form"]) and corrected["holds"]:
-                shown = ("statistic", "low", "high", "p", "rule", "numbers", "evidence")
+                shown = ("statistic", "low", "high", "p", "rule", "numbers", "evidence", "measured", "part")
                 claim.update({name: corrected[name] for name in shown}, verdict="holds corrected")
                 claim["printed form"]["holds"] = None
         correct_p(tested)
@@ -171,11 +171,14 @@ def number(value: float | None) -> str:
 
 
 def measured(claim: dict[str, Any]) -> str:
-    """The statistic, with its interval where it has one."""
+    """What was measured in the print's terms, or else the statistic with its interval, and of which rule it is."""
+    if claim["measured"]:
+        return claim["measured"]
+    part = f"{claim['part'].replace('_', ' ')} " if claim["part"] else ""
     if claim["low"] is not None and claim["high"] is not None:
-        return f"{number(claim['statistic'])} [{number(claim['low'])}, {number(claim['high'])}]"
+        return f"{part}{number(claim['statistic'])} [{number(claim['low'])}, {number(claim['high'])}]"
     bound = f" (≤ {number(claim['high'])})" if claim["high"] is not None else ""
-    return number(claim["statistic"]) + bound
+    return part + number(claim["statistic"]) + bound
 
 
 def picture(path: Path) -> str:

@@ -4,6 +4,8 @@ So the Target Linearity (R^2 of the linear regression of the target) of the virt
 training time.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from tasks.judge import Finding, Rows, every, kendall, positive
@@ -26,6 +28,5 @@ def rule(rows: Rows) -> Finding:
         rise=positive(series[:, -1] - series[:, 0], "last frame minus first"),
         trend=positive(np.array([kendall(one) for one in series]), "Kendall's tau of linearity and frame"),
     )
-    found.numbers["first frame"] = float(series[:, 0].mean())
-    found.numbers["last frame"] = float(series[:, -1].mean())
-    return found
+    first, last = (float(series[:, frame].mean()) for frame in (0, -1))
+    return replace(found, measured=f"Target Linearity {first:.4f} → {last:.4f}")

@@ -3,6 +3,8 @@
 The paper prints Pearson correlations of 0.98 and 0.71 with diag(W^T W) for a network with 46 % test accuracy.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from tasks.judge import Finding, Rows, every, fisher, positive
@@ -24,7 +26,7 @@ def rule(rows: Rows) -> Finding:
     )
     for name, values in (("rho(VCS, Gram), diagonal", vcs), ("rho(AGOP, Gram), diagonal", agop)):
         found.numbers.update(zip((name, f"{name}, low", f"{name}, high"), fisher(values), strict=True))
-    return found
+    return replace(found, measured=f"ρ = {fisher(vcs)[0]:.3f} against {fisher(agop)[0]:.3f}")
 
 
 def _by_seed(rows: Rows) -> np.ndarray:

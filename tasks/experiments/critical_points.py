@@ -82,7 +82,7 @@ class Problem:
         yield point
 
     def errors(self, point: Tensor, arm: str, quantity: str, factor: float = 1.0) -> Iterator[dict]:
-        """Each layer's ||W^T W - FACT|| / ||W^T W|| at x = ||gradient|| / (lambda ||theta||), FACT with factor * lambda."""
+        """Each layer's ||W^T W - FACT|| / ||W^T W||, FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||)."""
         gradient = torch.func.grad(self.objective)(point)
         x = float(gradient.norm() / (self.weight_decay * point.norm()))
         self.model.load_state_dict(self.at(point))

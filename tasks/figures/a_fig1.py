@@ -8,6 +8,12 @@ from matplotlib.figure import Figure
 from tasks.figures import style
 
 CONTOURS = (1 / 3, 2 / 3, 1.0)
+ARMS = {
+    "corrected": {"color": style.CLAIM, "marker": "o", "label": "corrected: c = 700, intercept"},
+    "control: shuffled targets, corrected": {"color": style.CONTROL, "marker": "X", "label": "its control"},
+    "claim": {"color": style.OTHER, "marker": "o", "linestyle": ":", "label": "as printed: c = 0.05, no intercept"},
+    "control: shuffled targets": {"color": style.CONTROL, "marker": "X", "linestyle": ":", "label": "its control"},
+}
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
@@ -24,6 +30,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     reach = max(np.sqrt(np.linalg.eigvalsh(gram)[-1]) for gram in grams.values())
     for axes, step in zip(grid[0], shown, strict=True):
         virtual = np.column_stack([_column(one, f"virtual/{axis}", step) for axis in (0, 1)])
+        virtual = (virtual - virtual.min(0)) / np.ptp(virtual, axis=0)  # into the unit square, as in the paper's figure
         axes.scatter(*inputs.T, s=1.2, color="0.8", linewidths=0, rasterized=True)
         axes.scatter(*virtual.T, s=2.2, c=points["target"], cmap="viridis", linewidths=0, rasterized=True)
         _contours(axes, grams[step] / reach**2, inputs)
@@ -60,9 +67,8 @@ def _contours(axes: Axes, covariance: np.ndarray, inputs: np.ndarray) -> None:
 
 def _linearity(axes: Axes, rows: pd.DataFrame) -> None:
     found = rows[rows["quantity"] == "target_linearity"]
-    style.band(axes, found[found["arm"] == "claim"], "step", style.CLAIM, marker="o", markersize=3, label="claim")
-    for arm in style.controls(found):
-        style.band(axes, found[found["arm"] == arm], "step", style.CONTROL, marker="X", markersize=4, label=arm)
+    for arm, line in ARMS.items():
+        style.band(axes, found[found["arm"] == arm], "step", markersize=4, **line)
     seeds = found["seed"].nunique()
     axes.set(xlabel=f"frame (band: Student's 95 % interval over {seeds} seeds)", ylabel="target linearity of X̃")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))

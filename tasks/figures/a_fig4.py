@@ -29,7 +29,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes.set(xlabel="epoch", ylabel=label)
         _accuracies(axes, claim)
     grid[0, 0].set_yscale("log")
-    grid[0, 1].set_ylim(0, 1.02)
+    grid[0, 1].set_ylim(top=1)
     lines, names = grid[0, 1].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=7,
                   title=f"mean and Student's 95 % interval over {seeds} seeds", title_fontsize=7)  # fmt: skip

@@ -9,7 +9,8 @@ from tasks.figures import style
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw the ratios of each case as a box whose whiskers end at the extremes, and the line that none may cross."""
-    rows = rows[rows["quantity"].isin(style.check(key).QUANTITIES) & (rows["dtype"] != "float32")]
+    ratio = next(name for name in style.check(key).QUANTITIES if name.endswith("ratio"))
+    rows = rows[(rows["quantity"] == ratio) & (rows["dtype"] != "float32")]
     claims = sorted(arm for arm in rows["arm"].unique() if not arm.startswith("control"))
     named = rows.assign(row=rows["case"].where(rows["arm"] == "claim", rows["arm"] + ": " + rows["case"]))
     order = [row for arm in [*claims, *style.controls(rows)] for row in sorted(set(named["row"][named["arm"] == arm]))]

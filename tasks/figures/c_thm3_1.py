@@ -13,14 +13,14 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     rows = rows[rows["dtype"] != "float32"]
     figure, grid = style.panels(key, height=3.6)
     axes = grid[0, 0]
-    axes.set(xscale="log", yscale="log", xlabel="norm of the gradient of the regularised loss",
+    axes.set(xscale="log", yscale="log", xlabel="‖gradient of the regularised loss‖ / (λ‖θ‖)",
              ylabel="‖WᵀW − FACT‖ / ‖WᵀW‖")  # fmt: skip
     for arm in [*style.controls(rows), "claim"]:
         color = style.CLAIM if arm == "claim" else style.CONTROL
-        marker, label = style.MARKS[arm.split(":")[0]], arm
+        label, dashes = arm, {"claim": "-", "control: lambda doubled": ":"}.get(arm, "--")
         for _, line in rows[rows["arm"] == arm].groupby(["case", "layer", "seed"]):
             line = line.sort_values("x")
-            axes.plot(line["x"], line["value"], color=color, linewidth=0.7, alpha=0.6, marker=marker, markersize=2.5,
+            axes.plot(line["x"], line["value"], color=color, linewidth=0.7, alpha=0.6, linestyle=dashes,
                       label=label)  # fmt: skip
             label = "_"
     claim = rows[rows["arm"] == "claim"]

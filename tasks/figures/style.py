@@ -90,12 +90,15 @@ def _slim(svg: str) -> str:
     """The same picture in half the bytes: coordinates to a hundredth of a point, images with a palette."""
     svg = re.sub(r'xlink:href="data:image/png;base64,([^"]*)"', _palette, svg, flags=re.S)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>", "", svg, flags=re.S)
-    svg = re.sub(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])', lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."),
-                 svg)  # fmt: skip
+    svg = re.sub(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])', _hundredths, svg)
     svg = re.sub(r' id="(?:text|axes|figure|patch|line2d|matplotlib\.axis|xtick|ytick|legend|PathCollection'
                  r'|FillBetweenPolyCollection|LineCollection|QuadMesh)_\d+"', "", svg)  # fmt: skip
     svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
     return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
+
+
+def _hundredths(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _palette(found: re.Match[str]) -> str:
