@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
 
-.PHONY: repro test lint paper
+.PHONY: repro test lint paper browser
 
 repro: .venv/installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
@@ -14,8 +14,15 @@ paper: .venv/installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro paper/dvc.yaml
 	$(BIN)/python -m tasks.verdicts --scale paper
 
-test: .venv/installed lint
+test: .venv/installed browser lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest
+
+# the report is tested in a real browser
+browser:
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
+	  echo "make test needs Chromium or Chrome on the PATH; please install one"; exit 1; }
 
 lint: .venv/installed
 	$(BIN)/ruff check .

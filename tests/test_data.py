@@ -86,7 +86,7 @@ def test_half_a_download_is_refused_by_its_checksum(tmp_path, monkeypatch):
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     (tmp_path / "cifar-10-python.tar.gz").write_bytes(b"half")
-    with pytest.raises(DataError, match="CIFAR10 is neither complete under"):
+    with pytest.raises(DataError, match="cifar10 is neither complete under"):
         prepare("cifar10", tmp_path)
 
 

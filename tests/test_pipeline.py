@@ -44,7 +44,9 @@ def shrink(project: Path, **more) -> None:
 
 
 def dvc(project: Path, environment, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
-    done = subprocess.run(["dvc", *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(
+        ["dvc", *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=500
+    )
     if code is not None:
         assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
     return done
@@ -92,7 +94,9 @@ def test_every_claim_gets_a_verdict(project):
     claims = json.loads((there / "reports" / "quick" / "claims.json").read_text())
     wanted = yaml.safe_load((there / "params.yaml").read_text())["claims"]
     assert len(claims) == len(wanted)
-    needed = "id paper kind title verdict evidence statistic low high rule printed control experiment figure table seconds"
+    needed = (
+        "id paper kind title verdict evidence statistic low high rule printed control experiment figure table seconds"
+    )
     for claim in claims.values():
         assert set(needed.split()) <= claim.keys()
         assert claim["verdict"] in ("holds", "holds corrected", "fails", "inconclusive")
@@ -120,7 +124,9 @@ def test_what_a_stage_imports_lies_under_its_dependencies(project):
     for name, stage in stages.items():
         task, key = re.fullmatch(r"python -m tasks\.(\w+) (?:([\w.]+) )?--scale quick", stage["cmd"]).groups()
         files = set(loaded[task, key or "--scale"]) - {"gramlab/__init__.py"}
-        outside = {file for file in files if not any(file == dep or file.startswith(dep + "/") for dep in stage["deps"])}
+        outside = {
+            file for file in files if not any(file == dep or file.startswith(dep + "/") for dep in stage["deps"])
+        }
         assert not outside, f"{name} imports {outside}"
 
 
@@ -145,7 +151,9 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
 def test_both_scales_have_the_same_stages():
     quick, paper = expanded(), expanded("paper/dvc.yaml")
     assert quick.keys() == paper.keys()
-    assert Path("dvc.yaml").read_text().split("\nstages:")[1] == Path("paper/dvc.yaml").read_text().split("\nstages:")[1]
+    assert (
+        Path("dvc.yaml").read_text().split("\nstages:")[1] == Path("paper/dvc.yaml").read_text().split("\nstages:")[1]
+    )
     for name, stage in paper.items():
         assert stage["cmd"] == quick[name]["cmd"].replace("--scale quick", "--scale paper")
         assert not any(re.search(r"\bquick\b", path) for path in [*stage["deps"], *stage["outs"], *stage["params"]])
@@ -236,7 +244,7 @@ def test_a_truncated_table_is_named_and_not_judged(project, environment):
 
 
 def test_checks_start_in_under_a_second_without_torch(project, environment):
-    there, _, loaded = project
+    there, _, _ = project
     command = [sys.executable, "-m", "tasks.check", "a_fig7"]
     times = []
     for _ in range(3):
@@ -257,5 +265,7 @@ def test_dvcs_own_commands_answer(project, environment):
     assert "reports/quick/figures" in plots
     diff = dvc(there, environment, "params", "diff", "--json").stdout
     assert json.loads(diff)  # the tiny settings against the committed ones
-    run = dvc(there, environment, "exp", "run", "--name", "fewer", "-S", "simulate.a_tl.quick.instances=1", "simulate@a_tl")
+    run = dvc(
+        there, environment, "exp", "run", "--name", "fewer", "-S", "simulate.a_tl.quick.instances=1", "simulate@a_tl"
+    )
     assert "fewer" in dvc(there, environment, "exp", "show", "--csv").stdout + run.stdout

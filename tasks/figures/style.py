@@ -43,6 +43,7 @@ sns.set_theme(
 def panels(key: str, columns: int = 1, rows: int = 1, height: float = 3.2, width: float = 7.0) -> tuple[Figure, Any]:
     """A figure of the claim with its title on top, room for the stamp below, and a grid of axes."""
     about = check(key)
+    np.random.seed(0)  # seaborn jitters points by numpy's global generator
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(rect=(0, 0.2 / height, 1, 1 - 0.2 / height))  # type: ignore[union-attr,call-arg]
     figure.suptitle(f"{about.ID}  {about.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")

@@ -1,0 +1,199 @@
+"""The report, made from planted verdicts in a copy of the project, and read in a real browser without a network."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tasks.report import holm, number
+from tasks.settings import load
+
+FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
+CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+
+def verdict(key: str, **more) -> dict:
+    paper = key[0].upper()
+    return {
+        "id": f"{paper}.{key[2:]}", "paper": paper, "kind": "exact", "title": f"Title of {key}", "statement": "A < B.",
+        "verdict": "holds", "evidence": "exact", "statistic": 0.25, "low": None, "high": 8.0, "p": None, "rule": "8 u",
+        "numbers": {"share": 1.0}, "measured": "", "part": "", "printed": "a = b", "experiment": "x", "scale": "quick",
+        "printed form": {"holds": True, "statistic": 0.25, "numbers": {}}, "corrected form": None,
+        "control": {"name": "broken", "statistic": 1e9, "rejected": True},
+        "controls": {"broken": {"statistic": 1e9, "rejected": True, "numbers": {}}}, **more,
+    }  # fmt: skip
+
+
+def plant(project, **changes) -> None:
+    """Verdicts, figures and records of all claims as the stages would leave them."""
+    settings = load("quick")
+    for key, claim in settings.claims.items():
+        path = project / "reports" / "quick" / "verdicts" / f"{key}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(verdict(key, **changes.get(key, {}))))
+        figure = project / "reports" / "quick" / "figures" / f"{key}.svg"
+        figure.parent.mkdir(parents=True, exist_ok=True)
+        figure.write_text(FIGURE)
+        made = [f"check@{key}", f"measure@{claim.experiment}", f"train@{claim.experiment}"]
+        for name in [*made, *(f"prepare@{one}" for one in settings.data)]:
+            record = project / "data" / "quick" / "made" / f"{name}.json"
+            record.parent.mkdir(parents=True, exist_ok=True)
+            record.write_text(
+                json.dumps({"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234"})
+            )
+
+
+@pytest.fixture(scope="module")
+def project(copy_project):
+    there = copy_project("report")
+    shutil.rmtree(there / "reports", ignore_errors=True)
+    corrected = {"what": "The sign is +.", "holds": True, "statistic": 2.0, "low": 1.0, "high": 3.0, "p": 0.001,
+                 "rule": "r", "numbers": {"n": 1.0}, "evidence": "exact", "measured": "", "part": ""}  # fmt: skip
+    changes = {
+        "a_fig4": {"verdict": "fails", "p": 0.9},
+        "a_fig7": {"p": 1e-6, "low": 0.2, "measured": "ρ = 0.99 against 0.70"},
+        "a_tl": {"verdict": "holds corrected", "corrected form": corrected},
+    }
+    plant(there, **changes)
+    return there
+
+
+def report(project) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "tasks.report"], cwd=project, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def pages(project):
+    done = report(project)
+    assert done.returncode == 0, done.stderr
+    return project / "reports" / "quick"
+
+
+def test_claims_json_has_what_readers_and_programs_need(pages):
+    claims = json.loads((pages / "claims.json").read_text())
+    assert list(claims) == [verdict(key)["id"] for key in load("quick").claims]
+    one = claims["A.fig7"]
+    assert one["seconds"] == 6.0  # check, measure, train, prepare
+    assert claims["A.eq1"]["seconds"] == 3.0  # a Monte Carlo experiment trains nothing
+    assert (one["figure"], one["table"]) == ("reports/quick/figures/a_fig7.svg", "data/quick/tables/a_fig7.parquet")
+    assert one["p, Holm"] == pytest.approx(2e-6)
+
+
+def test_same_inputs_same_bytes(project, pages):
+    before = {path.name: path.read_bytes() for path in pages.glob("*.*")}
+    report(project)
+    assert {path.name: path.read_bytes() for path in pages.glob("*.*")} == before
+
+
+def test_readme_lists_every_claim(pages):
+    text = (pages / "README.md").read_text()
+    assert "Quick scale" in text
+    for key in load("quick").claims:
+        assert f"| [{verdict(key)['id']}](#{key}) Title of {key} |" in text
+        assert f"figures/{key}.svg" in text
+
+
+def test_holm_is_applied_within_a_paper():
+    claims = [verdict(f"a_{name}", p=p) for name, p in (("one", 0.001), ("two", 0.02), ("three", 0.3))]
+    claims[2]["verdict"] = "inconclusive"
+    found = holm([*claims, verdict("b_one", p=0.02)])
+    assert [one["verdict"] for one in found] == ["holds", "inconclusive", "inconclusive", "holds"]
+    assert [one["p, Holm"] for one in found] == pytest.approx([0.003, 0.04, 0.3, 0.02])
+    assert "Holm's correction over 3 claims" in found[1]["rule"]
+
+
+def test_a_corrected_form_is_judged_where_the_print_does_not_survive_holm():
+    form = {"what": "w", "holds": True, "statistic": 5.0, "low": 4.0, "high": 6.0, "p": 1e-5, "rule": "r",
+            "numbers": {}, "evidence": "direction", "measured": "", "part": ""}  # fmt: skip
+    other = verdict("a_two", p=0.5, verdict="inconclusive")
+    claims = holm([verdict("a_one", p=0.02, **{"corrected form": form}), other])
+    assert (claims[0]["verdict"], claims[0]["statistic"]) == ("holds corrected", 5.0)
+    assert claims[0]["p, Holm"] == pytest.approx(2e-5)
+
+
+def test_numbers_are_readable():
+    assert [number(value) for value in (None, 0.0, 0.12345, -2, 3.2e-17, 1e9)] == [
+        "–", "0", "0.1235", "−2", "3.2·10⁻¹⁷", "1.0·10⁹"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("reports/quick/verdicts/a_eq1.json", "dvc repro check@a_eq1"),
+        ("reports/quick/figures/a_eq1.svg", "dvc repro figure@a_eq1"),
+        ("data/quick/made/measure@a_tl.json", "dvc repro simulate@a_tl"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_command_that_makes_it(project, pages, path, says):
+    content = (project / path).read_bytes()
+    (project / path).unlink()
+    done = report(project)
+    (project / path).write_bytes(content)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert path in done.stderr
+    assert says in done.stderr
+
+
+def test_the_verdict_table_on_a_terminal(project, pages):
+    done = subprocess.run([sys.executable, "-m", "tasks.verdicts"], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "A.fig7" in done.stdout
+    assert f"{len(load('quick').claims)} claims: 8 holds, 1 holds corrected, 1 fails, 0 inconclusive" in done.stdout
+
+
+def test_it_starts_in_under_a_second(project, pages):
+    begun = time.perf_counter()
+    report(project)
+    first = time.perf_counter() - begun
+    begun = time.perf_counter()
+    report(project)
+    assert min(first, time.perf_counter() - begun) < 1.0
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    assert path, "no Chromium found; `make browser` installs Debian's, or install one by hand"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
+        yield started
+        started.close()
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_browser_shows_it_from_disk_without_a_network(browser, pages, width):
+    context = browser.new_context(viewport={"width": width, "height": 800}, offline=True)
+    page = context.new_page()
+    asked, said = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"file://{pages / 'index.html'}")
+    assert "Quick scale" in page.locator(".stamp").inner_text()
+    claims = json.loads((pages / "claims.json").read_text())
+    rows = page.locator("#scoreboard tbody tr")
+    assert rows.count() == len(claims)
+    for claim, row in zip(claims.values(), rows.all(), strict=True):
+        assert claim["id"] in row.inner_text()
+        assert claim["verdict"] in row.inner_text()
+    assert "ρ = 0.99 against 0.70" in page.locator("#scoreboard").inner_text()
+    assert "The sign is +." in page.locator("#errata + ul").inner_text()
+    for key in load("quick").claims:
+        card = page.locator(f"section#{key}")
+        assert "Quick scale" in card.locator("small").inner_text()
+        assert card.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
+    rate = page.locator("section#a_fig4 tr.differs").filter(has_text="train.lr")
+    assert rate.locator("td").all_text_contents() == ["train.lr", "0.005", "0.1"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("#scoreboard a").first.click()
+    assert page.url.endswith("#a_eq1")
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert said == []
+    context.close()
