@@ -5,6 +5,7 @@ safetensors file. Images are stored as integers with the factor that brings them
 """
 
 from gramlab.data.dataset import DataError, DataSet
-from gramlab.data.sources import SOURCES, prepare
+from gramlab.data.select import Select, random_labels, with_random_labels
+from gramlab.data.sources import SOURCES, options_of, prepare
 
-__all__ = ["SOURCES", "DataError", "DataSet", "prepare"]
+__all__ = ["SOURCES", "DataError", "DataSet", "Select", "options_of", "prepare", "random_labels", "with_random_labels"]
