@@ -11,7 +11,7 @@ def main() -> None:
     from gramlab.data import prepare
 
     with stages.recorded(stage):
-        found = prepare(wanted.source, stage.settings.machine.root(), wanted.train, wanted.test, **wanted.options())
+        found = prepare(wanted.source, stage.settings.machine.root(), **wanted.options())
         found.save(stage.dataset(stage.key))
 
 
