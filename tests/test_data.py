@@ -116,11 +116,64 @@ def test_a_file_is_whole_or_refused(tmp_path):
 
 
 def test_real_images_where_they_are_at_hand():
-    """MNIST in torchvision's layout and CIFAR-10 as Parquet, when a copy lies beside the project."""
+    """MNIST in torchvision's layout and CIFAR-10 as JPEGs in Parquet, when copies lie beside the project."""
     if (SHARED / "mnist").is_dir():
-        data = prepare("mnist", SHARED / "mnist")
+        data = prepare("mnist", SHARED)
         assert (data.x_train.shape, data.x_test.shape) == ((60000, 1, 28, 28), (10000, 1, 28, 28))
         assert data.y_train[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
     if (SHARED / "cifar10-jpeg").is_dir():
-        table = pq.read_table(next((SHARED / "cifar10-jpeg").glob("*test.parquet")))
-        assert len(table) == 10000
+        data = prepare("parquet", SHARED, path="cifar10-jpeg")
+        assert (data.x_train.shape, data.x_test.shape) == ((50000, 3, 32, 32), (10000, 3, 32, 32))
+        assert torch.bincount(data.y_train).tolist() == [5000] * 10
+        # the means of the three colours that the copy's own description states, to a JPEG decoder's unit or two
+        means = data.x_train.double().mean((0, 2, 3)) / 255
+        assert means.tolist() == pytest.approx([0.49125, 0.48209, 0.44652], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "labels", "says"),
+    [
+        ("train", [b"no image"], [0], r"train\.parquet row 0: not a readable image"),
+        ("train", [None], [0], r"train\.parquet row 0: column image holds no image file's bytes"),
+        ("train", ["good"], [-1], r"train\.parquet row 0: label must be a whole number from 0, not -1"),
+        ("train", ["good"], [None], r"train\.parquet row 0: label must be a whole number from 0, not None"),
+        ("test", ["good"], [5], r"labels \[5\] lie outside the 1 classes"),
+        ("test", ["large"], [0], "images of several sizes: .* to train, .* to test"),
+        ("test", [], [], r"test\.parquet: no rows"),
+        ("train-test", ["good"], [0], "Its name says both"),
+    ],
+)
+def test_parquet_that_is_not_sound(tmp_path, name, cells, labels, says):
+    large = io.BytesIO()
+    image(1, size=(7, 7)).save(large, "PNG")
+    stands_for = {"good": encoded(1), "large": large.getvalue()}
+    for file, cell, label in (("train", ["good"], [0]), ("test", ["good"], [0]), (name, cells, labels)):
+        content = pa.array([stands_for.get(one, one) for one in cell], pa.binary())
+        columns = {"image": content, "label": pa.array(label, pa.int64())}
+        pq.write_table(pa.table(columns), tmp_path / f"{file}.parquet")
+    with pytest.raises(DataError, match=says):
+        prepare("parquet", tmp_path, path=".")
+    pq.write_table(pa.table({"picture": [b""]}), tmp_path / "train.parquet")
+    (tmp_path / "train-test.parquet").unlink(missing_ok=True)
+    with pytest.raises(DataError, match=r"train\.parquet: no column image, label; it has picture"):
+        prepare("parquet", tmp_path, path=".")
+
+
+def test_a_folder_that_is_not_sound(tmp_path):
+    base = tmp_path / "pets"
+    with pytest.raises(DataError, match="pets: no folder of images"):
+        prepare("folder", tmp_path, path="pets")
+    (base / "train" / "cat").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"train/cat: no images in it"):
+        prepare("folder", tmp_path, path="pets")
+    image(3).save(base / "train" / "cat" / "a.png")
+    (base / "train" / "cat" / ".thumbs").write_bytes(b"left alone")
+    (base / "test" / "dog").mkdir(parents=True)
+    image(3).save(base / "test" / "dog" / "a.png")
+    with pytest.raises(DataError, match=r"classes \['dog'\] have no training images"):
+        prepare("folder", tmp_path, path="pets")
+    (base / "test" / "dog").rename(base / "test" / "cat")
+    assert len(prepare("folder", tmp_path, path="pets").x_test) == 1
+    Image.fromarray(np.zeros((5, 4), np.uint16)).save(base / "train" / "cat" / "deep.png")
+    with pytest.raises(DataError, match=r"deep\.png: pixels of more than 8 bits"):
+        prepare("folder", tmp_path, path="pets")

@@ -33,9 +33,11 @@ def decode(content: Path | io.BytesIO, name: str, side: int | None = None) -> np
                 raise DataError(f"{name}: pixels of more than 8 bits ({image.mode}); convert it first")
             made = image.convert("L" if image.mode in ("1", "L") else "RGB")
             if side is not None:
-                least, left, top = min(made.size), (made.width - min(made.size)) / 2, (made.height - min(made.size)) / 2
-                square = (left, top, left + least, top + least)
-                made = made.resize((side, side), Image.Resampling.BILINEAR, box=square)
+                # cropped before, since a resize's filter reads beyond the edge of the box that it is given
+                least = min(made.size)
+                left, top = (made.width - least) // 2, (made.height - least) // 2
+                square = made.crop((left, top, left + least, top + least))
+                made = square.resize((side, side), Image.Resampling.BILINEAR)
             return np.asarray(made)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # of a damaged file Pillow raises any of these

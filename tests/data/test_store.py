@@ -1,0 +1,114 @@
+"""One file a data set: the same bytes for the same settings, whole or absent, and never half believed."""
+
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from gramlab.data import DataError, DataSet, prepare
+from gramlab.files import sha256
+
+SETS = {
+    "modular": {"modulus": 11, "random_labels": 0.5},
+    "fact_population": {},
+    "chain_monomial": {"samples": 99, "dimension": 9, "rank": 3, "decay": 1},
+}
+
+
+def test_the_same_settings_give_the_same_bytes_in_every_process(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from gramlab.data import prepare\n"
+        f"for source, options in {SETS}.items():\n"
+        "    prepare(source, Path(), **options).save(Path(sys.argv[1], source))"
+    )
+    for source, options in SETS.items():
+        prepare(source, tmp_path, **options).save(tmp_path / "here" / source)
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "there")], env=environment, check=True)
+    for source in SETS:
+        assert sha256(tmp_path / "here" / source) == sha256(tmp_path / "there" / source)
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [("fact_population", {}), ("sparse_parity", {"samples": 9, "dimension": 5, "degree": 2}), ("digits", {"train": 9})],
+)
+def test_what_is_loaded_is_what_was_saved(tmp_path, source, options):
+    data = prepare(source, tmp_path, **options)
+    data.save(tmp_path / "set.safetensors")
+    again = DataSet.load(tmp_path / "set.safetensors")
+    for name in ("x_train", "y_train", "x_test", "y_test", "weight_train", "clean_train"):
+        a, b = getattr(data, name), getattr(again, name)
+        assert (a is None and b is None) or (a.dtype == b.dtype and torch.equal(a, b))
+    assert (data.source, data.classes, data.factor, data.about) == (
+        again.source, again.classes, again.factor, again.about,
+    )  # fmt: skip
+
+
+def test_a_full_disk_leaves_the_file_that_was_there(tmp_path):
+    """RLIMIT_FSIZE refuses what a full disk would refuse: the write itself, half-way."""
+    path = tmp_path / "set.safetensors"
+    prepare("digits", tmp_path, train=20, test=5).save(path)
+    before = path.read_bytes()
+    code = (
+        "import sys; from pathlib import Path; from gramlab.data import DataError, prepare\n"
+        "try: prepare('digits', Path()).save(Path(sys.argv[1]))\n"
+        "except DataError as error: print(error)"
+    )
+    limit = 20_000
+
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, preexec_fn=small)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{path}: could not be written (")
+    assert done.stdout.count("\n") == 1
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_folder_in_the_way_is_a_clear_error(tmp_path):
+    (tmp_path / "sets").write_text("a file where a folder should be")
+    with pytest.raises(DataError, match=r"set\.safetensors: could not be written"):
+        prepare("digits", tmp_path, train=20).save(tmp_path / "sets" / "set.safetensors")
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "text", "foreign", "short"])
+def test_a_damaged_file_is_named(tmp_path, damage):
+    path = tmp_path / "set.safetensors"
+    data = prepare("digits", tmp_path, train=20, test=5)
+    data.save(path)
+    if damage == "foreign":  # safetensors, but no data set
+        save_file({"x": torch.zeros(2)}, path)
+    elif damage == "short":  # a data set without its targets
+        save_file({"x_train": data.x_train}, path, {"dataset": '{"source": "digits"}'})
+    else:
+        path.write_bytes({"empty": b"", "half": path.read_bytes()[:900], "text": b"x,y\n1,2\n"}[damage])
+    with pytest.raises(DataError, match=r"set\.safetensors: not a readable data set") as error:
+        DataSet.load(path)
+    assert "\n" not in str(error.value)
+    with pytest.raises(DataError, match=r"absent\.safetensors: not a readable data set"):
+        DataSet.load(tmp_path / "absent.safetensors")
+
+
+def test_a_set_that_contradicts_itself_is_refused():
+    data = prepare("fact_population", ".")
+    x, w = data.x_train, data.weight_train
+    for change, says in (
+        ({"weight_train": w[:5]}, "the weights must be 81 numbers"),
+        ({"weight_train": 2 * w}, "sum to 1"),
+        ({"weight_train": torch.cat([-w[:1], w[1:]])}, "none negative"),
+        ({"y_train": data.y_train[:5]}, "81 train samples but 5 targets"),
+        ({"x_train": x.clone().index_fill_(0, torch.tensor([3]), float("nan"))}, "train sample 3 is not finite"),
+        ({"x_train": x[:0], "y_train": data.y_train[:0], "weight_train": None}, "no training samples"),
+        ({"classes": 3}, "classes must be one whole number a train sample"),
+        ({"clean_train": torch.zeros(3)}, "81 training samples but 3 clean labels"),
+    ):
+        with pytest.raises(DataError, match=says):
+            replace(data, **change)
