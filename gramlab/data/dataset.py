@@ -85,7 +85,10 @@ class DataSet:
 
     def numbers(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Stored samples as floating-point numbers of ``dtype``, (n, ...)."""
-        return x.to(dtype) * self.factor if self.factor != 1.0 else x.to(dtype)
+        made = x.to(dtype)
+        if self.factor == 1.0:
+            return made
+        return made * self.factor if made is x else made.mul_(self.factor)  # in place, where it is a copy
 
     def rows(self, train: Tensor | None = None, test: Tensor | None = None) -> "DataSet":
         """The data set of these rows, in this order; None keeps a part as it is."""

@@ -112,3 +112,13 @@ def test_a_set_that_contradicts_itself_is_refused():
     ):
         with pytest.raises(DataError, match=says):
             replace(data, **change)
+
+
+def test_numbers_leave_what_is_stored_alone():
+    whole = prepare("sparse_parity", ".", samples=5, dimension=4, degree=2)
+    for stored in (whole.x_train, whole.x_train.double()):
+        before = stored.clone()
+        made = whole.numbers(stored, torch.float64)
+        assert made.dtype == torch.float64
+        assert torch.equal(made, before.double() * 0.5)
+        assert torch.equal(stored, before)
