@@ -42,9 +42,8 @@ class Rows:
     """A table's columns as arrays; ``where`` selects, and each column is an attribute."""
 
     def __init__(self, table: Any):
-        self._columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names} if hasattr(
-            table, "column_names"
-        ) else dict(table)  # fmt: skip
+        columns = {name: _array(table[name]) for name in table.column_names} if hasattr(table, "column_names") else table
+        self._columns: dict[str, np.ndarray] = dict(columns)
 
     def __getattr__(self, name: str) -> np.ndarray:
         try:
@@ -67,6 +66,15 @@ class Rows:
         """The rows grouped by these columns, in sorted order of their values."""
         found = sorted(set(zip(*(self._columns[name].tolist() for name in names), strict=True)))
         return {values: self.where(**dict(zip(names, values, strict=True))) for values in found}
+
+
+def _array(column: Any) -> np.ndarray:
+    # not by Arrow's to_numpy, which imports pandas: a check would take three times as long to start
+    whole = column.combine_chunks()
+    if str(whole.type) != "string":
+        return np.from_dlpack(whole)
+    coded = whole.dictionary_encode()
+    return np.array(coded.dictionary.to_pylist(), dtype=object)[np.from_dlpack(coded.indices)]
 
 
 def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5) -> Finding:

@@ -4,27 +4,34 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from gramlab import tables
 from gramlab.data import DataSet
-from gramlab.nets import mlp
+from gramlab.data.select import random_labels
+from gramlab.nets import build
+from gramlab.nets.members import Member, members
 from gramlab.tables import TableError
 from tasks.settings import Train
 from tasks.stage import Stage
 
 
 class Run:
-    """Networks of all seeds at each kept epoch, with the data they were trained on."""
+    """Networks of all seeds, and of all cases of the grid, at each kept epoch, with the data they were trained on."""
 
     def __init__(self, stage: Stage):
         self.settings: Train = stage.settings.train[stage.key]
+        self.key = stage.key
         self.folder = stage.run(stage.key)
         self.data = DataSet.load(stage.dataset(self.settings.data))
         self.epochs = self.settings.epochs_kept()
         self.seeds = range(self.settings.seeds)
+        shared = {axis: getattr(self.settings, axis) for axis in ("lr", "weight_decay", "label_noise", "beta")}
+        self.members: list[Member] = members(self.settings.seeds, self.settings.grid.axes(), **shared)
+        self.cases = list(dict.fromkeys(member.case for member in self.members))
         self._loaded: tuple[int, dict[str, Tensor]] = (-1, {})
 
     @cached_property
@@ -47,14 +54,25 @@ class Run:
                 raise TableError(f"{path}: not a readable snapshot ({error})") from error
         return self._loaded[1]
 
-    def model(self, epoch: int, seed: int) -> nn.Sequential:
-        """The network of this seed after this epoch, in the precision it was trained in."""
-        shape = self.settings.model
-        made = mlp(self.data.inputs, shape.hidden, self.data.outputs, shape.activation, shape.bias)
-        own = {key: value[seed] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
-        made.to(next(iter(own.values())).dtype).load_state_dict(own)
-        return made
+    def member(self, seed: int, case: str = "") -> int:
+        """Where this seed of this case ("" without a grid) stands in ``members`` and in every snapshot."""
+        return self.cases.index(case) * len(self.seeds) + self.seeds.index(seed)
 
-    def observed(self, epoch: int, seed: int, name: str) -> Tensor:
+    def model(self, epoch: int, seed: int, case: str = "") -> Any:
+        """The network after this epoch, of the class that its kind has, in the precision it was trained in."""
+        shape = self.settings.model
+        made = build(shape.kind, self.data.x_train.shape[1:], self.data.outputs, **shape.options())
+        at = self.member(seed, case)
+        own = {key: value[at] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
+        made.to(getattr(torch, self.settings.dtype)).load_state_dict(own)
+        return made.eval()
+
+    def labels(self, seed: int, case: str = "") -> Tensor:
+        """The training targets of this member, label noise and all."""
+        noise = self.members[self.member(seed, case)].label_noise
+        y = self.data.y_train
+        return random_labels(y, self.data.classes, noise, self.key, seed, "label noise") if noise else y
+
+    def observed(self, epoch: int, seed: int, name: str, case: str = "") -> Tensor:
         """An observer's sum over all steps up to this epoch."""
-        return self._snapshot(epoch)[f"observer:{name}"][seed]
+        return self._snapshot(epoch)[f"observer:{name}"][self.member(seed, case)]

@@ -156,11 +156,58 @@ def _listed(source: str) -> str:
 
 
 class Model(Strict):
-    """A fully connected network."""
+    """A network. Which keys it must and may have depends on its kind; gramlab.nets.build says what they mean."""
 
-    hidden: list[Count]
-    activation: Literal["gelu", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "linear"]
+    kind: Literal["mlp", "deep_linear", "cnn", "vae", "resnet18", "vgg11"] = "mlp"
+    hidden: list[Count] = []
+    activation: Literal[
+        "gelu", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "linear", "relu^2", "relu^3", "quadratic", "cosine"
+    ] = "gelu"
     bias: bool = True
+    latent: Count = 32  # of a vae
+    channels: Count = 16  # of a cnn, and its kernels' side
+    kernel: Count = 2
+    width: Count = 512  # of the layers before a resnet18's or vgg11's readout, and how many they are
+    depth: Count = 5
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "Model":
+        must, may = {
+            "mlp": ({"hidden", "activation"}, {"bias"}),
+            "deep_linear": ({"hidden"}, set()),
+            "cnn": (set(), {"channels", "kernel", "activation"}),
+            "vae": ({"hidden"}, {"latent", "activation"}),
+        }.get(self.kind, (set(), {"width", "depth"}))
+        given = self.model_fields_set - {"kind"}
+        if missing := must - given:
+            raise ValueError(f"{' and '.join(sorted(missing))} must be given for a model of kind {self.kind}")
+        if more := given - must - may:
+            raise ValueError(f"{' and '.join(sorted(more))} must be left out for a model of kind {self.kind}")
+        return self
+
+    def options(self) -> dict:
+        """What gramlab.nets.build takes beside the kind and the data's shape."""
+        return {key: getattr(self, key) for key in sorted(self.model_fields_set - {"kind"})}
+
+
+class Grid(Strict):
+    """Values that train side by side, every one with every other and with every seed; they take the run's own place."""
+
+    lr: list[Rate] | None = None
+    weight_decay: list[Share] | None = None
+    label_noise: list[Annotated[float, Field(ge=0, le=1)]] | None = None
+    beta: list[Share] | None = None
+
+    @model_validator(mode="after")
+    def _different(self) -> "Grid":
+        for axis, values in self.axes().items():
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"{axis} must hold different values")
+        return self
+
+    def axes(self) -> dict[str, list[float]]:
+        """The values by name, in the order of this class."""
+        return {key: value for key, value in self if value is not None}
 
 
 class Train(Strict):
@@ -168,20 +215,33 @@ class Train(Strict):
 
     data: str
     model: Model
-    loss: Literal["cross_entropy", "mse", "bce_with_logits"]
-    optimizer: Literal["sgd", "adam", "adamw"]
+    loss: Literal["cross_entropy", "mse", "signed_mse", "bce_with_logits", "vae"]
+    optimizer: Literal["sgd", "adam", "adamw", "whitened", "whitened_complement"]
     lr: Rate
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)  # Adam's
     weight_decay: Share = 0.0
+    method: Literal["newton-schulz", "svd"] = "svd"  # of the whitened optimizers
     schedule: Literal["constant", "cosine"] = "constant"
+    parametrization: Literal["standard", "ntk"] = "standard"
+    beta: Share = 1.0  # of the vae's loss
+    label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0  # the probability that a label is drawn anew
+    grid: Grid = Grid()
     batch: Count | None  # null: full batch
     epochs: Count
     seeds: Count
-    init: Literal["uniform", "normal"] = "uniform"
-    init_scale: Rate = 1.0
+    init: Literal["uniform", "normal", "orthogonal", "torchvision"] = "uniform"
+    init_scale: Rate | list[Rate] | dict[str, Rate] = 1.0  # for all layers, each in turn, or by name
     snapshots: Count  # epochs between snapshots; the initial and the last weights are always kept
+    history_every: Count = 1  # epochs between two rows of losses and accuracies
     observe: list[Literal["virtual_shift", "virtual_update"]] = []
     dtype: Literal["float32", "float64"] = "float32"
+
+    @model_validator(mode="after")
+    def _loss_fits_its_model(self) -> "Train":
+        if (self.loss == "vae") != (self.model.kind == "vae"):
+            raise ValueError(f"loss {self.loss} does not fit a model of kind {self.model.kind}")
+        return self
 
     def epochs_kept(self) -> tuple[int, ...]:
         """The epochs after which the weights are kept."""

@@ -17,14 +17,17 @@ def main() -> None:
     device = stages.compute(stage.settings)
     from gramlab import tables
     from gramlab.data import DataSet
-    from gramlab.nets import Fit, fit, mlp
+    from gramlab.nets import Fit, build, fit
     from tasks.progress import Bar
 
     with stages.recorded(stage, device=device):
         data = DataSet.load(stage.dataset(run.data))
-        model = mlp(data.inputs, run.model.hidden, data.outputs, run.model.activation, run.model.bias)
-        same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots"}
-        how = Fit(**{name: getattr(run, name) for name in same}, snapshots=run.epochs_kept(), name=(stage.key,))
+        model = build(run.model.kind, data.x_train.shape[1:], data.outputs, **run.model.options())
+        same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
+        how = Fit(
+            **{name: getattr(run, name) for name in same}, grid=run.grid.axes(), snapshots=run.epochs_kept(),
+            name=(stage.key,),
+        )  # fmt: skip
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
         with Bar(f"train@{stage.key}") as bar:
             kept = stage.settings.machine.checkpoint_seconds
@@ -48,7 +51,8 @@ def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:
     digest = hashlib.sha256()
     threads = torch.get_num_threads()
     digest.update(json.dumps([run.model_dump(), stage.scale, device, threads, torch.__version__]).encode())
-    code = [*(ROOT / "gramlab" / "nets").glob("*.py"), ROOT / "gramlab" / "losses.py", ROOT / "gramlab" / "streams.py"]
+    code = [*(ROOT / "gramlab" / "nets").glob("*.py"), *(ROOT / "gramlab" / "data").glob("*.py")]
+    code += [ROOT / "gramlab" / "losses.py", ROOT / "gramlab" / "streams.py"]
     for path in [stage.dataset(run.data), *sorted(code), Path(__file__)]:
         digest.update(sha256(path).encode())
     return f"{stage.scale}-{stage.key}-{digest.hexdigest()[:16]}"

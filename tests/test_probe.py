@@ -16,6 +16,7 @@ import gramlab
 from gramlab import tables
 from gramlab.cli import app
 
+torch.set_num_threads(1)
 ROOT = Path(__file__).parents[1]
 NETWORK = """
 from torch import nn

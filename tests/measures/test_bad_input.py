@@ -13,6 +13,7 @@ def net():
     return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
 
 
+torch.manual_seed(0)
 X, Y = torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
 
 
@@ -105,7 +106,7 @@ CASES = {
     ),
     "nan target": (lambda: gramlab.measure(net(), X, nan_at(2)[:, :3]), "target row 2"),
     "nan weight": (lambda: gramlab.measure(weights_with_nan(), X), "parameter '2.weight' holds a NaN"),
-    "overflow": (lambda: gramlab.measure(net().half(), X * 6e4), "output for row 0 of batch 0|input row 0"),
+    "overflow": (lambda: gramlab.measure(net().half(), X * 6e4), r"output for row \d of batch 0"),
     "empty": (lambda: gramlab.measure(net(), X[:0]), r"data set is empty: x has shape \(0, 4\)"),
     "empty loader": (lambda: gramlab.measure(net(), []), "iterable gave no samples"),
     "empty mapping": (lambda: gramlab.measure(net(), {}), "data set is empty"),

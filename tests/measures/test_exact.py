@@ -36,8 +36,9 @@ def compare(measured, model, x, y, per_sample, bound, initial=None, agree=error)
 
 
 @EXACT
-@given(cases(), st.integers(1, 5))
-def test_in_double(case, batch_size):
+@given(cases(), st.integers(1, 5), st.booleans())
+def test_in_double(case, batch_size, frozen):
+    case.model.requires_grad_(not frozen)
     measured = gramlab.measure(
         case.model, case.x, case.y, loss=case.loss, weight_decay=WEIGHT_DECAY, batch_size=batch_size
     )

@@ -201,6 +201,23 @@ def test_a_mask_beside_a_tensor_of_tokens():
         torch.testing.assert_close(found[name].agop * 5, kept[name].agop * int(mask.sum()))
 
 
+def test_masked_tokens_of_a_layer_whose_outputs_are_pooled():
+    """The outputs do depend on the masked tokens here: their rows are left out of the layer all the same."""
+    torch.manual_seed(7)
+    first, last = nn.Linear(4, 3).double(), nn.Linear(3, 2).double()
+    model = nn.Sequential(first, nn.Tanh(), nn.Flatten(), nn.Unflatten(1, (5, 3)), Pool(), last)
+    x, mask = torch.randn(6, 5, 4, dtype=torch.float64), torch.rand(6, 5) < 0.5
+    J = torch.func.vmap(torch.func.jacrev(lambda h: last(torch.tanh(first(h)).mean(0))))(x)  # (n, c, T, d)
+    kept = J * mask[:, None, :, None]
+    found = gramlab.measure(model, x, mask=mask)
+    torch.testing.assert_close(found["0"].agop, torch.einsum("nctd,ncte->de", kept, kept) / 6)
+
+
+class Pool(nn.Module):
+    def forward(self, x):
+        return x.mean(1)
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_checkpointed_blocks(frozen):
     ids, mask, _, targets = tokens()
@@ -211,7 +228,7 @@ def test_checkpointed_blocks(frozen):
     model.load_state_dict(plain.state_dict())
     model.embed.requires_grad_(not frozen)
     assert_same(
-        gramlab.measure(model, batch, targets, loss=squared, weight_decay=1.0),
+        gramlab.measure(model, batch, targets, loss=squared, weight_decay=1.0, batch_size=4),
         gramlab.measure(plain, batch, targets, loss=squared, weight_decay=1.0),
     )
 

@@ -31,6 +31,14 @@ def test_cosine_and_pearson(d, seed, scale):
     assert gramlab.cosine(A, -A) == pytest.approx(-1.0)
 
 
+@pytest.mark.parametrize("far", [1e3, 1e6, -1e9])
+def test_pearson_far_from_zero(far):
+    """Exact for integers: no digit of the spread is lost to the mean."""
+    A, B = np.random.default_rng(0).integers(-9, 9, (2, 40, 40)).astype(float)
+    assert gramlab.pearson(A + far, B) == pytest.approx(gramlab.pearson(A, B), rel=1e-13)
+    assert gramlab.pearson(A, B - far) == pytest.approx(pearsonr(A.ravel(), B.ravel()).statistic, rel=1e-13)
+
+
 @QUICK
 @given(st.integers(1, 6), st.integers(0, 99), st.sampled_from([0.25, 0.5, 1.0, 2.0, -0.5, -1.0]))
 def test_powers(d, seed, s):
@@ -45,7 +53,7 @@ def test_powers_of_a_singular_matrix():
     np.testing.assert_allclose(root @ root, A, atol=1e-12)
     np.testing.assert_allclose(gramlab.psd_power(A, -1.0), np.linalg.pinv(A, rcond=1e-10), atol=1e-10)
     projection = gramlab.psd_power(A, 0.0)
-    np.testing.assert_allclose(projection @ A, A, atol=1e-12)
+    np.testing.assert_allclose(projection.numpy() @ A, A, atol=1e-12)
     assert float(torch.trace(projection)) == pytest.approx(2.0)
     assert torch.equal(gramlab.psd_power(np.zeros((3, 3)), 0.5), torch.zeros(3, 3, dtype=torch.float64))
 
