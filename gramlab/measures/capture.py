@@ -72,7 +72,7 @@ def capture(layers: Mapping[str, nn.Module], gradients: bool = True) -> Iterator
             made = None
             if gradients and torch.is_grad_enabled() and not z.requires_grad:
                 # a leaf tensor that the model may change in place afterwards must not be a leaf of ours
-                made = z = _Anchor.apply(z.clone() if z._is_view() else z, torch.empty(0, requires_grad=True))
+                made = z = _Anchor.apply(z, torch.empty(0, requires_grad=True))
             if seen.recording:
                 h = arguments[name].pop()
                 edge = get_gradient_edge(z) if gradients and z.requires_grad else None

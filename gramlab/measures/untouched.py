@@ -41,12 +41,9 @@ def untouched(model: nn.Module) -> Iterator[None]:
     ]
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
     states = random.getstate(), np.random.get_state()
-    fast = torch.backends.mha.get_fastpath_enabled()
     precisions = [products.fp32_precision for products in _PRODUCTS]
     try:
         with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
-            # the fused path of a transformer layer would pass its Linear layers by
-            torch.backends.mha.set_fastpath_enabled(False)
             for products in _PRODUCTS:
                 products.fp32_precision = "ieee"
             for module, _ in modes:
@@ -55,7 +52,6 @@ def untouched(model: nn.Module) -> Iterator[None]:
     finally:
         for products, precision in zip(_PRODUCTS, precisions, strict=True):
             products.fp32_precision = precision
-        torch.backends.mha.set_fastpath_enabled(fast)
         for module, training in modes:
             module.training = training
         for module, name, buffer, kept in buffers:
