@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from gramlab.losses import LOSSES
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
+_OF_TORCH = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
 
 
 def check(loss: Loss) -> None:
@@ -29,8 +30,8 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
 
     Raises ValueError if the targets don't fit the outputs, or the callable does not give one loss a sample.
     """
-    if callable(loss):
-        losses = loss(outputs, targets)
+    if callable(loss) or loss not in _OF_TORCH:
+        losses = (loss if callable(loss) else LOSSES[loss])(outputs, targets)
         if not isinstance(losses, Tensor) or losses.shape != outputs.shape[:1]:
             got = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
             raise ValueError(
@@ -59,6 +60,8 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
 
 def fit(loss: str, want: tuple[int, ...], targets: Tensor) -> None:
     """Raise ValueError if the targets don't fit a named loss and outputs of shape ``want``."""
+    if loss not in _OF_TORCH:
+        return
     have = tuple(targets.shape)
     if len(have) == 0 or have[0] != want[0]:
         raise ValueError(f"targets of shape {have} don't fit outputs of shape {want}: a target a sample is needed")

@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 import gramlab
+from gramlab.losses import LOSSES
 
 QUANTITIES = ("agop", "ptk", "enfa", "back_enfa", "fact", "back_fact")
 
@@ -127,6 +128,13 @@ def test_integer_targets_of_mse_are_one_hot_rows():
     wanted = gramlab.measure(net(), x, F.one_hot(y, 3).double(), weight_decay=0.1)
     assert_same(gramlab.measure(net(), x, y, weight_decay=0.1), wanted)
     assert wanted.loss == pytest.approx(float(F.mse_loss(net()(x), F.one_hot(y, 3).double())))
+
+
+def test_a_name_that_gramlab_adds_is_called_as_it_is(monkeypatch):
+    monkeypatch.setitem(LOSSES, "margin", lambda f, y: (1 - f.gather(1, y[:, None])[:, 0]).square())
+    x, y = data()
+    found = gramlab.measure(net(), x, y, loss="margin", batch_size=5)
+    assert found.loss == pytest.approx(float((1 - net()(x)[torch.arange(23), y]).square().mean()))
 
 
 def test_one_weight_of_one_parameter_used_by_two_layers():
