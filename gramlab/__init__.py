@@ -20,6 +20,8 @@ _HOME: dict[str, str] = {
     "surrogate": "gramlab.measures.linearity",
     "k_norm": "gramlab.measures.linearity",
     "neural_collapse": "gramlab.measures.collapse",
+    # training
+    "WhitenedSGD": "gramlab.nets.whitened",
     # measuring a training run
     "Recorder": "gramlab.record",
     # where a quantity has no value

@@ -30,7 +30,27 @@ def bce_with_logits(outputs: Tensor, targets: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(outputs, wanted, reduction="none").reshape(len(outputs), -1).mean(1)
 
 
-LOSSES: dict[str, Loss] = {"mse": mse, "cross_entropy": cross_entropy, "bce_with_logits": bce_with_logits}
+def signed_mse(outputs: Tensor, targets: Tensor) -> Tensor:
+    """``mse`` with the targets of paper D, +1 for a sample's class and -1 for the others; returns (n,)."""
+    signs = 2 * F.one_hot(targets, outputs.shape[-1]).to(outputs.dtype) - 1
+    return (outputs - signs).square().mean(1)
+
+
+LOSSES: dict[str, Loss] = {"mse": mse, "cross_entropy": cross_entropy, "bce_with_logits": bce_with_logits,
+                           "signed_mse": signed_mse}  # fmt: skip
+
+
+def vae_terms(outputs: tuple[Tensor, Tensor, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Paper A, B.6: the two terms of a VAE's loss, -E log p(x|z) + beta * KL(q(z|x) || p(z)), without the beta.
+
+    outputs: logits (..., inputs), mean and log-variance (..., latent); x (..., inputs) in [0, 1]. The paper does not
+    print p(x|z). As in the authors' code pixels are Bernoulli: the reconstruction error is the binary cross-entropy
+    summed over pixels, and p(z) = N(0, I), KL = (1/2) sum of mean^2 + variance - 1 - log-variance. Returns two
+    tensors (...,).
+    """
+    logits, mean, log_variance = outputs
+    reconstruction = F.binary_cross_entropy_with_logits(logits, x, reduction="none").sum(-1)
+    return reconstruction, (mean.square() + log_variance.exp() - 1 - log_variance).sum(-1) / 2
 
 
 def correct(outputs: Tensor, targets: Tensor) -> Tensor | None:

@@ -1,27 +1,22 @@
-"""The papers' networks as plain ``nn.Sequential`` modules, and how their weights are drawn."""
+"""The papers' networks, made of torch's own layers, so that anything can measure them.
+
+A network with a convolution takes images (n, channels, height, width), any other flat samples (n, inputs).
+"""
 
 import math
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-import torch
 from torch import Tensor, nn
 
-from gramlab.streams import stream
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "gelu": nn.GELU,
-    "relu": nn.ReLU,
-    "leaky_relu": nn.LeakyReLU,
-    "tanh": nn.Tanh,
-    "sigmoid": nn.Sigmoid,
-    "softplus": nn.Softplus,
-    "linear": nn.Identity,
-}
+from gramlab.nets.activations import ACTIVATIONS
+from gramlab.nets.errors import NetError
+from gramlab.nets.vae import VAE
 
 
 def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "gelu", bias: bool = True) -> nn.Sequential:
-    """A fully connected network whose linear layers are named "0", "2", "4", …; x (n, ...) is flattened."""
+    """A fully connected network whose linear layers are named "0", "2", "4", …; x is (n, inputs)."""
     widths = [inputs, *hidden]
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
@@ -29,23 +24,107 @@ def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "gel
     return nn.Sequential(*layers, nn.Linear(widths[-1], outputs, bias))
 
 
-def initialize(model: nn.Module, name: tuple, kind: str = "uniform", scale: float = 1.0) -> dict[str, Tensor]:
-    """Initial parameters, drawn in float64 from the streams ``(*name, "init", parameter)``; the model is untouched.
+def deep_linear(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
+    """Paper C, Appendix C: f(x) = W_L … W_1 x."""
+    return mlp(inputs, hidden, outputs, "linear", bias=False)
 
-    kind "uniform": torch's default, U(-1, 1) * scale / sqrt(fan-in), weights and biases alike;
-    "normal": weights N(0, scale / fan-in), biases 0.
+
+def cnn(
+    shape: Sequence[int], outputs: int, channels: int = 16, kernel: int = 2, activation: str = "relu"
+) -> nn.Sequential:
+    """Paper A, B.2 (Figure 6): three convolutions, two max-pools, a linear classifier.
+
+    The paper leaves open the padding, where the pools stand, and the activation: as in the authors' code they are
+    1, after the first and after the third convolution, and ReLU. (That code has 3 x 3 kernels, the paper 2 x 2.)
     """
-    drawn = {}
-    for key, parameter in model.named_parameters():
-        owner = model.get_submodule(key.rpartition(".")[0])
-        assert isinstance(owner, nn.Linear | nn.Conv2d)
-        fan_in = owner.weight[0].numel()
-        random = stream(*name, "init", key)
-        if kind == "uniform":
-            numbers = random.uniform(-1, 1, parameter.shape) * scale / math.sqrt(fan_in)
-        elif parameter.ndim > 1:
-            numbers = random.normal(size=parameter.shape) * math.sqrt(scale / fan_in)
-        else:
-            numbers = torch.zeros(parameter.shape).numpy()
-        drawn[key] = torch.from_numpy(numbers)
-    return drawn
+    _image(shape, "cnn")
+    layers: list[nn.Module] = []
+    before, sides = shape[0], list(shape[1:])
+    for pool in (True, False, True):
+        layers += [nn.Conv2d(before, channels, kernel, padding=1), ACTIVATIONS[activation]()]
+        before, sides = channels, [side + 3 - kernel for side in sides]
+        if pool:
+            layers.append(nn.MaxPool2d(2))
+            sides = [side // 2 for side in sides]
+    if min(sides) < 1:
+        raise NetError(f"images of {shape[1]} x {shape[2]} are too small for a cnn with {kernel} x {kernel} kernels")
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * math.prod(sides), outputs))
+
+
+def resnet18(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5) -> nn.Module:
+    """Paper D, Appendix C: torchvision's ResNet-18 whose classifier is ``depth`` bias-free layers with ReLU.
+
+    After them stands the linear readout, which has no bias either; all are in ``fc``, named "fc.0", "fc.2", ….
+    With other than three channels the first convolution has as many inputs as there are channels.
+    """
+    from torchvision.models import resnet18 as original
+
+    _image(shape, "resnet18")
+    model = original(weights=None)
+    if shape[0] != 3:
+        model.conv1 = nn.Conv2d(shape[0], 64, kernel_size=7, stride=2, padding=3, bias=False)
+    model.fc = mlp(model.fc.in_features, [width] * depth, outputs, "relu", bias=False)
+    return model
+
+
+def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5) -> nn.Module:
+    """Paper D, Appendix C: torchvision's VGG-11 up to the ReLU before its last two pools, and ``resnet18``'s head.
+
+    Those two are the fifth max-pool and the average-pool after it: with the fifth, images of 28 x 28 vanish.
+    """
+    from torchvision.models import vgg11 as original
+
+    _image(shape, "vgg11")
+    features = original(weights=None).features[:-1]
+    if shape[0] != 3:
+        features[0] = nn.Conv2d(shape[0], 64, kernel_size=3, padding=1)
+    sides = [side // 16 for side in shape[1:]]
+    if min(sides) < 1:
+        raise NetError(f"images of {shape[1]} x {shape[2]} are too small for vgg11, which needs 16 x 16")
+    head = mlp(512 * math.prod(sides), [width] * depth, outputs, "relu", bias=False)
+    return nn.Sequential(OrderedDict(features=features, flat=nn.Flatten(), head=head))
+
+
+def _image(shape: Sequence[int], kind: str) -> None:
+    if len(shape) != 3:
+        raise NetError(f"a {kind} needs images (channels, height, width), not samples of shape {tuple(shape)}")
+
+
+def _flat(make: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    return lambda shape, outputs, hidden, **options: make(math.prod(shape), hidden, outputs, **options)
+
+
+KINDS: dict[str, Callable[..., nn.Module]] = {
+    "mlp": _flat(mlp),
+    "deep_linear": _flat(deep_linear),
+    "cnn": cnn,
+    "vae": lambda shape, outputs, hidden, **options: VAE(math.prod(shape), hidden, **options),
+    "resnet18": resnet18,
+    "vgg11": vgg11,
+}
+
+
+def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module:
+    """A network of this kind for samples of this shape, (channels, height, width) or (inputs,).
+
+    options: ``hidden`` (widths; mlp, deep_linear, vae), ``activation``, ``bias`` (mlp), ``latent`` (vae), ``channels``
+    and ``kernel`` (cnn), ``width`` and ``depth`` (the head of resnet18, vgg11). Raises NetError.
+    """
+    if kind not in KINDS:
+        raise NetError(f"no network of kind {kind!r}; there are {', '.join(KINDS)}")
+    if options.get("activation", "linear") not in ACTIVATIONS:
+        raise NetError(f"no activation {options['activation']!r}; there are {', '.join(ACTIVATIONS)}")
+    try:
+        return KINDS[kind](tuple(shape), outputs, **options)
+    except TypeError as error:
+        raise NetError(f"{kind} does not take these settings: {error}") from error
+
+
+def takes_images(model: nn.Module) -> bool:
+    """Whether the network reads images as they are; any other reads flat samples."""
+    return any(isinstance(module, nn.Conv2d) for module in model.modules())
+
+
+def samples_for(model: nn.Module, x: Tensor) -> Tensor:
+    """x (n, ...) as this network reads it."""
+    return x if takes_images(model) else x.flatten(1)
