@@ -46,7 +46,9 @@ class Select:
         among(source, "order", self.order, ORDERS)
         rows = np.arange(len(labels))
         if self.order == "random":
-            rows = stream(source, self.seed, part, "subset").permutation(len(labels))
+            # seed 0 goes without saying: samples drawn before there were seeds stay the same
+            seed = (self.seed,) if self.seed else ()
+            rows = stream(source, *seed, part, "subset").permutation(len(labels))
         if self.classes is not None or self.balanced:
             rows = rows[self._of_classes(source, part, labels[torch.from_numpy(rows)].numpy(), wanted)]
         if wanted is not None and wanted > len(rows):
