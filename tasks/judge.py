@@ -42,8 +42,8 @@ class Rows:
     """A table's columns as arrays; ``where`` selects, and each column is an attribute."""
 
     def __init__(self, table: Any):
-        columns = {name: _array(table[name]) for name in table.column_names} if hasattr(table, "column_names") else table
-        self._columns: dict[str, np.ndarray] = dict(columns)
+        names = getattr(table, "column_names", None)
+        self._columns: dict[str, np.ndarray] = {name: _array(table[name]) for name in names} if names else dict(table)
 
     def __getattr__(self, name: str) -> np.ndarray:
         try:

@@ -7,7 +7,7 @@ training run of the same name, and for a Monte Carlo experiment there is none.
 from importlib import import_module
 
 from tasks import stage as stages
-from tasks.settings import pick
+from tasks.settings import Measure, pick
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
 
     experiment = import_module(f"tasks.experiments.{stage.key}")
     with stages.recorded(stage, device=device):
-        if stage.key in stage.settings.train:
+        if isinstance(wanted, Measure):
             from tasks.runs import Run
 
             rows = experiment.measure(wanted, Run(stage))

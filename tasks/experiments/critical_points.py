@@ -69,17 +69,23 @@ class Problem:
             value.backward()
             return value
 
-        for _ in range(100):
-            yield flat.detach().clone()
+        for _ in range(400):
+            yield (before := flat.detach().clone())
             steps.step(closure)  # type: ignore[arg-type]
-            if flat.grad is None or flat.grad.norm() < 1e-7:
+            if flat.grad is None or flat.grad.norm() < 1e-6 or torch.equal(flat, before):
                 break
-        point = flat.detach().clone()
-        for _ in range(4):
+        point, slope = flat.detach().clone(), torch.func.grad(self.objective)
+        for _ in range(20):
             yield point
-            gradient, hessian = torch.func.grad(self.objective)(point), torch.func.hessian(self.objective)(point)
-            point = point - torch.linalg.solve(hessian, gradient)
-        yield point
+            gradient, hessian = slope(point), torch.func.hessian(self.objective)(point)
+            step = torch.linalg.solve(hessian, gradient)
+            # halved until the gradient falls: far from the critical point a whole Newton step may lead away
+            sizes = (0.5**halving for halving in range(12))
+            better = (point - size * step for size in sizes)
+            lower = next((one for one in better if slope(one).norm() < 0.9 * gradient.norm()), None)
+            if lower is None:
+                return  # round-off
+            point = lower
 
     def errors(self, point: Tensor, arm: str, quantity: str, factor: float = 1.0) -> Iterator[dict]:
         """Each layer's ||W^T W - FACT|| / ||W^T W||, FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||)."""
@@ -126,5 +132,5 @@ def measure(settings: Any) -> Iterator[dict]:
             for ray in RAYS:
                 point = end + 0.1 * ray * end.norm() * away / away.norm()
                 yield from one.errors(point, arm, "fact/error", factor)
-        for point in path:
+        for point in path[:: max(1, len(path) // 30)]:
             yield from one.errors(point, "claim", "fact/descent")
