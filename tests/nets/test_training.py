@@ -1,19 +1,14 @@
-"""Training against a hand-written loop, seeds together against alone, and interruption against none."""
+"""Training against hand-written loops."""
 
-import hashlib
 import itertools
-import multiprocessing
-import os
-import signal
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from gramlab.data import DataSet, prepare
+from gramlab.data import prepare
 from gramlab.losses import LOSSES
-from gramlab.nets import Diverged, Fit, checkpoint, fit, initialize, mlp
-from gramlab.nets.checkpoint import CheckpointError
+from gramlab.nets import Diverged, Fit, fit, initialize, mlp
 from gramlab.streams import stream
 
 HOW = Fit(lr=0.05, batch=32, epochs=3, snapshots=(0, 1, 3), name=("test",), dtype="float64")
@@ -95,80 +90,3 @@ def test_a_loss_that_is_not_finite_names_seed_and_step(digits, tmp_path):
     how = Fit(**{**vars(HOW), "loss": "mse", "lr": 1e200, "epochs": 5})
     with pytest.raises(Diverged, match=r"seed 0 is not a finite number at step \d+"):
         fit(mlp(64, [8], 10), digits, how, 2, tmp_path)
-
-
-def _train(scratch, data, die_at, out):
-    plain, kept = checkpoint.save, itertools.count(1)
-
-    def save(*given):
-        plain(*given)
-        if next(kept) == die_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    checkpoint.save = save
-    torch.set_num_threads(1)
-    seen = {"snapshots": (0, 2, 3), "observe": ("virtual_shift",)}
-    how = Fit(lr=0.01, optimizer="adam", batch=32, epochs=3, name=("kill",), **seen)
-    snapshots, history = fit(mlp(64, [16], 10), DataSet.load(data), how, 2, scratch, keep_seconds=0)
-    left = [hashlib.sha256(path.read_bytes()).hexdigest() for path in snapshots.values()]
-    out.write_text(" ".join([*left, hashlib.sha256(repr(history).encode()).hexdigest()]))
-
-
-@pytest.fixture(scope="module")
-def trained(digits, tmp_path_factory):
-    """Hashes of all that a training leaves, or None where it killed itself at its ``die_at``-th checkpoint.
-
-    Each runs in a process of its own, so that SIGKILL is real; forked from one that has torch imported and idle.
-    """
-    folder = tmp_path_factory.mktemp("trained")
-    digits.save(folder / "digits.safetensors")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["gramlab.nets", "torch._dynamo"])
-
-    def run(scratch, die_at=0):
-        (folder / "out").unlink(missing_ok=True)
-        process = context.Process(target=_train, args=(scratch, folder / "digits.safetensors", die_at, folder / "out"))
-        process.start()
-        process.join(60)
-        assert process.exitcode == (-signal.SIGKILL if die_at else 0)
-        return None if die_at else (folder / "out").read_text()
-
-    return run
-
-
-def test_killed_and_resumed_training_ends_in_the_same_bytes(trained, tmp_path):
-    whole = trained(tmp_path / "whole")
-    assert len(whole.split()) == 4
-    assert trained(tmp_path / "killed", die_at=7) is None  # in the second epoch
-    assert trained(tmp_path / "killed", die_at=3) is None  # and once more, at its end
-    assert trained(tmp_path / "killed") == whole
-
-
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, tmp_path, caplog):
-    whole = trained(tmp_path / "whole")
-    trained(tmp_path / "killed", die_at=3)
-    files = sorted((tmp_path / "killed").glob("step-*.safetensors"))
-    assert len(files) == 2
-    files[1].write_bytes(files[1].read_bytes()[:-100])
-    path, _, about = checkpoint.newest(tmp_path / "killed")
-    assert (path, about["step"]) == (files[0], 2)
-    assert str(files[1]) in caplog.text
-    assert trained(tmp_path / "killed") == whole
-
-
-def test_no_silent_restart_when_every_checkpoint_is_damaged(trained, digits, tmp_path):
-    trained(tmp_path / "killed", die_at=3)
-    for file in (tmp_path / "killed").glob("step-*.safetensors"):
-        file.write_bytes(b"")
-    with pytest.raises(CheckpointError, match=f"{tmp_path}.*every checkpoint is damaged"):
-        fit(mlp(64, [16], 10), digits, HOW, 2, tmp_path / "killed")
-
-
-def test_resume_depends_on_the_optimizers_state(trained, tmp_path):
-    """The comparison of bytes can fail: without Adam's moments the resumed run ends elsewhere."""
-    whole = trained(tmp_path / "whole")
-    trained(tmp_path / "killed", die_at=3)
-    path, tensors, about = checkpoint.newest(tmp_path / "killed")
-    moments = {key: value * 0 if "exp_avg" in key else value for key, value in tensors.items()}
-    checkpoint.save(path.parent, about.pop("step"), moments, about)
-    assert trained(tmp_path / "killed") != whole

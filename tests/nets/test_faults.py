@@ -1,0 +1,166 @@
+"""Interrupted training against uninterrupted, byte by byte; checkpoints of others, damaged ones, a full disk."""
+
+import itertools
+import json
+import multiprocessing
+import resource
+import signal
+from contextlib import contextmanager
+
+import pytest
+import torch
+from killed import MODELS, OPTIMIZERS, child
+from safetensors.torch import save_file
+
+from gramlab.data import prepare
+from gramlab.files import sha256
+from gramlab.nets import Fit, checkpoint, fit, mlp
+from gramlab.nets.checkpoint import CheckpointError
+
+COMBINATIONS = list(itertools.product(MODELS, OPTIMIZERS))
+HOW = Fit(lr=0.05, batch=20, epochs=2, snapshots=(0, 2), name=("faults",))
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    return prepare("digits", tmp_path_factory.mktemp("raw"), train=60, test=20)
+
+
+@pytest.fixture(scope="module")
+def trained(digits, tmp_path_factory):
+    """Hashes of all that trainings leave, or None where the last one killed itself.
+
+    Each call is a process of its own, so that SIGKILL is real; forked from one that has torch imported and idle.
+    """
+    folder = tmp_path_factory.mktemp("trained")
+    digits.save(folder / "digits.safetensors")
+    context = multiprocessing.get_context("forkserver")
+    # torch imports its compiler on first use of much else, which takes seconds
+    context.set_forkserver_preload(["gramlab.nets", "torch._dynamo", "pytest"])
+
+    def run(*runs):
+        (folder / "out").unlink(missing_ok=True)
+        process = context.Process(target=child, args=(runs, folder / "digits.safetensors", folder / "out"))
+        process.start()
+        process.join(120)
+        assert process.exitcode == (-signal.SIGKILL if runs[-1][3] else 0)
+        return None if runs[-1][3] else (folder / "out").read_text().split("\n")
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(trained, tmp_path_factory):
+    """What each combination leaves when nothing interrupts it."""
+    folder = tmp_path_factory.mktemp("whole")
+    left = trained(*((*names, folder / "-".join(names), None) for names in COMBINATIONS))
+    assert len(set(left)) == len(COMBINATIONS)
+    return dict(zip(COMBINATIONS, left, strict=True))
+
+
+@pytest.mark.parametrize("names", COMBINATIONS, ids="-".join)
+def test_killed_and_resumed_training_ends_in_the_same_bytes(trained, whole, tmp_path, names):
+    """Killed in an epoch's middle, resumed and killed at its end, resumed and killed while writing its state."""
+    for moment in ("middle", "end", "write"):
+        assert trained((*names, tmp_path / "killed", moment)) is None
+    assert list((tmp_path / "killed").glob(".*.part"))  # half a checkpoint is there, and does no harm
+    assert trained((*names, tmp_path / "killed", None)) == [whole[names]]
+
+
+@pytest.mark.parametrize(
+    ("names", "change"),
+    [
+        (("mlp", "adam"), {"exp_avg": 0.0}),  # the moments of the gradient
+        (("cnn", "whitened"), {"momentum_buffer": 0.0}),
+        (("mlp", "sgd"), {"observer": 0.0}),  # what was summed over the steps
+        (("vae", "sgd"), {"step": -1}),  # the position of every random stream: batches, the VAE's noise
+    ],
+)
+def test_resume_depends_on_every_part_of_the_state(trained, whole, tmp_path, names, change):
+    """The comparison of bytes can fail: with one part of the state lost the resumed run ends elsewhere."""
+    trained((*names, tmp_path, "middle"))
+    path, tensors, about = checkpoint.newest(tmp_path)
+    step = about.pop("step") + change.get("step", 0)
+    kept = {key: value * 0 if any(part in key for part in change) else value for key, value in tensors.items()}
+    path.unlink()
+    checkpoint.save(tmp_path, step, kept, about)
+    assert trained((*names, tmp_path, None)) != [whole[names]]
+
+
+@pytest.fixture
+def saved(digits, tmp_path, monkeypatch):
+    """A folder with the two checkpoints of an unfinished training."""
+    fit(mlp(64, [8], 10), digits, HOW, 2, tmp_path, keep_seconds=0)
+    assert len(list(tmp_path.glob("step-*.safetensors"))) == 2
+    return tmp_path
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(saved, caplog):
+    before, newest = sorted(saved.glob("step-*.safetensors"))
+    newest.write_bytes(newest.read_bytes()[:-100])
+    path, _, about = checkpoint.newest(saved)
+    assert (path, about["step"]) == (before, 4)
+    assert str(newest) in caplog.text
+
+
+def test_no_silent_restart_when_every_checkpoint_is_damaged(saved, digits):
+    for file in saved.glob("step-*.safetensors"):
+        file.write_bytes(b"")
+    with pytest.raises(CheckpointError, match=f"{saved}.*every checkpoint is damaged"):
+        fit(mlp(64, [8], 10), digits, HOW, 2, saved)
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "says"),
+    [
+        (mlp(64, [9], 10), {}, r"another architecture, .*0.weight.*\[2, 8, 64\].*\[2, 9, 64\]"),
+        (mlp(64, [8, 8], 10), {}, r"another architecture, .*4.weight"),
+        (mlp(64, [8], 10), {"optimizer": "adam"}, "another optimizer, sgd; this training's is adam"),
+        (mlp(64, [8], 10), {"momentum": 0.5}, "lacks optimizer:momentum_buffer:0.bias"),
+        (mlp(64, [8], 10), {"lr": 0.06}, "another members"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused_by_name(saved, digits, model, change, says):
+    newest = sorted(saved.glob("step-*.safetensors"))[-1]
+    with pytest.raises(CheckpointError, match=f"{newest}: .*{says}"):
+        fit(model, digits, Fit(**{**vars(HOW), **change}), 2, saved)
+
+
+def test_a_checkpoint_of_another_version_is_refused_by_name(saved, digits):
+    path, tensors, about = checkpoint.newest(saved)
+    save_file(tensors, path, {"about": json.dumps({**about, "version": 1})})
+    path.with_suffix(".sha256").write_text(sha256(path))
+    with pytest.raises(CheckpointError, match=f"{path}: version 1, this is version 2"):
+        fit(mlp(64, [8], 10), digits, HOW, 2, saved)
+
+
+@contextmanager
+def no_file_above(limit):
+    """Writing beyond ``limit`` bytes fails, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("limit", [1000, 10])  # the state's own file does not fit; nor does its checksum
+def test_a_full_disk_leaves_the_state_as_it_was(saved, limit):
+    path, tensors, about = checkpoint.newest(saved)
+    before = {file.name: file.read_bytes() for file in saved.iterdir() if file.is_file()}
+    small = {"weight": torch.zeros(1)} if limit == 10 else tensors
+    with no_file_above(limit), pytest.raises(CheckpointError, match="step-000000099.*not written"):
+        checkpoint.save(saved, 99, small, {"history": []})
+    assert {file.name: file.read_bytes() for file in saved.iterdir() if file.is_file()} == before
+    assert checkpoint.newest(saved)[2] == about
+
+
+def test_a_full_disk_is_one_clear_error_and_the_training_goes_on_later(digits, tmp_path):
+    wanted = fit(mlp(64, [8], 10), digits, HOW, 2, tmp_path / "whole", keep_seconds=0)
+    with no_file_above(8000), pytest.raises(CheckpointError, match=r"safetensors: not written \(.*\)"):
+        fit(mlp(64, [64], 10), digits, HOW, 2, tmp_path / "full", keep_seconds=0)
+    assert not list((tmp_path / "full").rglob("*.safetensors"))
+    snapshots, history = fit(mlp(64, [8], 10), digits, HOW, 2, tmp_path / "full", keep_seconds=0)
+    assert history == wanted[1]
+    assert [path.read_bytes() for path in snapshots.values()] == [path.read_bytes() for path in wanted[0].values()]
