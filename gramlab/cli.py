@@ -27,7 +27,7 @@ def probe(
     data: Annotated[
         Path,
         typer.Option(
-            help="a folder with x.npy and y.npy, with train/CLASS/image files, or with train*.parquet of images"
+            help="a folder with x.npy and y.npy, with train/CLASS/image files, or with *train*.parquet of images"
         ),
     ],
     out: Annotated[Path, typer.Option(help="the folder to write probe.parquet and probe.png to")],
@@ -183,12 +183,12 @@ def _samples(folder: Path, split: str) -> tuple[Tensor, Tensor]:
 
     if split not in ("train", "test"):
         raise ValueError(f"split must be train or test, not {split!r}")
-    if list(folder.glob("train*.parquet")):
+    if list(folder.glob("*train*.parquet")):
         data = parquet(folder, ".")
     elif (folder / "train").is_dir():
         data = images(folder, ".")
     else:
-        raise ValueError(f"{folder}: neither x.npy and y.npy, nor train/CLASS/image files, nor train*.parquet")
+        raise ValueError(f"{folder}: neither x.npy and y.npy, nor train/CLASS/image files, nor *train*.parquet")
     return data.numbers(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}")
 
 

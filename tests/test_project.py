@@ -1,0 +1,70 @@
+"""The promises of the README and of the layout: its example runs, and arrows between packages go one way."""
+
+import ast
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+
+def imported(path) -> set[str]:
+    """Modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_the_readmes_example_runs():
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("torch.Size([20, 20])")
+    assert len(done.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("folder", "never"),
+    [
+        ("gramlab", ("dvc", "prefect", "tasks", "flows", "yaml", "pydantic")),
+        ("gramlab/measures", ("gramlab.theory", "gramlab.nets", "matplotlib", "seaborn")),
+        ("gramlab/theory", ("gramlab.measures",)),
+        ("gramlab/nets", ("gramlab.measures", "matplotlib", "seaborn")),
+        ("gramlab/data", ("gramlab.measures", "gramlab.nets", "matplotlib", "seaborn")),
+        ("tasks", ("dvc", "prefect", "flows")),
+    ],
+)
+def test_arrows_go_one_way(folder, never):
+    for path in (ROOT / folder).rglob("*.py"):
+        crossed = {name for name in imported(path) for other in never if name == other or name.startswith(other + ".")}
+        assert not crossed, f"{path.relative_to(ROOT)} imports {crossed}"
+
+
+def test_one_file_a_claim():
+    from tasks.settings import load
+
+    claims = set(load("quick").claims)
+    files = {path.stem for path in (ROOT / "tasks" / "checks").glob("*.py")}
+    assert files == claims
+    for key in claims:
+        source = (ROOT / "tasks" / "checks" / f"{key}.py").read_text()
+        identity = re.search(r'^ID = "(.*)"', source, flags=re.M).group(1)
+        assert key == identity.lower().replace(".", "_")
+        assert len(ast.get_docstring(ast.parse(source))) > 40
+
+
+def test_light_modules_need_no_torch():
+    code = "import sys, gramlab, gramlab.tables, gramlab.files; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_loads():
+    import gramlab
+
+    for name in gramlab._HOME:
+        assert getattr(gramlab, name).__doc__, name
