@@ -12,6 +12,7 @@ from torch import Tensor
 
 METHODS = ("newton-schulz", "svd")
 NEWTON_SCHULZ = (15 / 8, -10 / 8, 3 / 8)
+SAFE = 1.01
 
 
 def orthogonal_factor(A: Tensor, method: str = "newton-schulz") -> Tensor:
@@ -54,7 +55,7 @@ def _newton_schulz(A: Tensor) -> Tensor:
     for coefficients in _polynomials(_lowest(X, 16 * eps)):
         X = _step(X, X.mT @ X, coefficients)
     # what was below the estimate of the lowest singular value is not yet at 1
-    for _ in range(12):
+    for _ in range(4):
         XX = X.mT @ X
         away = XX.clone()
         away.diagonal(dim1=-2, dim2=-1).sub_(1)
@@ -74,9 +75,10 @@ def _step(X: Tensor, XX: Tensor, coefficients: tuple[float, float, float]) -> Te
 
 def _size(A: Tensor) -> Tensor:
     """An upper bound of the largest singular value, (..., 1, 1), above it by a factor of at most k^(1/4)."""
-    largest = torch.linalg.matrix_norm(A).clamp_min(torch.finfo(A.dtype).tiny)[..., None, None]
+    tiny = torch.finfo(A.dtype).tiny
+    largest = torch.linalg.matrix_norm(A).clamp_min(tiny)[..., None, None]
     A = A / largest  # so that no fourth power leaves the range of the numbers
-    return largest * torch.linalg.matrix_norm(A.mT @ A).clamp_min(torch.finfo(A.dtype).tiny).sqrt()[..., None, None]
+    return (largest * torch.linalg.matrix_norm(A.mT @ A).sqrt()[..., None, None]).clamp_min(tiny)
 
 
 def _lowest(X: Tensor, floor: float) -> float:
@@ -103,8 +105,11 @@ def _polynomials(low: float) -> tuple[tuple[float, float, float], ...]:
     # from 1 - low = 1e-5 on, Newton-Schulz's own polynomial, the limit of these, leaves (1e-5)^3
     while 1 - low > 1e-5:
         a, b, c, error = _best(low)
-        found.append((a / (1 + error), b / (1 + error), c / (1 + error)))  # so that x stays at most 1
-        low = (a * low + b * low**3 + c * low**5) / (1 + error)
+        a, b, c = (number / (1 + error) for number in (a, b, c))  # so that x stays at most 1
+        if low < 0.5:  # and if round-off brings it above, it must not run away: beyond 1 the best ones are steep
+            a, b, c = a / SAFE, b / SAFE**3, c / SAFE**5
+        found.append((a, b, c))
+        low = a * low + b * low**3 + c * low**5
     return (*found, NEWTON_SCHULZ)
 
 

@@ -59,8 +59,8 @@ def arm(moment: str | None) -> None:
 def train(model: str, optimizer: str, data: Path, scratch: Path) -> str:
     """Three epochs of three steps; hashes of all that they leave."""
     spec, more = MODELS[model]
-    how = Fit(**{"lr": 0.01, "batch": 20, "epochs": 3, "snapshots": (0, 2, 3), "name": ("kill",)} | OPTIMIZERS[optimizer]
-              | more)  # fmt: skip
+    shared = {"lr": 0.01, "batch": 20, "epochs": 3, "snapshots": (0, 2, 3), "name": ("kill",)}
+    how = Fit(**shared | OPTIMIZERS[optimizer] | more)
     found = DataSet.load(data)
     net = build(**spec, shape=found.x_train.shape[1:], outputs=found.outputs)
     snapshots, history = fit(net, found, how, 2, scratch, keep_seconds=0)

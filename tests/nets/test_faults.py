@@ -147,10 +147,10 @@ def no_file_above(limit):
 
 @pytest.mark.parametrize("limit", [1000, 10])  # the state's own file does not fit; nor does its checksum
 def test_a_full_disk_leaves_the_state_as_it_was(saved, limit):
-    path, tensors, about = checkpoint.newest(saved)
+    _, tensors, about = checkpoint.newest(saved)
     before = {file.name: file.read_bytes() for file in saved.iterdir() if file.is_file()}
     small = {"weight": torch.zeros(1)} if limit == 10 else tensors
-    with no_file_above(limit), pytest.raises(CheckpointError, match="step-000000099.*not written"):
+    with no_file_above(limit), pytest.raises(CheckpointError, match=r"step-000000099.*not written"):
         checkpoint.save(saved, 99, small, {"history": []})
     assert {file.name: file.read_bytes() for file in saved.iterdir() if file.is_file()} == before
     assert checkpoint.newest(saved)[2] == about
