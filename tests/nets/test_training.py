@@ -1,14 +1,17 @@
 """Training against hand-written loops."""
 
+import copy
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from gramlab.data import prepare
 from gramlab.losses import LOSSES
-from gramlab.nets import Diverged, Fit, fit, initialize, mlp
+from gramlab.nets import Diverged, Fit, NetError, build, fit, initialize, mlp
 from gramlab.streams import stream
 
 HOW = Fit(lr=0.05, batch=32, epochs=3, snapshots=(0, 1, 3), name=("test",), dtype="float64")
@@ -90,3 +93,119 @@ def test_a_loss_that_is_not_finite_names_seed_and_step(digits, tmp_path):
     how = Fit(**{**vars(HOW), "loss": "mse", "lr": 1e200, "epochs": 5})
     with pytest.raises(Diverged, match=r"seed 0 is not a finite number at step \d+"):
         fit(mlp(64, [8], 10), digits, how, 2, tmp_path)
+
+
+def test_a_vae_trains_as_a_bare_loop_would(digits, tmp_path):
+    """Its loss by torch.distributions; noise and batches from the streams that a resumed run would read again."""
+    how = Fit(**{**vars(HOW), "loss": "vae", "beta": 3.0, "optimizer": "adam", "lr": 0.01})
+    model = build("vae", (1, 8, 8), 10, hidden=[12], latent=4)
+    snapshots, history = fit(model, digits, how, 2, tmp_path)
+    x, test = (digits.numbers(part, torch.float64).flatten(1) for part in (digits.x_train, digits.x_test))
+    for seed in range(2):
+        own = copy.deepcopy(model).double()
+        own.load_state_dict(initialize(model, ("test", seed)))
+        steps = torch.optim.Adam(own.parameters(), lr=0.01)
+
+        def terms(x, noise, own=own):
+            logits, mean, log_variance = own(x, torch.from_numpy(noise))
+            pixels = torch.distributions.Bernoulli(logits=logits, validate_args=False)
+            q = torch.distributions.Normal(mean, (log_variance / 2).exp())
+            prior = torch.distributions.Normal(0.0, 1.0)
+            divergence = torch.distributions.kl_divergence(q, prior).sum(1)
+            return -pixels.log_prob(x).sum(1).mean(), divergence.mean()
+
+        for epoch in range(3):
+            order = torch.from_numpy(stream("test", seed, "order", epoch).permutation(150))
+            for step, rows in enumerate(order.split(32), 5 * epoch):
+                noise = stream("test", seed, "latent noise", step).normal(size=(len(rows), 4))
+                reconstruction, divergence = terms(x[rows], noise)
+                steps.zero_grad()
+                (reconstruction + 3 * divergence).backward()
+                steps.step()
+        for key, value in weights(snapshots[3], seed).items():
+            torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-7, atol=1e-9)
+        with torch.no_grad():
+            found = terms(test, stream("test", seed, "latent noise", "test").normal(size=(40, 4)))
+        last = {row["quantity"]: row["value"] for row in history if (row["seed"], row["x"]) == (seed, 3.0)}
+        assert last["test_reconstruction"] == pytest.approx(float(found[0]), rel=1e-6)
+        assert last["test_divergence"] == pytest.approx(float(found[1]), rel=1e-6)
+        assert last["test_loss"] == pytest.approx(float(found[0] + 3 * found[1]), rel=1e-6)
+
+
+def test_batch_normalisation_keeps_each_members_statistics(digits, tmp_path):
+    """A convolutional network with batch normalisation: weights and running statistics of a bare loop."""
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
+    snapshots, history = fit(model, digits, HOW, 2, tmp_path, keep_seconds=0)
+    x, y = digits.numbers(digits.x_train, torch.float64), digits.y_train
+    test = digits.numbers(digits.x_test, torch.float64)
+    for seed in range(2):
+        own = copy.deepcopy(model).double()
+        own.load_state_dict(initialize(model, ("test", seed)), strict=False)
+        steps = torch.optim.SGD(own.parameters(), lr=0.05)
+        for epoch in range(3):
+            for rows in torch.from_numpy(stream("test", seed, "order", epoch).permutation(150)).split(32):
+                steps.zero_grad()
+                nn.functional.cross_entropy(own(x[rows]), y[rows]).backward()
+                steps.step()
+        kept = weights(snapshots[3], seed)
+        assert kept.keys() == own.state_dict().keys()
+        for key, value in kept.items():
+            torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-9, atol=1e-11)
+        last = [row["value"] for row in history if row["quantity"] == "test_loss" and row["seed"] == seed][-1]
+        assert last == pytest.approx(float(nn.functional.cross_entropy(own.eval()(test), digits.y_test).detach()))
+    assert not model[1].running_mean.any()  # the given model is untouched
+    again, _ = fit(model, digits, HOW, 2, tmp_path, keep_seconds=0)  # from the last checkpoint
+    assert weights(again[3], 1)["1.running_var"].equal(kept["1.running_var"])
+
+
+def test_resnet18_trains(digits, tmp_path):
+    how = Fit(loss="signed_mse", batch=32, epochs=1, snapshots=(1,), name=("res",), init="torchvision", lr=0.05,
+              init_scale={"fc": 0.2, "fc.10": 1.0})  # fmt: skip
+    small = replace(digits, x_train=digits.x_train[:64], y_train=digits.y_train[:64])
+    snapshots, history = fit(build("resnet18", (1, 8, 8), 10, width=16), small, how, 1, tmp_path)
+    assert load_file(snapshots[1])["layer4.1.bn2.num_batches_tracked"].tolist() == [2]
+    losses = [row["value"] for row in history if row["quantity"] == "train_loss"]
+    assert losses[0] == pytest.approx(1.0, abs=0.2)  # outputs near 0 against targets of +-1
+    assert losses[1] != losses[0]
+
+
+def test_a_finite_population_weighs_its_samples(tmp_path):
+    """Paper C's D(p, tau): the loss is sum_i w_i l_i, stepped by hand."""
+    data = prepare("fact_population", tmp_path, p=0.3, tau=0.5)
+    model = build("mlp", (4,), 1, hidden=[10], activation="quadratic", bias=False)
+    how = Fit(loss="mse", optimizer="adam", weight_decay=1e-3, lr=0.01, batch=None, epochs=4, snapshots=(4,),
+              history_every=2, name=("test",), dtype="float64")  # fmt: skip
+    snapshots, history = fit(model, data, how, 2, tmp_path / "run")
+    own = copy.deepcopy(model).double()
+    own.load_state_dict(initialize(model, ("test", 1)))
+    steps = torch.optim.Adam(own.parameters(), lr=0.01, weight_decay=1e-3)
+    seen = []
+    for _ in range(4):
+        steps.zero_grad()
+        loss = sum(w * (own(x[None])[0, 0] - y[0]) ** 2
+                   for w, x, y in zip(data.weight_train, data.x_train, data.y_train, strict=True))  # fmt: skip
+        seen.append(float(loss.detach()))
+        loss.backward()
+        steps.step()
+    for key, value in weights(snapshots[4], 1).items():
+        torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-9, atol=1e-11)
+    rows = [(row["step"], row["value"]) for row in history if row["seed"] == 1]
+    assert [step for step, _ in rows] == [0, 2, 4]
+    assert [value for _, value in rows[:2]] == pytest.approx([seen[0], seen[2]])
+    with pytest.raises(NetError, match="fact_population have weights: it takes full batches"):
+        fit(model, data, replace(how, batch=10), 1, tmp_path / "batches")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"loss": "vae"}, "the loss vae does not fit a Sequential"),
+        ({"optimizer": "lion"}, "no optimizer 'lion'"),
+        ({"optimizer": "adam", "parametrization": "ntk"}, "ntk needs the optimizer sgd, not adam"),
+        ({"grid": {"momentum": [0.1]}}, "grid cannot vary momentum"),
+        ({"init": "he"}, "no initialisation 'he'"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(digits, tmp_path, change, says):
+    with pytest.raises(NetError, match=says):
+        fit(mlp(64, [8], 10), digits, replace(HOW, **change), 1, tmp_path)

@@ -1,0 +1,163 @@
+"""Every kind of network against its own formula; initial weights against their distributions."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from gramlab.nets import ACTIVATIONS, NetError, build, initialize, mlp
+from gramlab.nets.activations import ELEMENTWISE
+from tasks.settings import Model
+
+FORMULAS = {
+    "gelu": lambda t: t * (1 + torch.erf(t / math.sqrt(2))) / 2,
+    "relu": lambda t: t.clamp(min=0),
+    "leaky_relu": lambda t: torch.where(t > 0, t, 0.01 * t),
+    "tanh": lambda t: (torch.exp(2 * t) - 1) / (torch.exp(2 * t) + 1),
+    "sigmoid": lambda t: 1 / (1 + torch.exp(-t)),
+    "softplus": lambda t: torch.log1p(torch.exp(t)),
+    "linear": lambda t: t,
+    "relu^2": lambda t: t.clamp(min=0) * t.clamp(min=0),
+    "relu^3": lambda t: t.clamp(min=0) * t * t,
+    "quadratic": lambda t: t * t,
+    "cosine": lambda t: torch.sin(t + math.pi / 2),
+}
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def count(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations(name):
+    t = normal(50)
+    torch.testing.assert_close(ACTIVATIONS[name]()(t), FORMULAS[name](t), rtol=1e-12, atol=1e-12)
+    assert isinstance(ACTIVATIONS[name](), ELEMENTWISE)
+
+
+def test_settings_know_every_activation_and_kind():
+    for name in ACTIVATIONS:
+        Model(hidden=[2], activation=name)
+    with pytest.raises(ValueError, match="hidden must be given for a model of kind vae"):
+        Model(kind="vae")
+    with pytest.raises(ValueError, match="bias must be left out for a model of kind cnn"):
+        Model(kind="cnn", bias=False)
+
+
+def test_quadratic_network_and_deep_linear_network():
+    """Paper C: f(x) = a^T (W x)^2 of width 10; f(x) = W_3 W_2 W_1 x."""
+    x = normal(6, 4)
+    quadratic = build("mlp", (4,), 1, hidden=[10], activation="quadratic", bias=False).double()
+    W, a = (parameter.detach() for parameter in quadratic.parameters())
+    torch.testing.assert_close(quadratic(x), ((x @ W.T) ** 2) @ a.T)
+    linear = build("deep_linear", (4,), 3, hidden=[7, 7]).double()
+    W1, W2, W3 = (parameter.detach() for parameter in linear.parameters())
+    torch.testing.assert_close(linear(x), x @ (W3 @ W2 @ W1).T)
+
+
+def test_cnn_of_figure_6():
+    model = build("cnn", (3, 32, 32), 10).double()
+    convolutions = [module for module in model if isinstance(module, nn.Conv2d)]
+    assert [tuple(conv.weight.shape) for conv in convolutions] == [(16, 3, 2, 2), (16, 16, 2, 2), (16, 16, 2, 2)]
+    assert sum(isinstance(module, nn.MaxPool2d) for module in model) == 2
+    x = normal(2, 3, 32, 32)
+    h = F.max_pool2d(F.conv2d(x, *convolutions[0].parameters(), padding=1).relu(), 2)
+    h = F.conv2d(h, *convolutions[1].parameters(), padding=1).relu()
+    h = F.max_pool2d(F.conv2d(h, *convolutions[2].parameters(), padding=1).relu(), 2)
+    torch.testing.assert_close(model(x), F.linear(h.flatten(1), *model[-1].parameters()))
+
+
+def test_vae_samples_by_the_noise_it_is_given():
+    model = build("vae", (1, 4, 4), 10, hidden=[9, 8], latent=3).double()
+    x, noise = normal(5, 16), normal(5, 3, seed=1)
+    h = F.gelu(F.linear(F.gelu(F.linear(x, *model.encoder[0].parameters())), *model.encoder[2].parameters()))
+    mean, log_variance = F.linear(h, *model.mean.parameters()), F.linear(h, *model.log_variance.parameters())
+    for given, z in ((None, mean), (noise, mean + noise * torch.exp(log_variance).sqrt())):
+        logits, *rest = model(x) if given is None else model(x, given)
+        torch.testing.assert_close(logits, model.decoder(z))
+        torch.testing.assert_close(rest, [mean, log_variance])
+    assert [tuple(p.shape) for p in model.decoder.parameters() if p.ndim > 1] == [(8, 3), (9, 8), (16, 9)]
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])
+def test_paper_d_networks(shape):
+    """torchvision's own bodies: parameter counts by hand; five bias-free layers of 512 and a readout at the end."""
+    x = normal(2, *shape).float()
+    channels, places = shape[0], (shape[1] // 16) ** 2
+    resnet, vgg = build("resnet18", shape, 10), build("vgg11", shape, 10)
+    head = 4 * 512 * 512 + 512 * 10
+    body = 11689512 - 513000 - 64 * 49 * (3 - channels)  # torchvision's 11,689,512 less its readout
+    assert count(resnet) == body + 512 * 512 + head
+    features = 9220480 - 64 * 9 * (3 - channels)
+    assert count(vgg) == features + 512 * places * 512 + head
+    for model, where in ((resnet, resnet.fc), (vgg, vgg.head)):
+        assert model(x).shape == (2, 10)
+        layers = [module for module in where if isinstance(module, nn.Linear)]
+        assert all(layer.bias is None for layer in layers)
+        assert [layer.out_features for layer in layers] == [512] * 5 + [10]
+    assert isinstance(vgg.features[-1], nn.ReLU)
+    assert sum(isinstance(module, nn.MaxPool2d) for module in vgg.features) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("transformer", (3, 8, 8)), "no network of kind 'transformer'"),
+        (("mlp", (4,)), "mlp does not take these settings: .*hidden"),
+        (("cnn", (4,)), r"a cnn needs images .* not samples of shape \(4,\)"),
+        (("vgg11", (1, 8, 8)), "too small for vgg11"),
+    ],
+)
+def test_bad_networks_are_named(given, says):
+    with pytest.raises(NetError, match=says):
+        build(*given, outputs=2)
+    with pytest.raises(NetError, match="images of 2 x 2 are too small for a cnn with 4 x 4 kernels"):
+        build("cnn", (1, 2, 2), 2, kernel=4)
+    with pytest.raises(NetError, match="no activation 'gleu'"):
+        build("mlp", (4,), 2, hidden=[3], activation="gleu")
+
+
+def test_initial_weights_have_their_spread():
+    """Standard deviations of large layers, by hand: s/sqrt(3k), sqrt(s/k), sqrt(2s/fan-out)."""
+    model = nn.Sequential(nn.Linear(400, 300), nn.Conv2d(20, 60, 5), nn.BatchNorm2d(60))
+    wanted = {
+        "uniform": (2 / math.sqrt(3 * 400), 2 / math.sqrt(3 * 500), 2 / math.sqrt(3 * 400)),
+        "normal": (math.sqrt(2 / 400), math.sqrt(2 / 500), 0),
+        "torchvision": (2 / math.sqrt(3 * 400), math.sqrt(4 / (60 * 25)), 2 / math.sqrt(3 * 400)),
+    }
+    for kind, (dense, conv, bias) in wanted.items():
+        drawn = initialize(model, ("spread",), kind, 2.0)
+        assert float(drawn["0.weight"].std()) == pytest.approx(dense, rel=0.02)
+        assert float(drawn["1.weight"].std()) == pytest.approx(conv, rel=0.02)
+        assert float(drawn["0.bias"].std()) == pytest.approx(bias, rel=0.1)
+        assert (drawn["2.weight"] == 1).all()
+        assert (drawn["2.bias"] == 0).all()
+    Q = initialize(mlp(8, [5, 5], 5, bias=False), ("q",), "orthogonal", 4.0)
+    for weight in Q.values():
+        torch.testing.assert_close(weight @ weight.T, 4 * torch.eye(5).double())
+    torch.testing.assert_close(Q["2.weight"].T @ Q["2.weight"], Q["0.weight"] @ Q["0.weight"].T)
+
+
+def test_each_layer_has_its_own_scale():
+    model = build("mlp", (6,), 2, hidden=[5, 4], activation="relu")
+    plain = initialize(model, ("s",), "normal")
+    for scale, factors in (([4.0, 9.0, 1.0], (2, 3, 1)), ({"0": 4.0, "4": 16.0}, (2, 1, 4))):
+        drawn = initialize(model, ("s",), "normal", scale)
+        for layer, factor in zip(("0", "2", "4"), factors, strict=True):
+            torch.testing.assert_close(drawn[f"{layer}.weight"], factor * plain[f"{layer}.weight"])
+    nested = build("vgg11", (1, 16, 16), 2)
+    drawn, plain = (initialize(nested, ("n",), "uniform", s) for s in ({"head": 0.5, "head.10": 1.0}, 1.0))
+    torch.testing.assert_close(drawn["head.0.weight"], 0.5 * plain["head.0.weight"])
+    torch.testing.assert_close(drawn["head.10.weight"], plain["head.10.weight"])
+    torch.testing.assert_close(drawn["features.0.weight"], plain["features.0.weight"])
+    for scale, says in (([1.0], "1 numbers for 3 layers: 0, 2, 4"), ({"7": 1.0}, "names 7; the layers are 0, 2, 4")):
+        with pytest.raises(NetError, match=says):
+            initialize(model, ("s",), "normal", scale)
+    with pytest.raises(NetError, match="no initialisation 'he'"):
+        initialize(model, ("s",), "he")
