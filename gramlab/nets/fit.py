@@ -43,6 +43,7 @@ class Fit:
     name: tuple = ("fit",)  # what the random streams are named after: the experiment
 
 
+SAY_EVERY = 50  # steps between two words on the progress
 Progress = Callable[[int, int, float], None]  # (steps done, of how many, the last step's mean loss)
 
 
@@ -85,26 +86,32 @@ def fit(
         if 0 in how.snapshots:
             checkpoint.write(snapshots / "epoch-000000.safetensors", team.weights())
     steps, kept, loss = team.per_epoch * how.epochs, time.monotonic(), math.nan
-    batches = team.batches(begin // team.per_epoch)
-    for step in range(begin, steps):
+    step, said, batches = begin, -1, team.batches(begin // team.per_epoch)
+    while step < steps:
         epoch, at = divmod(step, team.per_epoch)
         if at == 0:
             batches = team.batches(epoch)
-        factor = 0.5 * (1 + math.cos(math.pi * step / steps)) if how.schedule == "cosine" else 1.0
-        losses = team.step(step, factor, batches[at])
-        if step % 50 == 0:
-            loss = float(torch.cat(losses).mean())
+        count = min(team.block, team.per_epoch - at)
+        losses = team.advance(step, [_factor(how, step + one, steps) for one in range(count)], batches[at : at + count])
+        step += count
+        if step // SAY_EVERY > said:
+            said, loss = step // SAY_EVERY, float(losses.mean())
             progress(step, steps, loss)
-        if at + 1 == team.per_epoch:
+        if at + count == team.per_epoch:
             epoch += 1
             team.check_finite()
             if epoch % how.history_every == 0 or epoch == how.epochs:
                 history += team.evaluate(epoch)
             if epoch in how.snapshots:
                 checkpoint.write(snapshots / f"epoch-{epoch:06d}.safetensors", team.weights())
-        if time.monotonic() - kept >= keep_seconds and step + 1 < steps:
+        if time.monotonic() - kept >= keep_seconds and step < steps:
             team.check_finite()
-            checkpoint.save(scratch, step + 1, team.state(), {**team.about, "history": history})
+            checkpoint.save(scratch, step, team.state(), {**team.about, "history": history})
             kept = time.monotonic()
     progress(steps, steps, loss)
     return {epoch: snapshots / f"epoch-{epoch:06d}.safetensors" for epoch in sorted(how.snapshots)}, history
+
+
+def _factor(how: Fit, step: int, steps: int) -> float:
+    """The share of the learning rate that the schedule gives this step."""
+    return 0.5 * (1 + math.cos(math.pi * step / steps)) if how.schedule == "cosine" else 1.0

@@ -52,10 +52,11 @@ def _newton_schulz(A: Tensor) -> Tensor:
     eps = torch.finfo(A.dtype).eps
     size = _size(A)
     X = A / size
-    for coefficients in _polynomials(_lowest(X, 16 * eps)):
+    low = _lowest(X, 16 * eps)
+    for coefficients in _polynomials(low):
         X = _step(X, X.mT @ X, coefficients)
-    # what was below the estimate of the lowest singular value is not yet at 1
-    for _ in range(4):
+    # a singular value below the estimate of the lowest is not yet at 1; below 16 eps they are left as they are
+    for _ in range(4 if low > 16 * eps else 0):
         XX = X.mT @ X
         away = XX.clone()
         away.diagonal(dim1=-2, dim2=-1).sub_(1)

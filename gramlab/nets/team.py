@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,8 @@ class Team:
         self.updates = Updates(self.stack, self.members, how.optimizer, how.momentum, how.betas, how.method,
                                how.parametrization)  # fmt: skip
         self.beta = torch.tensor([one.beta for one in self.members], dtype=self.dtype, device=device)
-        self.sums: dict[str, Tensor] = {}
-        self.unchecked: list[tuple[int, list[Tensor]]] = []  # losses by step that nobody has looked at
+        self.sums: list[dict[str, Tensor]] = [{} for _ in self.stack.groups]  # the observers', of each group
+        self.unchecked: list[tuple[int, Tensor]] = []  # first step, losses (members, steps) that nobody has looked at
         shapes = {name: list(value.shape) for name, value in {**self.stack.values, **self.stack.buffers}.items()}
         self.about = {
             "architecture": shapes,
@@ -118,20 +119,30 @@ class Team:
         found = flat.view(len(x), -1)
         return found.mean(1) if self.shares is None else found @ self.shares
 
-    def step(self, step: int, factor: float, rows: Tensor) -> list[Tensor]:
-        """One optimizer step on the batch ``rows`` (members, b); the losses before it, one tensor a group."""
+    def advance(self, first: int, factors: Sequence[float], batches: Sequence[Tensor]) -> Tensor:
+        """Steps ``first``, ``first`` + 1, … on these batches (members, b); the last one's losses before it, (members,).
+
+        ``factors`` are the schedule's, one a step. Every group takes all steps before the next one's turn.
+        """
         self.stack.train(True)
+        found: list[list[Tensor]] = []
+        for index in range(len(self.stack.groups)):
+            steps = enumerate(zip(factors, batches, strict=True), first)
+            found.append([self.step(index, step, factor, rows) for step, (factor, rows) in steps])
+        table = torch.cat([torch.stack(losses, 1) for losses in found])
+        self.unchecked.append((first, table))
+        return table[:, -1]
+
+    def step(self, index: int, step: int, factor: float, rows: Tensor) -> Tensor:
+        """One optimizer step of one group on the batch ``rows`` (members, b); the losses before it, (g,)."""
+        group = self.stack.groups[index]
         if self.how.observe:
-            self.observe(step, factor, rows)
-        found = []
-        for group in self.stack.groups:
-            x, y = self.pick(group, rows)
-            losses = self.losses(group, self.noise(step, rows.shape[1], group), x, y)
-            gradients = torch.autograd.grad(losses.sum(), group.parameters)
-            self.updates.step(group, step, factor, gradients)
-            found.append(losses.detach())
-        self.unchecked.append((step, found))
-        return found
+            self.observe(index, step, factor, rows)
+        x, y = self.pick(group, rows)
+        losses = self.losses(group, self.noise(step, rows.shape[1], group), x, y)
+        gradients = torch.autograd.grad(losses.sum(), group.parameters)
+        self.updates.step(group, step, factor, gradients)
+        return losses.detach()
 
     def pick(self, group: Group, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The samples (g, b, ...) with these numbers (members, b), and this group's targets of them."""
@@ -142,32 +153,25 @@ class Team:
             return picked, self.labels[group.members].gather(1, own)
         return picked, y.index_select(0, own.reshape(-1)).view(*own.shape, *y.shape[1:])
 
-    def observe(self, step: int, factor: float, rows: Tensor) -> None:
-        """Let every observer add this step to its sums."""
+    def observe(self, index: int, step: int, factor: float, rows: Tensor) -> None:
+        """Let every observer add this step of this group to its sums."""
+        group = self.stack.groups[index]
         other = rows.gather(1, self.permutations("shuffle", step, rows.shape[1]))
+        (x, y), (_, shuffled) = self.pick(group, rows), self.pick(group, other)
+        rates = torch.tensor([one.lr * factor for one in self.members[group.members]], dtype=self.dtype)
+        losses = partial(self.losses, group, self.noise(step, rows.shape[1], group))
         for name in self.how.observe:
-            parts: list[dict[str, Tensor]] = []
-            for group in self.stack.groups:
-                x, y = self.pick(group, rows)
-                shuffled = self.pick(group, other)[1]
-                noise = self.noise(step, rows.shape[1], group)
-                rates = torch.tensor([one.lr * factor for one in self.members[group.members]], dtype=torch.float64)
-                own = {key: value[group.members] for key, value in self.sums.items()}
-                rates = rates.to(self.device, self.dtype).view(-1, *[1] * (x.ndim - 1))
-                OBSERVERS[name](own, partial(self.losses, group, noise), x, y, shuffled, rates)
-                parts.append(own)
-            self.sums = {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
+            OBSERVERS[name](
+                self.sums[index], losses, x, y, shuffled, rates.to(self.device).view(-1, *[1] * (x.ndim - 1))
+            )
 
     def check_finite(self) -> None:
         """Raise Diverged if a loss since the last look was not a finite number (one look an epoch, not a step)."""
-        if self.unchecked:
-            table = torch.stack([torch.cat(losses) for _, losses in self.unchecked]).isfinite()
-            if not bool(table.all()):
-                at, which = (int(number) for number in (~table).nonzero()[0])
-                raise Diverged(
-                    f"the loss of {self.members[which]} is not a finite number at step {self.unchecked[at][0]}"
-                )
-            self.unchecked.clear()
+        for first, losses in self.unchecked:
+            if not bool(losses.isfinite().all()):
+                at, which = (int(number) for number in (~losses.isfinite()).T.nonzero()[0])
+                raise Diverged(f"the loss of {self.members[which]} is not a finite number at step {first + at}")
+        self.unchecked.clear()
 
     @torch.no_grad()
     def evaluate(self, epoch: int) -> list[dict[str, Any]]:
@@ -220,7 +224,8 @@ class Team:
 
     def weights(self) -> dict[str, Tensor]:
         """What a snapshot holds: parameters, buffers and the observers' sums."""
-        observed = {f"observer:{key}": value for key, value in self.sums.items()}
+        keys = self.sums[0]
+        observed = {f"observer:{key}": torch.cat([sums[key] for sums in self.sums]) for key in keys}
         return {**self.stack.values, **self.stack.buffers, **observed}
 
     def state(self) -> dict[str, Tensor]:
@@ -244,7 +249,8 @@ class Team:
         mine = self.state()
         for key, value in saved.items():
             if key.startswith("observer:"):
-                self.sums[key.removeprefix("observer:")] = value.to(self.device)
+                for group, sums in zip(self.stack.groups, self.sums, strict=True):
+                    sums[key.removeprefix("observer:")] = value[group.members].to(self.device)
             elif key in mine and mine[key].shape == value.shape:
                 mine.pop(key).copy_(value)
             else:

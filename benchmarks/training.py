@@ -1,0 +1,154 @@
+"""Training steps against hand-written loops, seeds together against in turn, WhitenedSGD against the authors' optimizer.
+
+    python benchmarks/training.py [--authors FOLDER] [--rounds N]
+
+FOLDER holds the published code of paper A (src/optim.py); without it that comparison is left out. One thread, CPU
+time, the candidates taking turns; every comparison first checks that both sides compute the same.
+"""
+
+import argparse
+import copy
+import importlib
+import itertools
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from timing import gap, race, show
+from torch import nn
+from torch.nn import functional as F
+
+import gramlab
+from gramlab.data import DataSet
+from gramlab.nets import Fit, fit, initialize, mlp
+from gramlab.nets.team import Team
+from gramlab.streams import stream
+
+HOW = Fit(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("benchmark",))
+
+
+def dataset(inputs, n):
+    random = stream("benchmark", "data")
+    x = torch.from_numpy(random.normal(size=(n, inputs))).float()
+    y = torch.from_numpy(random.integers(10, size=n))
+    return DataSet("benchmark", x, y, x[:0], y[:0], classes=10)
+
+
+def bare(model, data, seed, optimizer=torch.optim.SGD, lr=HOW.lr):
+    """The loop that everyone writes: one epoch over tensors in memory."""
+    steps = optimizer(model.parameters(), lr=lr)
+    order = torch.from_numpy(stream("benchmark", seed, "order", 0).permutation(len(data.x_train)))
+    for rows in order.split(HOW.batch):
+        steps.zero_grad()
+        F.cross_entropy(model(data.x_train[rows]), data.y_train[rows]).backward()
+        steps.step()
+
+
+def drawn(model, seed):
+    own = copy.deepcopy(model)
+    own.load_state_dict(initialize(model, ("benchmark", seed)))
+    return own
+
+
+def epoch(team):
+    """An epoch's steps as fit() takes them."""
+    for step, rows in enumerate(team.batches(0)):
+        team.step(step, 1.0, rows)
+    team.check_finite()
+
+
+def step_against_bare(inputs, n, rounds):
+    """The step of A.fig4's network: 4 x 256 GELU, batch 64, float32."""
+    model, data = mlp(inputs, [256] * 4, 10), dataset(inputs, n)
+    with tempfile.TemporaryDirectory() as scratch:
+        team, own = Team(model, data, HOW, 1, "cpu"), drawn(model, 0)
+        epoch(team)
+        bare(own, data, 0)
+        error = max(gap(team.stack.values[name][0], value) for name, value in own.state_dict().items())
+        seconds = race({"a bare loop": lambda: bare(own, data, 0), "gramlab, one seed": lambda: epoch(team)}, rounds)
+        whole = race(
+            {"fit() with evaluations": lambda: fit(model, data, HOW, 1, Path(tempfile.mkdtemp(dir=scratch)))}, 1
+        )
+    show(f"An epoch of {-(-n // 64)} steps, {inputs} inputs; weights agree to {error:.1g}", seconds,
+         [("gramlab, one seed", "a bare loop")])  # fmt: skip
+    show("  whole", whole, [])
+
+
+def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
+    """All seeds in one run against one run after the other."""
+    model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
+    how = Fit(**{**vars(HOW), "batch": batch})
+    together = Team(model, data, how, seeds, "cpu")
+    alone = Team(model, data, how, 1, "cpu")
+
+    def in_turn():
+        for _ in range(seeds):
+            epoch(alone)
+
+    epoch(together)
+    epoch(alone)
+    error = max(gap(together.stack.values[name][0], value[0]) for name, value in alone.stack.values.items())
+    seconds = race({"together": lambda: epoch(together), "in turn": in_turn}, rounds)
+    way = "one batched product" if len(together.stack.groups) == 1 else "one after the other, in one run"
+    show(f"{seeds} seeds of {hidden}, {inputs} inputs, batch {batch} ({way}); seed 0 agrees to {error:.1g}", seconds,
+         [("together", "in turn")])  # fmt: skip
+
+
+def whitened(folder, inputs, rounds):
+    """The same weights and gradients through both optimizers: A.fig2's network, 2 hidden layers of 256."""
+    sys.path.insert(0, str(folder))
+    theirs = importlib.import_module("src.optim")
+    model = drawn(mlp(inputs, [256, 256], 10), 0)
+    x = dataset(inputs, 64)
+
+    def made(kind):
+        own = copy.deepcopy(model)
+        if kind == "authors":
+            steps = theirs.GramFace(torch.optim.SGD, own.parameters(), transform_fn=theirs.whitening, lr=0.01,
+                                    momentum=0.85)  # fmt: skip
+        else:
+            steps = gramlab.WhitenedSGD(own.parameters(), lr=0.01, momentum=0.85, method=kind)
+        F.cross_entropy(own(x.x_train), x.y_train).backward()
+        return own, steps
+
+    pairs = {kind: made(kind) for kind in ("authors", "newton-schulz", "svd")}
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    for _, steps in pairs.values():
+        steps.step()
+    print(f"\nOne whitened step from equal weights, {inputs} inputs (steps in float32; compared layer by layer)")
+    for name, W in before.items():
+        if W.ndim < 2:
+            continue
+        gradient = dict(pairs["svd"][0].named_parameters())[name].grad
+        target = (W - 0.01 * gradient).double()
+        U, _, Vh = torch.linalg.svd(W.double() @ target.T, full_matrices=False)
+        exact = U @ Vh @ target
+        for kind, (own, _) in pairs.items():
+            moved = dict(own.named_parameters())[name].detach().double()
+            print(f"  {name:<10} {kind:<14} Gram off by {gap(moved.T @ moved, target.T @ target):8.1e}"
+                  f"   weight off by {gap(moved, exact):8.1e}"
+                  f"   (the step itself is {gap(exact, W):.1e} of the weight)")  # fmt: skip
+    seconds = race({kind: lambda steps=steps: [steps.step() for _ in range(10)] for kind, (_, steps) in pairs.items()},
+                   rounds)  # fmt: skip
+    show("10 optimizer steps", seconds, list(itertools.product(("newton-schulz", "svd"), ("authors",))))
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--authors", type=Path)
+    parse.add_argument("--rounds", type=int, default=7)
+    given = parse.parse_args()
+    torch.set_num_threads(1)
+    for inputs, n in ((64, 12800), (3072, 6400)):
+        step_against_bare(inputs, n, given.rounds)
+    for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64), (64, [256] * 4, 16),
+                                  (64, [256] * 4, 64), (3072, [256] * 4, 64)):  # fmt: skip
+        seeds_together(inputs, hidden, batch, given.rounds)
+    if given.authors:
+        for inputs in (64, 3072):
+            whitened(given.authors, inputs, given.rounds)
+
+
+if __name__ == "__main__":
+    main()
