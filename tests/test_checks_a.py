@@ -3,13 +3,16 @@
 Besides, the extremal instances that their bounds' best constants rest on are found again by brute force.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_bce, a_lem1, a_lem2, a_lem5, a_ols, a_thm2
-from tasks.experiments import a_linear
+from tasks.checks import a_bce, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop4, a_thm2
+from tasks.experiments import a_linear, a_taylor
 from tasks.judge import Rows
 
 
@@ -36,7 +39,7 @@ def ratios(quantity: str, worst: float = 0.9) -> list[dict]:
     ]
 
 
-EXACT = {a_ols: ["ols/residual"], a_bce: ["bce/residual", "bce/gradient"]}
+EXACT = {a_ols: ["ols/residual"], a_bce: ["bce/residual", "bce/gradient"], a_prop4: ["prop4/residual"]}
 BOUND = {a_lem2: "lem2/ratio", a_thm2: "thm2/ratio"}
 
 
@@ -58,11 +61,12 @@ def test_bounds(check):
     assert check.rule(rows(ratios(BOUND[check], 1.0001))).holds is False
 
 
-def test_lemma_1_counts_violations_where_no_ratio_is_defined():
-    kept = [{"quantity": "lem1/violated", "value": 0.0}]
-    assert a_lem1.rule(rows([*ratios("lem1/ratio"), *kept])).holds
-    assert a_lem1.rule(rows([*ratios("lem1/ratio", 1.01), *kept])).holds is False
-    assert a_lem1.rule(rows([*ratios("lem1/ratio"), *kept, {"quantity": "lem1/violated", "value": 1.0}])).holds is False
+@pytest.mark.parametrize(("check", "name"), [(a_lem1, "lem1"), (a_lem4, "lem4")])
+def test_violations_count_where_no_ratio_is_defined(check, name):
+    kept, lost = ({"quantity": f"{name}/violated", "value": value} for value in (0.0, 1.0))
+    assert check.rule(rows([*ratios(f"{name}/ratio"), kept])).holds
+    assert check.rule(rows([*ratios(f"{name}/ratio", 1.01), kept])).holds is False
+    assert check.rule(rows([*ratios(f"{name}/ratio"), kept, lost])).holds is False
 
 
 def test_lemma_2_reports_the_best_constant():
@@ -91,3 +95,34 @@ def test_best_constant_of_theorem_2():
     assert value.max() == pytest.approx(4 / 27, rel=1e-5)
     assert t.flat[value.argmax()] == pytest.approx(1, rel=1e-2)
     assert p.flat[value.argmax()] == pytest.approx(2 / 3, rel=1e-2)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_kinks_on_a_segment_against_a_dense_scan(depth):
+    draw = stream("test_checks_a", "kinks", depth)
+    weights = [draw.normal(size=(6, 4 if layer == 0 else 6)) for layer in range(depth)]
+    head, a, b = draw.normal(size=6), draw.normal(size=4), draw.normal(size=4)
+
+    def patterns_and_slope(x):
+        linear, signs = np.eye(4), []
+        for weight in weights:
+            on = weight @ linear @ x > 0
+            linear = on[:, None] * (weight @ linear)
+            signs += on.tolist()
+        return tuple(signs), head @ linear
+
+    scanned = [patterns_and_slope(a + t * (b - a)) for t in (np.arange(20_000) + 0.5) / 20_000]
+    found = a_taylor.gradients(weights, head, a, b)
+    assert len(found) == 1 + sum(x != y for (x, _), (y, _) in pairwise(scanned))
+    assert np.allclose(found[0], scanned[0][1])
+    assert np.allclose(found[-1], scanned[-1][1])
+
+
+@pytest.mark.parametrize("kind", a_taylor.KINDS)
+def test_features_are_homogeneous(kind):
+    draw = stream("test_checks_a", kind)
+    weights = [torch.from_numpy(draw.normal(size=(5, 3 if layer == 0 else 5))) for layer in range(3)]
+    x = torch.from_numpy(draw.normal(size=(20, 3)))
+    degree = {"relu^2": 2, "relu^3": 3, "relu^2, 2 layers": 4, "degree 1/2": 0.5, "cubic": 3}.get(kind, 1)
+    phi = a_taylor.features(kind, weights)
+    assert torch.allclose(phi(1.7 * x), 1.7**degree * phi(x))
