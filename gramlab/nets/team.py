@@ -33,8 +33,13 @@ if TYPE_CHECKING:
 class Team:
     """The members, and one step of all of them.
 
-    ``about`` says what a checkpoint of this team belongs to; ``per_epoch`` is the number of steps in an epoch.
+    ``about`` says what a checkpoint of this team belongs to; ``per_epoch`` is the number of steps in an epoch;
+    ``block`` that of the steps best taken in one call of ``advance``.
     """
+
+    # networks that are computed one after the other take so many steps each before the next one's turn: meanwhile
+    # its weights stay in the processor's cache
+    BLOCK = 50
 
     def __init__(self, model: nn.Module, data: DataSet, how: Fit, seeds: int, device: str):
         if (how.loss == "vae") != isinstance(model, VAE):
@@ -72,6 +77,7 @@ class Team:
         self.stack = Stack(model, initial, self.batch, self.dtype, device)
         if how.observe and self.stack.buffers:
             raise NetError("observers look at a step twice, and batch normalisation must see it once")
+        self.block = self.BLOCK if len(self.stack.groups) > 1 else 1
         self.latent = model.latent if isinstance(model, VAE) else None
         self.updates = Updates(self.stack, self.members, how.optimizer, how.momentum, how.betas, how.method,
                                how.parametrization)  # fmt: skip
@@ -159,11 +165,10 @@ class Team:
         other = rows.gather(1, self.permutations("shuffle", step, rows.shape[1]))
         (x, y), (_, shuffled) = self.pick(group, rows), self.pick(group, other)
         rates = torch.tensor([one.lr * factor for one in self.members[group.members]], dtype=self.dtype)
+        rates = rates.to(self.device).view(-1, *[1] * (x.ndim - 1))
         losses = partial(self.losses, group, self.noise(step, rows.shape[1], group))
         for name in self.how.observe:
-            OBSERVERS[name](
-                self.sums[index], losses, x, y, shuffled, rates.to(self.device).view(-1, *[1] * (x.ndim - 1))
-            )
+            OBSERVERS[name](self.sums[index], losses, x, y, shuffled, rates)
 
     def check_finite(self) -> None:
         """Raise Diverged if a loss since the last look was not a finite number (one look an epoch, not a step)."""

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import signal
-import sys
 from pathlib import Path
 
 import torch
@@ -11,8 +10,6 @@ import torch
 from gramlab.data import DataSet
 from gramlab.nets import Fit, build, checkpoint, fit
 from gramlab.nets.team import Team
-
-fitting = sys.modules["gramlab.nets.fit"]  # the module; the package gives its function that name
 
 MODELS = {
     "mlp": ({"kind": "mlp", "hidden": [16], "activation": "gelu"}, {"observe": ("virtual_shift",)}),
@@ -50,7 +47,7 @@ def arm(moment: str | None) -> None:
             die()
 
     # states are kept in the midst of an epoch, and what is lost is more than the last step
-    fitting.BLOCK = 2
+    Team.BLOCK = 2
     checkpoint.save = lambda folder, number, *given: plain_save(folder, number, *given) if number % 3 == 2 else None
     if moment == "middle":
         Team.step = step
