@@ -11,7 +11,7 @@ import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_bce, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop4, a_thm2
+from tasks.checks import a_bce, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop4, a_thm2, a_whiten
 from tasks.experiments import a_linear, a_taylor
 from tasks.judge import Rows
 
@@ -39,7 +39,12 @@ def ratios(quantity: str, worst: float = 0.9) -> list[dict]:
     ]
 
 
-EXACT = {a_ols: ["ols/residual"], a_bce: ["bce/residual", "bce/gradient"], a_prop4: ["prop4/residual"]}
+EXACT = {
+    a_ols: ["ols/residual"],
+    a_bce: ["bce/residual", "bce/gradient"],
+    a_prop4: ["prop4/residual"],
+    a_whiten: [*a_whiten.QUANTITIES],
+}
 BOUND = {a_lem2: "lem2/ratio", a_thm2: "thm2/ratio"}
 
 

@@ -1,0 +1,99 @@
+"""A.whiten: the update of B.1, W+ = U V^T T with T = W - gamma G and W T^T = U S V^T, on weights of any shape and rank.
+
+W+ comes from numpy's SVD of the k x k matrix. Its Gram matrix is compared with T's; its distance to W with the least
+one possible, which follows from triangular factors alone (||W||^2 + ||T||^2 - 2 sum of singular values of R_W R_T^T),
+and with that of other matrices of this Gram: every one of them is Q T with an orthogonal Q. gramlab's Newton-Schulz
+makes W+ once more.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from gramlab.nets.polar import same_gram
+from gramlab.streams import stream
+
+DTYPES: tuple[Any, ...] = (np.float64, np.float32)
+KINDS = ("wide", "square", "tall", "one row", "one column", "large step", "no gradient", "low rank", "low rank, tall",
+         "weight 0")  # fmt: skip
+LOW = ("low rank", "low rank, tall")
+SINGULAR = (*LOW, "weight 0")  # Newton-Schulz is not for these
+PARTIAL = "control: singular vectors of 0 left out"
+RANDOM, TURNED = "control: a random orthogonal factor", "control: W+ turned by about a hundredth"
+# without those where a control breaks nothing: one row has two factors only, and of W = 0 all are equally far
+TURNABLE = tuple(kind for kind in KINDS if kind not in ("one row", "weight 0"))
+ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW}
+
+
+def measure(settings: Any) -> Iterator[dict]:
+    """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz."""
+    for instance in range(settings.instances):
+        for kind in KINDS:
+            yield from _rows(kind, instance)
+
+
+def _rows(kind: str, instance: int) -> Iterator[dict]:
+    draw = stream("a_whiten", kind, instance)
+    W, T = _weights(kind, draw)
+    k, d = W.shape
+    rotations = [np.linalg.qr(draw.normal(size=(k, k)))[0] for _ in range(20)]
+    small = [_cayley(0.1**power * draw.normal(size=(k, k))) for power in range(4)]
+    for dtype in DTYPES:
+        w, t = W.astype(dtype), T.astype(dtype)
+        close = [turn.astype(dtype) for turn in small]
+        turned = [turn.astype(dtype) @ t for turn in rotations]
+        size = float(np.linalg.norm(w) + np.linalg.norm(t))
+        factors: list[Any] = [np.linalg.qr(one, mode="r") for one in (w, t)]
+        triangular = np.linalg.svd(factors[0] @ factors[1].T, compute_uv=False)
+        least = float((w**2).sum() + (t**2).sum() - 2 * triangular.sum())
+        for arm in (arm for arm, kinds in ARMS.items() if kind in kinds):
+            made = turned[0] if arm == RANDOM else _update(w, t, whole=arm != PARTIAL)
+            if arm == TURNED:
+                made = close[2] @ made
+            distance = float(((made - w) ** 2).sum())
+            nearest = min(float(((one - w) ** 2).sum()) for one in [*turned, *(turn @ made for turn in close)])
+            gap = max(abs(distance - least), distance - nearest) / size**2
+            gram = float(np.linalg.norm(made.T @ made - t.T @ t)) / float(np.linalg.norm(t)) ** 2
+            about = {"arm": arm, "case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name}
+            yield {**about, "quantity": "whiten/gram", "value": gram / (k + d)}
+            yield {**about, "quantity": "whiten/distance", "value": gap / (k + d)}
+            if kind not in SINGULAR:
+                iterated = same_gram(torch.from_numpy(w), torch.from_numpy(t), "newton-schulz").numpy()
+                apart = float(np.linalg.norm(iterated - made)) / (_sensitivity(W, T) * float(np.linalg.norm(t)))
+                yield {**about, "quantity": "whiten/newton-schulz", "value": apart / (k + d)}
+
+
+def _weights(kind: str, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """W and T = W - gamma G."""
+    small, large = int(draw.integers(2, 8)), int(draw.integers(8, 20))
+    k, d = {"wide": (small, large), "tall": (large, small), "low rank, tall": (large, small), "one row": (1, large),
+            "one column": (large, 1)}.get(kind, (small, small))  # fmt: skip
+    W, G = draw.normal(size=(k, d)), draw.normal(size=(k, d)) * 10.0 ** draw.uniform(-1, 1)
+    if kind in LOW:
+        W = W[:, :1] * draw.normal(size=d)
+    if kind == "weight 0":
+        W = 0 * W
+    step = {"large step": 10.0, "no gradient": 0.0}.get(kind, 10.0 ** draw.uniform(-3, -1))
+    return W, W - step * G
+
+
+def _update(w: np.ndarray, t: np.ndarray, whole: bool) -> np.ndarray:
+    """U V^T t of w t^T = U S V^T; unless ``whole``, without the singular vectors of 0."""
+    U, S, Vh = np.linalg.svd(w @ t.T)
+    floor = 100 * np.finfo(w.dtype).eps * S[0]
+    keep = slice(None) if whole else floor < S
+    return U[:, keep] @ Vh[keep] @ t
+
+
+def _cayley(a: np.ndarray) -> np.ndarray:
+    """The rotation (I - A)^-1 (I + A) of the skew part A of ``a``."""
+    skew, one = a - a.T, np.eye(len(a))
+    return np.linalg.solve(one - skew, one + skew)
+
+
+def _sensitivity(W: np.ndarray, T: np.ndarray) -> float:
+    """How much W+ may move by round-off in W T^T: its condition number, over the singular values of full rank."""
+    values = np.linalg.svd(W @ T.T, compute_uv=False)[: min(W.shape)]
+    return float(values[0] / values[-1])
