@@ -4,9 +4,11 @@ import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def imported(path) -> set[str]:

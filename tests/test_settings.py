@@ -4,11 +4,13 @@ import copy
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from tasks.settings import Settings, load, pick, read
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def changed(path: str, value, drop: bool = False) -> dict:
