@@ -3,7 +3,9 @@
 import hashlib
 import json
 import shutil
+import statistics
 from pathlib import Path
+from typing import Any
 
 from gramlab.files import sha256
 from tasks import stage as stages
@@ -39,9 +41,25 @@ def main() -> None:
             shutil.move(path, out / path.name)
         about = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
         tables.write(out / "history.parquet", [{**about, **row} for row in history])
+        plots(out / "plots", history)
         # measurements read the data set too; through this file they go stale with it
         (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
         shutil.rmtree(scratch)
+
+
+def plots(folder: Path, history: list[dict[str, Any]]) -> None:
+    """Leave the history for ``dvc plots`` as DVCLive would: QUANTITY.tsv of steps and means over the seeds.
+
+    Each case of a grid has a folder of its own.
+    """
+    found: dict[Path, dict[int, list[float]]] = {}
+    for row in history:
+        file = folder / row.get("case", "") / f"{row['quantity']}.tsv"
+        found.setdefault(file, {}).setdefault(row["step"], []).append(row["value"])
+    for file, steps in found.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lines = [f"{step}\t{statistics.fmean(values)!r}" for step, values in steps.items()]
+        file.write_text("\n".join([f"step\t{file.stem}", *lines]) + "\n")
 
 
 def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:

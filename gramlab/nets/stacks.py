@@ -100,7 +100,8 @@ class Stack:
     def train(self, training: bool) -> None:
         """Batch normalisation by the batch and dropout on, or off."""
         for group in self.groups:
-            group.module.train(training)
+            if group.module.training != training:
+                group.module.train(training)
 
 
 class _StackedLinear(nn.Module):

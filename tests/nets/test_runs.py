@@ -1,0 +1,99 @@
+"""A training stage with a grid, from settings to the networks that an experiment reads."""
+
+import sys
+
+import pytest
+import torch
+
+from gramlab import tables
+from gramlab.data import prepare
+from gramlab.losses import LOSSES
+from tasks import runs, stage, train
+from tasks.settings import Settings, Train, read
+
+RUN = {"data": "photos", "model": {"hidden": [6], "activation": "gelu"}, "loss": "cross_entropy", "optimizer": "sgd",
+       "lr": 0.1, "batch": 20, "epochs": 2, "seeds": 2, "snapshots": 1,
+       "grid": {"weight_decay": [0.0, 0.1], "label_noise": [0.0, 0.5]}}  # fmt: skip
+
+
+@pytest.fixture
+def finished(tmp_path, monkeypatch):
+    """The real stage, its settings replaced and its folders elsewhere, after training."""
+    raw = read()
+    raw["train"]["a_fig4"] = {"paper": RUN, "quick": {}}
+    monkeypatch.setattr("tasks.settings.read", lambda: raw)
+    monkeypatch.setattr(train, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train", "a_fig4", "--scale", "quick"])
+    made = stage.Stage("train", "a_fig4", "quick")
+    made.data = tmp_path / "data"
+    monkeypatch.setattr(stage, "arguments", lambda kind: made)
+    prepare("digits", tmp_path, train=60, test=20).save(made.dataset("photos"))
+    (tmp_path / "gramlab" / "data").mkdir(parents=True)
+    for name in ("losses.py", "streams.py"):
+        (tmp_path / "gramlab" / name).touch()
+    train.main()
+    return made
+
+
+def test_every_member_is_found_again_by_seed_and_case(finished):
+    run = runs.Run(finished)
+    assert run.cases == [
+        f"weight_decay={decay},label_noise={noise}" for decay in ("0", "0.1") for noise in ("0", "0.5")
+    ]
+    x = run.data.numbers(run.data.x_train, torch.float32).flatten(1)
+    for case in run.cases:
+        for seed in run.seeds:
+            loss = LOSSES["cross_entropy"](run.model(2, seed, case)(x), run.labels(seed, case)).mean()
+            wanted = (case, seed, 2.0, "train_loss")
+            told = [row["value"] for row in run.history
+                    if (row["case"], row["seed"], row["x"], row["quantity"]) == wanted]  # fmt: skip
+            assert float(loss.detach()) == pytest.approx(*told, rel=1e-5)
+    changed = (run.labels(0, run.cases[1]) != run.data.y_train).float().mean()
+    assert 0.2 < changed < 0.7  # half of the labels are drawn anew, a tenth of those as they were
+
+
+def test_plots_are_means_over_seeds(finished):
+    folder = finished.run("a_fig4")
+    case = "weight_decay=0.1,label_noise=0"
+    lines = (folder / "plots" / case / "test_accuracy.tsv").read_text().splitlines()
+    assert lines[0] == "step\ttest_accuracy"
+    rows = tables.read(folder / "history.parquet").to_pylist()
+    for line in lines[1:]:
+        step, value = line.split("\t")
+        kept = [row["value"] for row in rows
+                if (row["step"], row["case"], row["quantity"]) == (int(step), case, "test_accuracy")]  # fmt: skip
+        assert float(value) == pytest.approx(sum(kept) / 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"grid": {"momentum": [0.1]}}, "grid.momentum"),
+        ({"grid": {"lr": [0.1, 0.1]}}, "lr must hold different values"),
+        ({"grid": {"label_noise": [1.5]}}, "label_noise"),
+        ({"loss": "vae"}, "loss vae does not fit a model of kind mlp"),
+        ({"model": {"kind": "cnn", "hidden": [3]}}, "hidden must be left out for a model of kind cnn"),
+        ({"model": {"activation": "gelu"}}, "hidden must be given for a model of kind mlp"),
+    ],
+)
+def test_mistakes_in_the_settings_are_one_line(capsys, change, says):
+    raw = read()
+    raw["train"]["a_fig4"] = {"paper": {**RUN, **change}, "quick": {}}
+    with pytest.raises(SystemExit):
+        Settings(raw, "quick")
+    error = capsys.readouterr().err
+    assert error.startswith("params.yaml: train.a_fig4.paper")
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_every_key_reaches_the_training():
+    """What Train holds is what Fit takes, beside what the stage itself reads."""
+    from gramlab.nets import Fit
+
+    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == {"data", "model", "seeds"}
+    assert set(Fit.__dataclass_fields__) - set(Train.model_fields) == {"name"}
+    for name in set(Train.model_fields) & set(Fit.__dataclass_fields__) - {"grid", "snapshots", "method"}:
+        default = Train.model_fields[name].default
+        if not Train.model_fields[name].is_required():
+            assert default == getattr(Fit(), name) or (not default and not getattr(Fit(), name)), name
