@@ -39,7 +39,7 @@ def page(table: pa.Table, path: Path | str) -> Path:
         raise ValueError("the table has none of the quantities that are drawn")
     order = list(dict.fromkeys(layer for layer in data.layer if layer))
     over_steps = data.step.nunique() > 1
-    with matplotlib.rc_context(), seaborn.axes_style("whitegrid"):
+    with matplotlib.rc_context(matplotlib.rcParamsDefault), seaborn.axes_style("whitegrid"):  # whatever else is set
         columns = min(3, len(panels))
         lines = -(-len(panels) // columns)
         figure = Figure(figsize=(5.2 * columns, 3.6 * lines), layout="constrained")
