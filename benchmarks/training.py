@@ -95,6 +95,25 @@ def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
          [("together", "in turn")])  # fmt: skip
 
 
+def parting(marks=(50, 200, 1000, 4000)):
+    """How a member and its solo run part: round-off grows as training magnifies it."""
+    model, data = mlp(64, [64] * 3, 10), dataset(64, 1600)
+    for lr in (0.01, 0.3):
+        how = Fit(**{**vars(HOW), "batch": 16, "lr": lr})
+        together, alone = Team(model, data, how, 5, "cpu"), Team(model, data, how, 1, "cpu")
+        apart = []
+        for step in range(marks[-1]):
+            for team in (together, alone):
+                if step % team.per_epoch == 0:
+                    team.orders = team.batches(step // team.per_epoch)
+                team.advance(step, [1.0], team.orders[step % team.per_epoch : step % team.per_epoch + 1])
+            if step + 1 in marks:
+                ours, theirs = (torch.cat([value[0].flatten() for value in team.stack.values.values()])
+                                for team in (together, alone))  # fmt: skip
+                apart.append(f"{gap(ours, theirs):.1e} after {step + 1}")
+        print(f"\nA member and its solo run, float32, lr {lr}: weights apart by {', '.join(apart)} steps")
+
+
 def whitened(folder, inputs, rounds):
     """The same weights and gradients through both optimizers: A.fig2's network, 2 hidden layers of 256."""
     sys.path.insert(0, str(folder))
@@ -145,6 +164,7 @@ def main():
     for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64), (64, [256] * 4, 16),
                                   (64, [256] * 4, 64), (3072, [256] * 4, 64)):  # fmt: skip
         seeds_together(inputs, hidden, batch, given.rounds)
+    parting()
     if given.authors:
         for inputs in (64, 3072):
             whitened(given.authors, inputs, given.rounds)
