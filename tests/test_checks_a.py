@@ -11,7 +11,7 @@ import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_bce, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop4, a_thm2, a_whiten
+from tasks.checks import a_bce, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop2, a_prop3, a_prop4, a_thm2, a_whiten
 from tasks.experiments import a_linear, a_taylor
 from tasks.judge import Rows
 
@@ -80,10 +80,18 @@ def test_lemma_2_reports_the_best_constant():
     assert found.numbers["worst left / right with the best κ"] == pytest.approx(0.99)
 
 
-def test_lemma_5():
-    assert a_lem5.rule(rows([*ratios("lem5/ratio", 1.0), *residuals("lem5/residual")])).holds
-    assert a_lem5.rule(rows([*ratios("lem5/ratio", 1.01), *residuals("lem5/residual")])).holds is False
-    assert a_lem5.rule(rows([*ratios("lem5/ratio", 1.0), *residuals("lem5/residual", 1e3)])).holds is False
+@pytest.mark.parametrize(("check", "name"), [(a_lem5, "lem5"), (a_prop3, "prop3")])
+def test_bound_and_equality(check, name):
+    assert check.rule(rows([*ratios(f"{name}/ratio", 1.0), *residuals(f"{name}/residual")])).holds
+    assert check.rule(rows([*ratios(f"{name}/ratio", 1.01), *residuals(f"{name}/residual")])).holds is False
+    assert check.rule(rows([*ratios(f"{name}/ratio", 1.0), *residuals(f"{name}/residual", 1e3)])).holds is False
+
+
+def test_proposition_2_reports_features_without_nc2_and_does_not_judge_by_them():
+    made = [row for name in ("prop2/gram", "prop2/residual") for row in residuals(name)]
+    found = a_prop2.rule(rows([*made, *residuals("prop2/without NC2", 1e6)]))
+    assert found.holds
+    assert found.numbers["G_id = YYᵀ under NC1 alone, means in general position"] > 1e5
 
 
 @pytest.mark.parametrize("r", [1.0, 1.3, 1.61, 1.63, 3.0, 100.0])

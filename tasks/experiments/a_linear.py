@@ -247,6 +247,8 @@ def cross_entropy(kind: str, instance: int) -> Iterator[dict]:
     draw = stream("a_linear", "bce", kind, instance)
     d, n = int(draw.integers(1, 20)), int(draw.integers(4, 60))
     H = np.maximum(draw.normal(size=(d, n)) + draw.normal(size=(d, 1)), 0)
+    if not H.any():
+        return  # dead features: both sides are 0
     y = (draw.random(n) < (0.1 if kind == "few positives" else 0.5)).astype(float)
     y[:2] = (1, 0)
     if kind == "one class":

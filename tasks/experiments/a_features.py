@@ -1,0 +1,117 @@
+"""Least squares on constructed features: Neural Collapse (A.prop2) and interpolation (A.prop3) of paper A.
+
+A.prop2 builds features by NC1 and NC2 from their definition, trains readout and bias by least squares on the centred
+one-hot labels, and compares G_id with Y Y^T. A.prop3 compares both sides of its inequality at f = g, the OLS fit, over
+alpha, and the right side with what Target Linearity makes of it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gramlab.streams import stream
+
+DTYPES: tuple[Any, ...] = (np.float64, np.float32)
+ALPHAS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
+CLASSES = ("simplex", "two classes", "as many dimensions as classes", "scaled")
+EXPLAINED = ("nonlinear", "few latents", "linear")  # X depends on Z
+
+
+def measure(settings: Any) -> Iterator[dict]:
+    """Rows: prop2/gram, prop2/residual, prop2/without NC2, prop3/ratio and prop3/residual."""
+    for instance in range(settings.instances):
+        for kind in CLASSES:
+            yield from proposition_2(kind, instance)
+        for kind in ("gaussian", "offset", "heavy tails", *EXPLAINED):
+            yield from proposition_3(kind, instance)
+
+
+def proposition_2(kind: str, instance: int) -> Iterator[dict]:
+    """A.prop2: G_id = Y Y^T, and S_cls(G_id) = ||G_id||_F ||Y Y^T||_F, which Lemma 5 says is the most there can be."""
+    draw = stream("a_features", "prop2", kind, instance)
+    classes = 2 if kind == "two classes" else int(draw.integers(3, 8))
+    d = classes if kind == "as many dimensions as classes" else classes + int(draw.integers(0, 15))
+    each = int(draw.integers(2, 12))
+    size = 10.0 ** draw.uniform(-2, 2) if kind == "scaled" else 1.0
+    # vertices of a simplex, rotated into d dimensions: equal norms, equal angles, mean 0
+    simplex = np.linalg.qr(draw.normal(size=(d, classes)))[0] @ (np.eye(classes) - 1 / classes)
+    labels = np.repeat(np.arange(classes), each)
+    Y = np.eye(classes)[labels] - 1 / classes
+    H = size * simplex[:, labels]
+    within = draw.normal(size=H.shape)
+    noise = H + 0.1 * size * (within - within.mean(1, keepdims=True))
+    uncentred = np.eye(classes)[labels]
+    means = draw.normal(size=(d, classes)) @ (np.eye(classes) - 1 / classes)
+    # under NC1 alone, means in general position, least squares fits the labels just as well
+    arms = {"claim": (H, Y), "control: labels not centred": (H, uncentred), "general": (means[:, labels], Y)}
+    if d < classes * each - 1:  # otherwise the fit interpolates whatever is within the classes
+        arms["control: within-class noise"] = (noise, Y)
+    for arm, (features, targets) in arms.items():
+        for dtype in DTYPES:
+            h, y = features.astype(dtype), targets.astype(dtype)
+            design = np.vstack([h, np.full((1, h.shape[1]), dtype(size))]).T  # with a bias, of the features' scale
+            cut = max(design.shape) * np.finfo(dtype).eps
+            W = np.linalg.lstsq(design, Y.astype(dtype), rcond=cut)[0][:-1].T
+            gram, outer = (W @ h).T @ (W @ h), y @ y.T
+            norm, n = float(np.linalg.norm(outer)), h.shape[1]
+            length = n + d + 1
+            surrogate = float(np.trace(y.T @ gram @ y))
+            short = abs(surrogate - float(np.linalg.norm(gram)) * norm) / norm**2
+            if arm == "general":
+                values = np.linalg.svd(means, compute_uv=False)
+                length *= (values[0] / values[classes - 2]) ** 2
+            about = {"case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name}
+            apart = float(np.linalg.norm(gram - outer)) / norm / length
+            if arm == "general":
+                yield {**about, "arm": "claim", "quantity": "prop2/without NC2", "value": apart}
+                continue
+            yield {**about, "arm": arm, "quantity": "prop2/gram", "value": apart}
+            yield {**about, "arm": arm, "quantity": "prop2/residual", "value": short / length}
+
+
+def proposition_3(kind: str, instance: int) -> Iterator[dict]:
+    """A.prop3: the mean error of interpolation over that of reconstruction, and sqrt(1 - T_0) against the latter.
+
+    The inequality is taken at F = {g}: a larger F has a smaller minimum. "claim" compares sqrt(1 - T_0) times the root
+    mean square of x - mean with the mean residual norm, "corrected" with the root mean square of the residual norms.
+    """
+    draw = stream("a_features", "prop3", kind, instance)
+    d, p = 1 if kind == "few latents" else int(draw.integers(1, 6)), int(draw.integers(2, 10))
+    n = d + int(draw.integers(4, 30))
+    Z, mix = draw.normal(size=(n, d)), draw.normal(size=(d, p))
+    X = 0.1 * draw.normal(size=(n, p))
+    noise, heavy = draw.normal(size=(n, p)), draw.standard_t(2, size=(n, p))
+    whole = {"gaussian": noise, "offset": 3 + noise, "heavy tails": heavy, "linear": Z @ mix}
+    X += whole.get(kind, np.tanh(3 * Z @ mix))
+    g = np.linalg.lstsq(Z, X, rcond=None)[0]
+    reconstruction = _norms(Z @ g - X).mean()
+    predictors: dict[str, Any] = {"claim": (g, 0.0), "corrected": (g, 0.0), "control: f not linear": (g, 10.0)}
+    if kind in EXPLAINED:
+        shuffled = np.linalg.lstsq(Z[draw.permutation(n)], X, rcond=None)[0]
+        predictors["control: f fitted to shuffled pairs"] = (shuffled, 0.0)
+    for arm, (linear, wave) in predictors.items():
+        about = {"arm": arm, "case": kind, "dtype": "float64", "quantity": "prop3/ratio"}
+        for alpha in ALPHAS:
+            z, x = ((alpha * one[:, None] + (1 - alpha) * one[None]).reshape(n * n, -1) for one in (Z, X))
+            errors = _norms(z @ linear + wave * reconstruction * np.sin(5 * z[:, :1]) - x)
+            yield {**about, "x": alpha, "value": float(errors.mean() / reconstruction)}
+        values = np.linalg.svd(Z, compute_uv=False)
+        for dtype in DTYPES:
+            z, x = Z.astype(dtype), X.astype(dtype)
+            basis = np.linalg.qr(z)[0]
+            spread = (x - x.mean(0)) ** 2
+            missing = ((x - basis @ (basis.T @ x)) ** 2).sum() / spread.sum()  # 1 - T_0
+            through = float(np.sqrt(missing) * np.sqrt(spread.sum() / dtype(n)))
+            weights = np.linalg.solve(z.T @ z, z.T @ x) if linear is g else linear.astype(dtype)
+            norms = _norms(z @ weights + dtype(wave * reconstruction) * np.sin(dtype(5) * z[:, :1]) - x)
+            error = float(norms.mean() if arm == "claim" else np.sqrt((norms**2).mean()))
+            size = (n + d) * float((values[0] / values[-1]) ** 2 * np.sqrt((x**2).sum() / n))
+            yield {"arm": arm, "case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name,
+                   "quantity": "prop3/residual", "value": abs(error - through) / size}  # fmt: skip
+            if arm == "corrected" and dtype is np.float64:
+                yield {**about, "case": f"{kind}, with T", "value": float(norms.mean()) / through}
+
+
+def _norms(rows: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(rows, axis=1)
