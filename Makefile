@@ -15,7 +15,7 @@ paper: .venv/installed
 	$(BIN)/python -m tasks.verdicts --scale paper
 
 test: .venv/installed browser lint
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # the report is tested in a real browser
 browser:

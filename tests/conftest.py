@@ -12,6 +12,12 @@ settings.register_profile("gramlab", derandomize=True, deadline=None)
 settings.load_profile("gramlab")
 
 
+def pytest_collection_modifyitems(items):
+    """The longest files first, so that two workers end at about the same time."""
+    first = ["test_pipeline.py", "test_flows.py", "test_prefect.py"]
+    items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
+
+
 @pytest.fixture(scope="session")
 def copy_project(tmp_path_factory):
     """A function that makes a git and DVC repository of the project as it stands, committed or not."""
