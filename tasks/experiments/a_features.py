@@ -89,7 +89,7 @@ def proposition_3(kind: str, instance: int) -> Iterator[dict]:
     predictors: dict[str, Any] = {"claim": (g, 0.0), "corrected": (g, 0.0), "control: f not linear": (g, 10.0)}
     if kind in EXPLAINED:
         shuffled = np.linalg.lstsq(Z[draw.permutation(n)], X, rcond=None)[0]
-        predictors["control: f fitted to shuffled pairs"] = (shuffled, 0.0)
+        predictors["control: shuffled pairs"] = (shuffled, 0.0)
     for arm, (linear, wave) in predictors.items():
         about = {"arm": arm, "case": kind, "dtype": "float64", "quantity": "prop3/ratio"}
         for alpha in ALPHAS:

@@ -119,7 +119,7 @@ def lemma_1(layer: Layer) -> Iterator[dict]:
     right = float(Y @ (H.T @ H) @ Y)
     arms = {"claim": (1.001 * norm, 1.0), "corrected": (norm, 1.0)}
     if layer.kind == "extremal":
-        arms["control: W a hundredth beyond c"] = (norm, 1.01)
+        arms["control: W beyond c"] = (norm, 1.01)
     for arm, (c, beyond) in arms.items():
         left = float(beyond**2 * through / c**2)
         violated = left >= right if arm == "claim" else left > right * (1 + 1e-12)
@@ -162,9 +162,9 @@ def lemma_2(layers: list[Layer], instance: int) -> Iterator[dict]:
         yield {**about, "quantity": "lem2/ratio", "value": left / (printed * right)}
         yield {**about, "quantity": "lem2/sharp", "value": left / (sharp * right)}
         if kind in ("extremal", "multiple of I"):
-            of = {"extremal": ("best", sharp), "multiple of I": ("printed", printed)}[kind]
-            arm = f"control: kappa a hundredth below the {of[0]} one"
-            yield {**about, "arm": arm, "quantity": "lem2/ratio", "value": left / (LEAST * of[1] * right)}
+            name, kappa = {"extremal": ("best", sharp), "multiple of I": ("printed", printed)}[kind]
+            arm = f"control: 0.99 of the {name} kappa"
+            yield {**about, "arm": arm, "quantity": "lem2/ratio", "value": left / (LEAST * kappa * right)}
 
 
 def _sharp(r: float) -> float:
@@ -198,8 +198,8 @@ def theorem_2(layer: Layer) -> Iterator[dict]:
     shared = c_0**2 * (2 * ridge + c_1**2) ** 2 / (4 * ridge * spread)
     constants = {"claim": shared * float(Y @ Y), "corrected": shared * float(Y @ Y) ** 2}
     if layer.kind == "extremal":
-        constants["control: C a hundredth below the best, 4/27 C"] = LEAST * 4 / 27 * constants["corrected"]
-        constants["control: W three times beyond c_0"] = constants["corrected"] / 9
+        constants["control: 0.99 of 4/27 C"] = LEAST * 4 / 27 * constants["corrected"]
+        constants["control: W beyond c_0"] = constants["corrected"] / 9
     for arm, C in constants.items():
         yield {"arm": arm, "case": layer.kind, "dtype": "float64", "quantity": "thm2/ratio",
                "value": missing * surrogate / C}  # fmt: skip
@@ -294,11 +294,11 @@ def lemma_5(kind: str, instance: int) -> Iterator[dict]:
         m, n = A.shape
     c, outer, raw = 10.0 ** draw.uniform(-1, 1), A @ A.T, draw.normal(size=(m, m))
     other = draw.normal(size=(m, n))
-    unlike = "control: G the outer product of another A"
+    unlike = "control: G of another A"
     candidates = {"symmetric": raw + raw.T, "psd": raw @ raw.T, "best": outer, "least": -outer, unlike: other @ other.T,
                   "near the best": outer + 1e-3 * np.linalg.norm(outer) * (raw + raw.T)}  # fmt: skip
     attained, case = float(np.linalg.norm(outer)), {"case": f"{kind}, {instance}"}
-    beyond = "control: the norm of G a hundredth beyond c"
+    beyond = "control: norm of G beyond c"
     for arm, factor, names in (("claim", 1.0, candidates), (beyond, 1.01, ["best"]), (unlike, 1.0, [unlike])):
         for name in names:
             G = candidates[name] * (factor * c / np.linalg.norm(candidates[name]))

@@ -59,7 +59,7 @@ def proposition_4(kind: str, instance: int) -> Iterator[dict]:
             # f's own factors are w and phi: centring w may cancel most of f, and leaves w's round-off
             norms = hidden.detach().norm(dim=1) * w.norm().to(dtype)
             size = (norms[:, None] + norms[None] + apart * slopes.norm(dim=1)[None]).sum()
-            yield {"arm": arm, "case": f"{kind}, {instance}", "dtype": str(dtype).removeprefix("torch."),
+            yield {"arm": arm, "case": kind, "seed": instance, "dtype": str(dtype).removeprefix("torch."),
                    "quantity": "prop4/residual", "value": float(errors.sum().abs() / size) / (n + d)}  # fmt: skip
 
 
@@ -112,9 +112,9 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
     bound = 2 * len(jumps) * max(np.linalg.norm(a), np.linalg.norm(b)) * max(jumps, default=0.0)
     sides = {"claim": bound, "corrected": bound / 2}
     if kind == "extremal":
-        sides["control: a hundredth below M B delta"] = LEAST * bound / 2
+        sides["control: 0.99 of M B delta"] = LEAST * bound / 2
     if kind == "faint first kink":
-        sides["control: delta of the first boundary only"] = bound * jumps[0] / max(jumps)
+        sides["control: first delta only"] = bound * jumps[0] / max(jumps)
     for arm, right in sides.items():
         about = {"arm": arm, "case": kind, "dtype": "float64"}
         slack = 1e-12 * (1 + abs(float(head @ hidden)))
