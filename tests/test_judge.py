@@ -34,6 +34,8 @@ def test_exact_wants_round_off_that_shrinks_with_the_precision():
     assert not exact(residuals(2.0**-40, 2.0**-24)).holds  # far above round-off in float64
     assert not exact(residuals(2.0**-53, 2.0**-53)).holds  # does not shrink: both sides are one computation
     assert not exact(residuals(2.0**-53, 2.0**-24, cases=4)).holds  # too few instances
+    zero = residuals(2.0**-53, 2.0**-24)
+    assert exact(Rows({**zero._columns, "value": zero.value * 0})).holds is False  # nor does nothing
     with pytest.raises(ValueError, match="float32"):
         exact(residuals(2.0**-53, 2.0**-24).where(dtype="float64"))
 

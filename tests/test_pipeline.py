@@ -197,6 +197,35 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project
     assert not list((killed / ".scratch").glob("*"))
 
 
+@pytest.mark.parametrize(
+    ("stage", "left"),
+    [
+        ("train@a_fig1", "data/quick/train/a_fig1/data.sha256"),  # the stage is over, DVC hashes what it left
+        ("report", "reports/quick/index.html"),  # the first of the report's three files is there
+    ],
+)
+def test_killed_while_dvc_hashes_and_in_the_report(project, environment, stage, left):
+    there, _, _ = project
+    before = bytes_of(there)
+    made = (there / left).stat().st_ino
+    run = subprocess.Popen(
+        ["dvc", "repro", "--force", "--single-item", stage],
+        cwd=there,
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while run.poll() is None and not ((there / left).is_file() and (there / left).stat().st_ino != made):
+        time.sleep(0.002)
+    assert run.poll() is None
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    dvc(there, environment, "repro", stage)
+    assert bytes_of(there) == before
+    assert stage not in dvc(there, environment, "status", stage).stdout
+
+
 def test_a_change_reruns_what_depends_on_it_and_no_more(project, environment):
     there, _, _ = project
     check = there / "tasks" / "checks" / "a_fig7.py"

@@ -21,7 +21,9 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     sns.boxplot(named, x="value", y="row", hue="row", order=order, palette=colors, ax=axes, whis=(0, 100), width=0.6,
                 linewidth=0.8, legend=False, boxprops={"alpha": 0.6})  # fmt: skip
     axes.axvline(1, color=style.PRINTED, linewidth=1)
-    if named["value"].max() > 20:
+    if named["value"].min() > 0 and named["value"].min() < 1e-3:
+        axes.set_xscale("log")
+    elif named["value"].max() > 20:
         axes.set_xscale("symlog", linthresh=1)
-    axes.set(xlabel="left / right side (box: quartiles, whiskers: extremes); the bound is 1", ylabel="")
+    axes.set(xlabel="left / right side (box: quartiles; the bound is 1)", ylabel="")
     return figure
