@@ -163,7 +163,7 @@ def test_both_scales_have_the_same_stages():
 def test_forcing_a_stage_gives_the_same_bytes(project, environment):
     there, _, _ = project
     before = bytes_of(there)
-    names = ["train@a_fig7", "measure@a_fig7", "simulate@a_prop1", "check@a_fig7", "figure@a_fig7"]
+    names = ["train@a_fig7", "measure@a_fig7", "simulate@architectures", "check@a_fig7", "figure@a_fig7"]
     dvc(there, environment, "repro", "--force", "--single-item", *names)
     assert bytes_of(there) == before
 

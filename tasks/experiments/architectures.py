@@ -128,9 +128,10 @@ def standard_cases() -> list[Case]:
 
 
 def _drawn(case: Case) -> Case:
-    """With weights from named streams in float64, and normalisation in evaluation mode."""
+    """With all weights, not only the watched layers', from named streams in float64; in evaluation mode."""
     case.model.double().eval()
-    plain = nn.ModuleDict({name.replace(".", "/"): case.model.get_submodule(name) for name in case.layers})
+    named = {name.replace(".", "/"): module for name, module in case.model.named_modules()}
+    plain = nn.ModuleDict({name: one for name, one in named.items() if isinstance(one, nn.Linear | nn.Conv2d)})
     drawn = initialize(plain, ("architectures", case.name), scale=1.5)
     plain.load_state_dict(drawn)
     return case

@@ -25,5 +25,6 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes.set_xscale("log")
     elif named["value"].max() > 20:
         axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(left=0)
     axes.set(xlabel="left / right side (box: quartiles; the bound is 1)", ylabel="")
     return figure
