@@ -24,7 +24,7 @@ def watched(layer: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
         (x,) = inputs
         weight = module.weight.flatten(1)
         if isinstance(module, nn.Conv2d):
-            patches = F.unfold(x, module.kernel_size, module.dilation, module.padding, module.stride)  # type: ignore
+            patches = F.unfold(x, module.kernel_size, module.dilation, module.padding, module.stride)  # type: ignore[arg-type]
             h = patches.transpose(0, 1).flatten(1)
         else:
             h = x.flatten(0, -2).T
