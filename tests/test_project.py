@@ -35,6 +35,7 @@ def test_the_readmes_example_runs():
     [
         ("gramlab", ("dvc", "prefect", "tasks", "flows", "yaml", "pydantic")),
         ("gramlab/measures", ("gramlab.theory", "gramlab.nets", "matplotlib", "seaborn")),
+        ("gramlab/kernels", ("gramlab.nets", "matplotlib", "seaborn")),
         ("gramlab/theory", ("gramlab.measures",)),
         ("gramlab/nets", ("gramlab.measures", "matplotlib", "seaborn")),
         ("gramlab/data", ("gramlab.measures", "gramlab.nets", "matplotlib", "seaborn")),

@@ -1,0 +1,1 @@
+"""Kernel machines that learn features: kernels, their gradients and solves, and recursive feature machines."""

@@ -1,0 +1,217 @@
+"""Kernels with a feature matrix M: their values, and the AGOP and FACT of a kernel machine f = K(·, z) alpha.
+
+Rows are samples: x is (n, d), centers z are (m, d), alpha is (m, c), and M is (d, d), symmetric and psd, or a vector
+(d,), its diagonal, or None, the identity. Every kernel is a function g of one number per pair: the squared distance
+(x - z)ᵀM(x - z) of a radial kernel, the inner product xᵀMz of the others. Everything comes from g and g′ by a constant
+number of matrix products, in blocks of rows: beside the arguments at most one n x m matrix is ever held, and that only
+where the docstring says so. Numbers are as exact as the arguments' dtype; float64 arguments give float64 throughout.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+RADIAL = ("laplace", "gaussian")
+INNER = ("exponential", "polynomial", "quadratic")
+BLOCK = 2**20  # numbers in a temporary block: 8 MiB in float64
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel, with r the distance and t the inner product under M, and L the bandwidth.
+
+    laplace exp(-r/L), gaussian exp(-r²/(2L²)), exponential exp(t/L²), quadratic (t/L²)²,
+    polynomial (t/L² + offset)^degree. Raises ValueError on another name, a bandwidth that is not a positive number,
+    a degree below 1, or a negative offset, with which the polynomial is no kernel.
+    """
+
+    name: str = "laplace"
+    bandwidth: float = 1.0
+    degree: int = 3
+    offset: float = 1.0
+
+    def __post_init__(self):
+        if self.name not in RADIAL + INNER:
+            raise ValueError(f"kernel must be one of {', '.join(RADIAL + INNER)}, not {self.name!r}")
+        if not 0 < self.bandwidth < float("inf"):
+            raise ValueError(f"bandwidth must be a positive number, not {self.bandwidth!r}")
+        if self.degree < 1 or self.degree != int(self.degree):
+            raise ValueError(f"degree must be a whole number of at least 1, not {self.degree!r}")
+        if not 0 <= self.offset < float("inf"):
+            raise ValueError(f"offset must not be negative, not {self.offset!r}")
+
+    @property
+    def radial(self) -> bool:
+        """Whether it is a function of the distance."""
+        return self.name in RADIAL
+
+    def matrix(self, x: Tensor, z: Tensor | None = None, M: Tensor | None = None) -> Tensor:
+        """K(x, z), (n, m); K(x, x) without z."""
+        s = _pairs(self, x, x if z is None else z, M)
+        if z is None and self.radial:
+            s.fill_diagonal_(0.0)  # the distance to oneself, where subtracting left round-off
+        return self._values(s)
+
+    def slopes(self, x: Tensor, z: Tensor, M: Tensor | None = None) -> Tensor:
+        """g′ at every pair, (n, m). Laplace's is infinite at distance 0, where its gradient is taken as 0."""
+        return self._slopes(_pairs(self, x, z, M))
+
+    def _values(self, s: Tensor) -> Tensor:
+        """G of every entry, in place."""
+        L = self.bandwidth
+        if self.name == "laplace":
+            return s.sqrt_().mul_(-1 / L).exp_()
+        if self.name == "gaussian":
+            return s.mul_(-1 / (2 * L * L)).exp_()
+        if self.name == "exponential":
+            return s.mul_(1 / (L * L)).exp_()
+        offset, degree = self._power()
+        return s.mul_(1 / (L * L)).add_(offset).pow_(degree)
+
+    def _slopes(self, s: Tensor) -> Tensor:
+        """g′ of every entry, in place but for Laplace, which needs one more block."""
+        L = self.bandwidth
+        if self.name == "laplace":
+            r = s.sqrt_()
+            slope = torch.exp(r * (-1 / L)).div_(r).mul_(-1 / (2 * L))
+            return slope.masked_fill_(r == 0, 0.0)
+        if self.name == "gaussian":
+            return s.mul_(-1 / (2 * L * L)).exp_().mul_(-1 / (2 * L * L))
+        if self.name == "exponential":
+            return s.mul_(1 / (L * L)).exp_().mul_(1 / (L * L))
+        offset, degree = self._power()
+        return s.mul_(1 / (L * L)).add_(offset).pow_(degree - 1).mul_(degree / (L * L))
+
+    def _power(self) -> tuple[float, int]:
+        return (0.0, 2) if self.name == "quadratic" else (self.offset, int(self.degree))
+
+
+def times(x: Tensor, M: Tensor | None) -> Tensor:
+    """X M, for M whole (d, d), diagonal (d,), or None."""
+    if M is None:
+        return x
+    return x * M if M.ndim == 1 else x @ M
+
+
+def _pairs(kernel: Kernel, x: Tensor, z: Tensor, M: Tensor | None) -> Tensor:
+    """The squared distance or the inner product under M of every pair, (n, m); what is round-off is 0."""
+    if not kernel.radial:
+        return x @ times(z, M).mT
+    mean = z.mean(0)  # distances don't change, and lose fewer digits about the mean
+    x, z = x - mean, z - mean
+    zM = times(z, M)
+    rows, columns = (times(x, M) * x).sum(1), (zM * z).sum(1)
+    s = (x @ zM.mT).mul_(-2).add_(rows[:, None]).add_(columns)
+    least = 8 * torch.finfo(s.dtype).eps * float(columns.max()) if len(columns) else 0.0
+    return torch.nn.functional.threshold(s, least, 0.0, inplace=True)
+
+
+def rows(x: Tensor, columns: int) -> Iterator[slice]:
+    """Slices of x's rows, so that a block of that many rows and columns stays small."""
+    step = max(16, BLOCK // max(1, columns))
+    for first in range(0, len(x), step):
+        yield slice(first, first + step)
+
+
+def predict(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
+    """f(x) = K(x, z) alpha, (n, c), in blocks of rows."""
+    return torch.cat([kernel.matrix(x[part], z, M) @ alpha for part in rows(x, len(z))])
+
+
+def gradients(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
+    """The Jacobian of f at every row of x, (n, c, d). For a few rows: its size is n c d."""
+    found = [G for _, _, G in _bare(kernel, x, z, alpha, M)]
+    return times(torch.cat(found), M) if found else x.new_zeros(0, alpha.shape[1], x.shape[1])
+
+
+def agop(
+    kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None, *, centered: bool = False,
+    diagonal: bool = False,
+) -> Tensor:  # fmt: skip
+    """The average gradient outer product (1/n) Σ_i J_iᵀJ_i of f over the rows of x, (d, d). Paper C, Algorithm 1.
+
+    With ``centered`` the Jacobian's mean over x is subtracted first. With ``diagonal`` only the diagonal, (d,).
+    Two ways, by cost: the Jacobians through one product of (n, m) with (m, c d), in blocks; or, where c d exceeds m,
+    Proposition 5.1's sum over pairs, with τ = DᵀD/n of the slopes D, which holds D whole: one (n, m) matrix.
+    """
+    n, d = x.shape
+    if kernel.radial:
+        x, z = x - z.mean(0), z - z.mean(0)
+    if diagonal or alpha.shape[1] * d <= len(z):
+        total = x.new_zeros(d) if diagonal else x.new_zeros(d, d)
+        mean = x.new_zeros(alpha.shape[1], d)
+        for _, outputs, G in _bare(kernel, x, z, alpha, M):
+            flat = G.flatten(0, 1)
+            total += (flat * flat).sum(0) if diagonal else flat.mT @ flat
+            mean[outputs] += G.sum(0)
+    else:
+        total, mean = _over_pairs(kernel, x, z, alpha, M)
+    total, mean = total / n, mean / n
+    if diagonal and M is not None and M.ndim == 2:
+        raise ValueError("a diagonal AGOP needs a diagonal feature matrix")
+    if centered:
+        total = total - ((mean * mean).sum(0) if diagonal else mean.mT @ mean)
+    if diagonal:
+        return total if M is None else total * M * M
+    return times(times(total, M).mT, M)
+
+
+def fact(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
+    """The FACT Σ_ij ∂K(x_i, x_j) α_jᵀα_i x_iᵀ of a kernel machine at its own samples, (d, d). Paper C, Lemma F.1.
+
+    It is -(1/(nλ)) Σ_i ∇_x ℓ(f(x_i), y_i) x_iᵀ where alpha = (K + nλI)⁻¹y (Algorithm 1's convention), and
+    M Xᵀ B X for an inner-product kernel, 2 M Xᵀ (diag(B1) - B) X for a radial one, B_ij = g′_ij α_iᵀα_j.
+    """
+    bare = x.new_zeros(x.shape[1], x.shape[1])
+    z = x - x.mean(0) if kernel.radial else x  # a Laplacian's rows sum to 0: it doesn't see the mean
+    for part in rows(x, len(x)):
+        B = kernel.slopes(x[part], x, M).mul_(alpha[part] @ alpha.mT)
+        if kernel.radial:
+            bare += 2 * ((z[part] * B.sum(1, keepdim=True) - B @ z).mT @ z[part])
+        else:
+            bare += (B @ x).mT @ x[part]
+    return times(bare.mT, M).mT
+
+
+def _bare(
+    kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None
+) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Blocks of the Jacobian before M: the rows, the outputs, and (rows, outputs, d)."""
+    m, d = z.shape
+    outputs = alpha.shape[1]
+    step = max(1, BLOCK // (m * d))
+    for part in rows(x, max(m, min(step, outputs) * d)):
+        D = kernel.slopes(x[part], z, M)
+        for first in range(0, outputs, step):
+            weights = alpha[:, first : first + step]
+            G = (D @ (weights[:, :, None] * z[:, None]).flatten(1)).view(-1, weights.shape[1], d)
+            if kernel.radial:
+                G = ((D @ weights)[:, :, None] * x[part][:, None]).sub_(G).mul_(2)
+            yield part, slice(first, first + step), G
+
+
+def _over_pairs(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Sums over x of JᵀJ, (d, d), and of J, (c, d), before M, through DᵀD: n m² instead of n m c d."""
+    D = x.new_empty(len(x), len(z))
+    for part in rows(x, len(z)):
+        D[part] = kernel.slopes(x[part], z, M)
+    total = x.new_zeros(x.shape[1], x.shape[1])
+    step = max(16, BLOCK // len(z))
+    for first in range(0, len(z), step):
+        own = slice(first, first + step)
+        # DᵀD is symmetric: the blocks right of the diagonal count twice
+        C = (D[:, own].mT @ D[:, first:]).mul_(alpha[own] @ alpha[first:].mT)
+        C[:, step:] *= 2
+        half = z[own].mT @ (C @ z[first:])
+        total += (half + half.mT) / 2
+    mean = alpha.mT @ (D.sum(0)[:, None] * z)
+    if not kernel.radial:
+        return total, mean
+    A = D @ alpha
+    cross = x.new_zeros(x.shape[1], x.shape[1])
+    for part in rows(x, len(z)):
+        cross += x[part].mT @ ((D[part] * (A[part] @ alpha.mT)) @ z)
+    own_part = (x * A.square().sum(1, keepdim=True)).mT @ x
+    return 4 * (total - cross - cross.mT + own_part), 2 * (A.mT @ x - mean)

@@ -1,0 +1,116 @@
+"""Kernels, AGOP, FACT and the dual solve against their definitions by automatic differentiation."""
+
+import pytest
+import torch
+
+from gramlab.kernels.functions import INNER, RADIAL, Kernel, agop, fact, gradients, predict
+from gramlab.kernels.solve import SingularKernel, dual
+from gramlab.streams import stream
+
+
+def drawn(*name, size, dtype=torch.float64):
+    return torch.from_numpy(stream("test_functions", *name).normal(size=size)).to(dtype)
+
+
+def plain(kernel, x, z, M):
+    """One number k(x, z), as its formula reads."""
+    L = kernel.bandwidth
+    r2, t = (x - z) @ M @ (x - z), x @ M @ z
+    return {
+        "laplace": lambda: torch.exp(-torch.sqrt(r2) / L),
+        "gaussian": lambda: torch.exp(-r2 / (2 * L**2)),
+        "exponential": lambda: torch.exp(t / L**2),
+        "polynomial": lambda: (t / L**2 + kernel.offset) ** kernel.degree,
+        "quadratic": lambda: (t / L**2) ** 2,
+    }[kernel.name]()
+
+
+def instance(name, features, c=3, n=12, d=4):
+    kernel = Kernel(name, bandwidth=2.5)
+    root = drawn(name, "M", size=(d, d))
+    M = {"whole": root @ root.T / d, "diagonal": root[0].square(), "none": None}[features]
+    whole = {"whole": M, "diagonal": torch.diag(root[0].square()), "none": torch.eye(d, dtype=torch.float64)}[features]
+    x, alpha = drawn(name, "x", size=(n, d)) + 0.5, drawn(name, "alpha", size=(n, c))
+    return kernel, x, alpha, M, whole
+
+
+def jacobians(kernel, x, z, alpha, M):
+    """By autograd, one sample at a time; a Laplace kernel's own center has no gradient there and is left out."""
+    found = []
+    for one in x:
+        others = [j for j in range(len(z)) if not torch.equal(z[j], one) or kernel.name != "laplace"]
+        f = lambda p: sum(plain(kernel, p, z[j], M) * alpha[j] for j in others)  # noqa: B023, E731
+        found.append(torch.autograd.functional.jacobian(f, one))
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("features", ["whole", "diagonal", "none"])
+@pytest.mark.parametrize("name", RADIAL + INNER)
+@pytest.mark.parametrize("c", [1, 5])  # with 5 outputs in 4 dimensions the AGOP goes over pairs
+def test_against_autograd(name, features, c):
+    kernel, x, alpha, M, whole = instance(name, features, c)
+    K = torch.stack([torch.stack([plain(kernel, a, b, whole) for b in x]) for a in x])
+    assert torch.allclose(kernel.matrix(x, None, M), K, rtol=1e-12, atol=1e-13)
+    assert torch.allclose(predict(kernel, x[:3], x, alpha, M), K[:3] @ alpha, rtol=1e-10, atol=1e-12)
+    J = jacobians(kernel, x, x, alpha, whole)
+    assert torch.allclose(gradients(kernel, x, x, alpha, M), J, rtol=1e-9, atol=1e-11)
+    for centered in (False, True):
+        G = J - J.mean(0) if centered else J
+        expected = torch.einsum("ica,icb->ab", G, G) / len(x)
+        assert relative(agop(kernel, x, x, alpha, M, centered=centered), expected) < 1e-12
+        if features != "whole":
+            diagonal = agop(kernel, x, x, alpha, M, centered=centered, diagonal=True)
+            assert relative(diagonal, expected.diagonal()) < 1e-12
+    assert relative(fact(kernel, x, alpha, M), torch.einsum("ica,ic,ib->ab", J, alpha, x)) < 1e-12
+
+
+def relative(found, expected):
+    return float((found - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize("name", RADIAL + INNER)
+def test_blocks_and_precision_change_only_round_off(name, monkeypatch):
+    kernel, x, alpha, M, _ = instance(name, "whole", c=3, n=40)
+    z, few = x[:25], alpha[:25]
+    whole = agop(kernel, x, z, few, M), fact(kernel, x, alpha, M), predict(kernel, x, z, few, M)
+    monkeypatch.setattr("gramlab.kernels.functions.BLOCK", 16)
+    parts = agop(kernel, x, z, few, M), fact(kernel, x, alpha, M), predict(kernel, x, z, few, M)
+    single = [t.float() for t in (x, z, few, M)]
+    for found, expected in zip(parts, whole, strict=True):
+        assert relative(found, expected) < 1e-13
+    assert relative(agop(kernel, *single), whole[0]) < 1e-5
+
+
+def test_a_far_origin_costs_no_digits():
+    kernel, x, alpha, M, _ = instance("gaussian", "whole", c=1)
+    near, far = agop(kernel, x, x, alpha, M), agop(kernel, x + 1e4, x + 1e4, alpha, M)
+    assert relative(far, near) < 1e-10
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_dual_weights_solve_their_system(dtype):
+    x, y = drawn("dual", "x", size=(50, 4), dtype=dtype), drawn("dual", "y", size=(50, 2), dtype=dtype)
+    K = Kernel("laplace").matrix(x)
+    alpha, used = dual(lambda: Kernel("laplace").matrix(x), y, 0.1)
+    assert used == 0.1
+    assert relative(K @ alpha + 0.1 * alpha, y) < 50 * torch.finfo(dtype).eps
+
+
+def test_a_singular_kernel_is_said_and_solved():
+    x = drawn("singular", size=(20, 3))
+    x = torch.cat([x, x])
+    y = x[:, :1].sin()
+    K = Kernel("laplace").matrix(x)
+    with pytest.warns(SingularKernel, match="singular at ridge 0"):
+        alpha, used = dual(lambda: K.clone(), y)
+    assert 0 < used < 1e-7
+    assert relative(alpha, torch.linalg.pinv(K) @ y) < 1e-6  # the least-squares solution of least norm
+    with pytest.raises(ValueError, match="ridge"):
+        dual(lambda: K.clone(), y, -1.0)
+
+
+@pytest.mark.parametrize("bad", [{"bandwidth": 0}, {"bandwidth": -1.0}, {"bandwidth": float("nan")}, {"degree": 0},
+                                 {"degree": 1.5}, {"offset": -1.0}, {"name": "cauchy"}])  # fmt: skip
+def test_what_is_no_kernel_is_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad)).replace("name", "kernel")):
+        Kernel(**bad)
