@@ -20,12 +20,18 @@ from tasks.stage import Stage
 
 
 class Run:
-    """Networks of all seeds, and of all cases of the grid, at each kept epoch, with the data they were trained on."""
+    """Networks of all seeds, and of all cases of the grid, at each kept epoch, with the data they were trained on.
 
-    def __init__(self, stage: Stage):
-        self.settings: Train = stage.settings.train[stage.key]
+    Of a run with variants each is a Run: ``variants`` by name. The history is that of all of them.
+    """
+
+    def __init__(self, stage: Stage, variant: str = ""):
+        whole = stage.settings.train[stage.key]
+        self.variants = {} if variant else {name: Run(stage, name) for name in whole.variants}
+        self.settings: Train = whole.each()[variant] if variant else whole
         self.key = stage.key
-        self.folder = stage.run(stage.key)
+        self.base = stage.run(stage.key)
+        self.folder = self.base / variant
         self.data = DataSet.load(stage.dataset(self.settings.data))
         self.epochs = self.settings.epochs_kept()
         self.seeds = range(self.settings.seeds)
@@ -37,7 +43,7 @@ class Run:
     @cached_property
     def history(self) -> list[dict[str, Any]]:
         """Losses and accuracies: rows of a gramlab table."""
-        return tables.read(self.folder / "history.parquet").to_pylist()
+        return tables.read(self.base / "history.parquet").to_pylist()
 
     @property
     def steps_per_epoch(self) -> int:

@@ -164,6 +164,7 @@ class Model(Strict):
         "gelu", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "linear", "relu^2", "relu^3", "quadratic", "cosine"
     ] = "gelu"
     bias: bool = True
+    output_scale: Rate = 1.0  # of an mlp: what its outputs are multiplied by
     latent: Count = 32  # of a vae
     channels: Count = 16  # of a cnn, and its kernels' side
     kernel: Count = 2
@@ -173,7 +174,7 @@ class Model(Strict):
     @model_validator(mode="after")
     def _fits_its_kind(self) -> "Model":
         must, may = {
-            "mlp": ({"hidden", "activation"}, {"bias"}),
+            "mlp": ({"hidden", "activation"}, {"bias", "output_scale"}),
             "deep_linear": ({"hidden"}, set()),
             "cnn": (set(), {"channels", "kernel", "activation"}),
             "vae": ({"hidden"}, {"latent", "activation"}),
@@ -236,12 +237,35 @@ class Train(Strict):
     history_every: Count = 1  # epochs between two rows of losses and accuracies
     observe: list[Literal["virtual_shift", "virtual_update"]] = []
     dtype: Literal["float32", "float64"] = "float32"
+    variants: dict[str, dict[str, Any]] = {}  # by name, what replaces some of these; trained one after the other
 
     @model_validator(mode="after")
     def _loss_fits_its_model(self) -> "Train":
         if (self.loss == "vae") != (self.model.kind == "vae"):
             raise ValueError(f"loss {self.loss} does not fit a model of kind {self.model.kind}")
         return self
+
+    @model_validator(mode="after")
+    def _variants_fit(self) -> "Train":
+        self.each()
+        return self
+
+    def each(self) -> dict[str, "Train"]:
+        """The run's variants by name, each with its settings; the run itself, by "", where there are none."""
+        if not self.variants:
+            return {"": self}
+        own = self.model_dump(exclude={"variants"}, exclude_unset=True)
+        made = {}
+        for name, change in self.variants.items():
+            if fixed := change.keys() & {"data", "seeds", "variants"}:
+                raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
+            try:
+                made[name] = Train.model_validate(merged(own, change))
+            except ValidationError as error:
+                first = error.errors()[0]
+                at = ".".join(map(str, first["loc"]))
+                raise ValueError(f"variant {name}: {at}: {first['msg'].removeprefix('Value error, ')}") from error
+        return made
 
     def epochs_kept(self) -> tuple[int, ...]:
         """The epochs after which the weights are kept."""

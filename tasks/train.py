@@ -24,21 +24,29 @@ def main() -> None:
 
     with stages.recorded(stage, device=device):
         data = DataSet.load(stage.dataset(run.data))
-        model = build(run.model.kind, data.x_train.shape[1:], data.outputs, **run.model.options())
-        same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
-        how = Fit(
-            **{name: getattr(run, name) for name in same}, grid=run.grid.axes(), snapshots=run.epochs_kept(),
-            name=(stage.key,),
-        )  # fmt: skip
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
-        with Bar(f"train@{stage.key}") as bar:
-            kept = stage.settings.machine.checkpoint_seconds
-            snapshots, history = fit(model, data, how, run.seeds, scratch, device, kept, bar.advance)
+        same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
+        kept = stage.settings.machine.checkpoint_seconds
+        history: list[dict[str, Any]] = []
+        snapshots: dict[str, dict[int, Path]] = {}
+        for variant, one in run.each().items():
+            model = build(one.model.kind, data.x_train.shape[1:], data.outputs, **one.model.options())
+            # the streams are named after the run: its variants share what a seed draws
+            how = Fit(
+                **{name: getattr(one, name) for name in same}, grid=one.grid.axes(), snapshots=one.epochs_kept(),
+                name=(stage.key,),
+            )  # fmt: skip
+            with Bar(" ".join([f"train@{stage.key}", variant]).strip()) as bar:
+                snapshots[variant], rows = fit(model, data, how, run.seeds, scratch / variant, device, kept,
+                                               bar.advance)  # fmt: skip
+            history += [{**row, "case": ",".join(filter(None, (variant, row.get("case", ""))))} for row in rows]
         out = stage.run(stage.key)
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
-        for path in snapshots.values():
-            shutil.move(path, out / path.name)
+        for variant, paths in snapshots.items():
+            (out / variant).mkdir(exist_ok=True)
+            for path in paths.values():
+                shutil.move(path, out / variant / path.name)
         about = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
         tables.write(out / "history.parquet", [{**about, **row} for row in history])
         plots(out / "plots", history)

@@ -32,6 +32,17 @@ class Cosine(nn.Module):
         return t.cos()
 
 
+class Scaled(nn.Module):
+    """factor * t, at the end of a network whose outputs are divided by a number."""
+
+    def __init__(self, factor: float):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, t: Tensor) -> Tensor:
+        return self.factor * t
+
+
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
     "relu": nn.ReLU,
@@ -47,4 +58,6 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 
 # these act on each number by itself, whatever the tensor's shape
-ELEMENTWISE = (nn.GELU, nn.ReLU, nn.LeakyReLU, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Identity, Power, Square, Cosine)
+ELEMENTWISE = (
+    nn.GELU, nn.ReLU, nn.LeakyReLU, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Identity, Power, Square, Cosine, Scaled
+)  # fmt: skip

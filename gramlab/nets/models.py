@@ -10,18 +10,25 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from gramlab.nets.activations import ACTIVATIONS
+from gramlab.nets.activations import ACTIVATIONS, Scaled
 from gramlab.nets.errors import NetError
 from gramlab.nets.vae import VAE
 
 
-def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "gelu", bias: bool = True) -> nn.Sequential:
-    """A fully connected network whose linear layers are named "0", "2", "4", …; x is (n, inputs)."""
+def mlp(
+    inputs: int, hidden: Sequence[int], outputs: int, activation: str = "gelu", bias: bool = True,
+    output_scale: float = 1.0,
+) -> nn.Sequential:  # fmt: skip
+    """A fully connected network whose linear layers are named "0", "2", "4", …; x is (n, inputs).
+
+    Its outputs are multiplied by ``output_scale``.
+    """
     widths = [inputs, *hidden]
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
         layers += [nn.Linear(before, after, bias), ACTIVATIONS[activation]()]
-    return nn.Sequential(*layers, nn.Linear(widths[-1], outputs, bias))
+    layers.append(nn.Linear(widths[-1], outputs, bias))
+    return nn.Sequential(*layers) if output_scale == 1 else nn.Sequential(*layers, Scaled(output_scale))
 
 
 def deep_linear(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
@@ -107,8 +114,9 @@ KINDS: dict[str, Callable[..., nn.Module]] = {
 def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module:
     """A network of this kind for samples of this shape, (channels, height, width) or (inputs,).
 
-    options: ``hidden`` (widths; mlp, deep_linear, vae), ``activation``, ``bias`` (mlp), ``latent`` (vae), ``channels``
-    and ``kernel`` (cnn), ``width`` and ``depth`` (the head of resnet18, vgg11). Raises NetError.
+    options: ``hidden`` (widths; mlp, deep_linear, vae), ``activation``, ``bias`` and ``output_scale`` (mlp),
+    ``latent`` (vae), ``channels`` and ``kernel`` (cnn), ``width`` and ``depth`` (the head of resnet18, vgg11).
+    Raises NetError.
     """
     if kind not in KINDS:
         raise NetError(f"no network of kind {kind!r}; there are {', '.join(KINDS)}")

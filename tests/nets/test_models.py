@@ -161,3 +161,10 @@ def test_each_layer_has_its_own_scale():
             initialize(model, ("s",), "normal", scale)
     with pytest.raises(NetError, match="no initialisation 'he'"):
         initialize(model, ("s",), "he")
+
+
+def test_outputs_are_scaled():
+    plain, scaled = (build("mlp", (4,), 2, hidden=[3], activation="tanh", output_scale=by) for by in (1.0, 0.25))
+    scaled.load_state_dict(plain.state_dict())
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    torch.testing.assert_close(scaled(x), plain(x) / 4, rtol=0, atol=0)

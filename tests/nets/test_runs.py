@@ -17,10 +17,10 @@ RUN = {"data": "photos", "model": {"hidden": [6], "activation": "gelu"}, "loss":
 
 
 @pytest.fixture
-def finished(tmp_path, monkeypatch):
+def finished(tmp_path, monkeypatch, request):
     """The real stage, its settings replaced and its folders elsewhere, after training."""
     raw = read()
-    raw["train"]["a_fig4"] = {"paper": RUN, "quick": {}}
+    raw["train"]["a_fig4"] = {"paper": {**RUN, **getattr(request, "param", {})}, "quick": {}}
     monkeypatch.setattr("tasks.settings.read", lambda: raw)
     monkeypatch.setattr(train, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["train", "a_fig4", "--scale", "quick"])
@@ -52,6 +52,29 @@ def test_every_member_is_found_again_by_seed_and_case(finished):
     assert 0.2 < changed < 0.7  # half of the labels are drawn anew, a tenth of those as they were
 
 
+VARIANTS = {"variants": {"plain": {}, "wide": {"model": {"hidden": [9]}, "optimizer": "whitened", "epochs": 3}},
+            "grid": {"lr": [0.1, 0.2]}}  # fmt: skip
+
+
+@pytest.mark.parametrize("finished", [VARIANTS], indirect=True)
+def test_every_variant_is_a_run(finished):
+    variants = runs.Run(finished).variants
+    assert [run.epochs[-1] for run in variants.values()] == [2, 3]
+    assert variants["wide"].settings.optimizer == "whitened"
+    for name, run in variants.items():
+        x = run.data.numbers(run.data.x_train, torch.float32).flatten(1)
+        for case, seed in ((case, seed) for case in run.cases for seed in run.seeds):
+            for epoch in run.epochs:
+                model = run.model(epoch, seed, case)
+                assert len(model[0].weight) == {"plain": 6, "wide": 9}[name]
+                loss = LOSSES["cross_entropy"](model(x), run.data.y_train).mean()
+                wanted = (f"{name},{case}", seed, float(epoch), "train_loss")
+                told = [row["value"] for row in run.history
+                        if (row["case"], row["seed"], row["x"], row["quantity"]) == wanted]  # fmt: skip
+                assert float(loss.detach()) == pytest.approx(*told, rel=1e-5)
+    assert (finished.run("a_fig4") / "plots" / "wide,lr=0.2" / "train_loss.tsv").is_file()
+
+
 def test_plots_are_means_over_seeds(finished):
     folder = finished.run("a_fig4")
     case = "weight_decay=0.1,label_noise=0"
@@ -74,6 +97,8 @@ def test_plots_are_means_over_seeds(finished):
         ({"loss": "vae"}, "loss vae does not fit a model of kind mlp"),
         ({"model": {"kind": "cnn", "hidden": [3]}}, "hidden must be left out for a model of kind cnn"),
         ({"model": {"activation": "gelu"}}, "hidden must be given for a model of kind mlp"),
+        ({"variants": {"other": {"data": "swiss_roll"}}}, "variant other cannot change data"),
+        ({"variants": {"other": {"lr": -1}}}, "variant other: lr: Input should be greater than 0"),
     ],
 )
 def test_mistakes_in_the_settings_are_one_line(capsys, change, says):
@@ -91,7 +116,7 @@ def test_every_key_reaches_the_training():
     """What Train holds is what Fit takes, beside what the stage itself reads."""
     from gramlab.nets import Fit
 
-    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == {"data", "model", "seeds"}
+    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == {"data", "model", "seeds", "variants"}
     assert set(Fit.__dataclass_fields__) - set(Train.model_fields) == {"name"}
     for name in set(Train.model_fields) & set(Fit.__dataclass_fields__) - {"grid", "snapshots", "method"}:
         default = Train.model_fields[name].default
