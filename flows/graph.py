@@ -73,8 +73,8 @@ class Graph:
         return f"{FILES[self.scale]}:{name}"
 
     def verdict(self, name: str) -> Path:
-        """The file that people read of a check: its output outside DVC's cache."""
-        return next(Path(out.fs_path) for out in self.stages[name].outs if not out.use_cache)
+        """The verdict that a check leaves."""
+        return next(path for out in self.stages[name].outs if (path := Path(out.fs_path)).parent.name == "verdicts")
 
 
 def _settings(root: Path, scale: str) -> settings.Settings:

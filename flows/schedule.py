@@ -6,7 +6,7 @@ from math import ceil
 
 from flows.graph import Graph
 
-SHORT = {"check", "figure"}  # a call of DVC takes longer than such a stage, so several go into one call
+SHORT = {"check"}  # a call of DVC takes as long as such a stage, so several go into one call
 LARGEST = 4
 ON_GPU = {"train", "measure", "simulate"}
 

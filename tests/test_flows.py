@@ -67,7 +67,7 @@ def spans(root: Path) -> dict[str, tuple[float, float]]:
 def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> None:
     graph = Graph(project, "quick")
     assert sorted(begun(project)) == sorted(graph.stages)
-    assert len(graph.stages) == 4 + SIMULATIONS + 2 * (SIMULATIONS + 1)
+    assert len(graph.stages) == 4 + SIMULATIONS + SIMULATIONS + 1
     assert stale(project, "dvc.yaml") == []
     assert all(name.startswith("paper/dvc.yaml:") for name in stale(project))
 
@@ -108,7 +108,7 @@ def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     graph = Graph(project, "quick")
     run = {"prepare@roll", "train@run", "measure@run"}
     assert set(graph.select(["measure@run"])) == set(graph.select(["run"])) == run
-    assert set(graph.select(["c_run"])) == run | {"check@c_run", "figure@c_run"}
+    assert set(graph.select(["c_run"])) == run | {"check@c_run"}
     assert set(graph.select(["simulate", "roll"])) == {"prepare@roll"} | {f"simulate@s{i}" for i in range(SIMULATIONS)}
     assert graph.select([])[0] == "prepare@roll"
     assert graph.select([])[-1] == "report"
@@ -144,7 +144,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: 
     assert "train@run was told to fail" in done.stdout
     assert begun(root).count("train@run") == 2, "a training run is retried once, for it goes on from its checkpoint"
     assert begun(root).count("check@c_s0") == 1
-    well = {"prepare@roll", "simulate@s0", "figure@c_s0"}
+    well = {"prepare@roll", "simulate@s0"}
     assert set(begun(root)) == well | {"train@run", "check@c_s0"}
     order(root)
     (root / "trace.jsonl").unlink()

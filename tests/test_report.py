@@ -125,7 +125,7 @@ def test_numbers_are_readable():
     ("path", "says"),
     [
         ("reports/quick/verdicts/a_eq1.json", "dvc repro check@a_eq1"),
-        ("reports/quick/figures/a_eq1.svg", "dvc repro figure@a_eq1"),
+        ("reports/quick/figures/a_eq1.svg", "dvc repro check@a_eq1"),
         ("data/quick/made/measure@a_tl.json", "dvc repro simulate@a_tl"),
     ],
 )

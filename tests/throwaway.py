@@ -45,7 +45,7 @@ kind, _, key = name.partition("@")
 verdict = {"id": key, "title": "a claim", "verdict": "holds", "evidence": "exact", "control": {"rejected": True}}
 for out in map(Path, sys.argv[1:]):
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.mkdir() if not out.suffix else out.write_text(json.dumps(verdict if kind == "check" else name))
+    out.mkdir() if not out.suffix else out.write_text(json.dumps(verdict if out.parent.name == "verdicts" else name))
     if not out.suffix:
         (out / "weights").write_text(name)
 trace("end")

@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,16 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
 from gramlab.files import atomic
+
+sys.modules["scipy"] = None  # type: ignore[assignment]  # seaborn does without it, and starts in half the time
+import seaborn as sns  # noqa: E402
+
+del sys.modules["scipy"]
 
 STAMP = {
     "quick": "quick scale: not the papers' settings or data",
