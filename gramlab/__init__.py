@@ -30,10 +30,12 @@ _HOME: dict[str, str] = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "theory":
+        return import_module("gramlab.theory")
     if name not in _HOME:
         raise AttributeError(f"module 'gramlab' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, "theory"])

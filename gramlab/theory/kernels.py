@@ -1,0 +1,82 @@
+"""The expected pre-activation tangent kernel of a deep network, and the first-order prediction from it (B, Appendix C).
+
+For f(x) = wᵀ φ_L(W_L … φ_1(W_1 x)) with weights N(0, 1/fan-in), as the widths grow, for the first layer
+
+    E[𝒦]_ij = Π_l E[φ_l'(u) φ_l'(v)],   (u, v) ~ N(0, Σ_l on i, j),   Σ_1 = XXᵀ/d,   Σ_{l+1,ij} = E[φ_l(u) φ_l(v)].
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Function = Callable[[Tensor], Tensor]
+TERMS, NODES = 40, 200  # of the Hermite series, and of the quadrature for its coefficients
+
+# activations whose expectations are Hermite series, each with its derivative; relu has closed forms
+SMOOTH: dict[str, tuple[Function, Function]] = {
+    "linear": (lambda t: t, torch.ones_like),
+    "quadratic": (torch.square, lambda t: 2 * t),
+    "tanh": (torch.tanh, lambda t: 1 - torch.tanh(t).square()),
+    "softplus": (torch.nn.functional.softplus, torch.sigmoid),
+    "gelu": (
+        lambda t: t * torch.special.ndtr(t),
+        lambda t: torch.special.ndtr(t) + t * torch.exp(-t.square() / 2) / math.sqrt(2 * math.pi),
+    ),
+}
+
+
+def first_order(X: Tensor, y: Tensor, kernel: Tensor) -> float:
+    """ρ(XᵀY𝒦YX, XᵀY𝒦²YX) for a fixed kernel (n, n): Proposition 4 with 𝒦 replaced by its expectation.
+
+    X (n, d), y (n,) or (n, 1). Raises ValueError where XᵀY𝒦YX is zero.
+    """
+    YX = torch.as_tensor(y).double().reshape(-1, 1) * torch.as_tensor(X).double()
+    KYX = kernel @ YX
+    nfm, agop = YX.T @ KYX, KYX.T @ KYX
+    if not nfm.norm() > 0:
+        raise ValueError("the first-order prediction is undefined: XᵀY𝒦YX is zero")
+    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+
+
+def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
+    """E[𝒦] (n, n) of the first layer at infinite width, one activation a hidden layer; X (n, d).
+
+    Activations are relu, in closed form, and those of SMOOTH, by Hermite series of 40 terms: exact for polynomials, and
+    for the others to about 1e-6 where pre-activations have a variance about 1. Raises KeyError on another name.
+    """
+    X = torch.as_tensor(X).double()
+    S, kernel = X @ X.T / X.shape[1], torch.ones(len(X), len(X), dtype=torch.float64)
+    for name in activations:
+        S, slopes = _relu(S) if name == "relu" else (hermite(one, S) for one in SMOOTH[name])
+        kernel = kernel * slopes
+    return kernel
+
+
+def _relu(S: Tensor) -> tuple[Tensor, Tensor]:
+    """E[φ(u)φ(v)] and E[φ'(u)φ'(v)] for ReLU: the arc-cosine kernels of Cho and Saul (2009), of order 1 and 0."""
+    size = S.diagonal().sqrt()
+    norms = size[:, None] * size
+    cosine = (S / norms).clamp(-1, 1)
+    angle = torch.arccos(cosine)
+    slopes = (math.pi - angle) / (2 * math.pi)
+    return norms * (torch.sin(angle) / (2 * math.pi) + slopes * cosine), slopes
+
+
+def hermite(function: Function, S: Tensor) -> Tensor:
+    """E[function(u) function(v)] for (u, v) ~ N(0, S on i, j): Σ_m c_m(S_ii) c_m(S_jj) corr_ij^m (Mehler's formula)."""
+    nodes, weights = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(NODES))
+    weights = weights / math.sqrt(2 * math.pi)
+    size = S.diagonal().sqrt()
+    values = function(size[:, None] * nodes) * weights
+    correlation = S / (size[:, None] * size)
+    before, now = torch.zeros_like(nodes), torch.ones_like(nodes)  # normalized polynomials He_m / √m!
+    total, power = torch.zeros_like(S), torch.ones_like(S)
+    for m in range(TERMS):
+        c = values @ now
+        total += c[:, None] * c * power
+        power = power * correlation
+        before, now = now, (nodes * now - math.sqrt(m) * before) / math.sqrt(m + 1)
+    return total

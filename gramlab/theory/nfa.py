@@ -1,0 +1,132 @@
+"""Paper B's prediction of the centered NFA at initialization, for f(x) = ½ aᵀ(Wx)². Derivation: docs/centered_nfa.md.
+
+With M = XᵀYX, A = M², B = XᵀX and R = Wᵀ diag(a²) W, the second derivatives of the centered NFM and AGOP are twice
+
+    ẆᵀẆ = M R M,        ẆᵀKẆ = M R B R M.
+
+R is free of {A, B} as the sizes grow together, so every trace is a sum over non-crossing partitions.
+"""
+
+from collections.abc import Sequence
+from math import prod, sqrt
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from gramlab.theory.free import complement, noncrossing
+
+
+class Traces(NamedTuple):
+    """The three traces of eq. (10), each over the dimension d: tr[M] = (1/d) Σ M_ii."""
+
+    numerator: float  # tr(ẆᵀẆ ẆᵀKẆ) = tr[ARARBR], eq. (20)
+    nfm: float  # tr((ẆᵀẆ)²) = tr[ARAR], eq. (22)
+    agop: float  # tr((ẆᵀKẆ)²) = tr[ARBRARBR], eq. (28) with its last term corrected
+
+    @property
+    def correlation(self) -> float:
+        """Eq. (10), with the square roots of its denominator where eq. (4) has them."""
+        return self.numerator / sqrt(self.nfm * self.agop)
+
+
+def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float:
+    """The predicted ρ(ẆᵀẆ, ẆᵀKẆ) at initialization, in [0, 1] up to the error of finite sizes (paper B, eq. (10)).
+
+    X (n, d), y (n,) or (n, 1) labels or residuals; ``weight_moments`` are tr[R], tr[R²], tr[R³] and tr[R⁴], from
+    ``moments`` of drawn networks or from ``gaussian_moments``. Costs a few products of (d, d) matrices, in float64.
+    The result does not change when X, y or R is multiplied by a number.
+    Raises ValueError on shapes that do not fit, and where y or X is 0, for which there is no correlation.
+    """
+    found = traces(X, y, weight_moments)
+    if not found.nfm * found.agop > 0:
+        raise ValueError("the centered NFA is undefined: XᵀYX is zero")
+    return found.correlation
+
+
+def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
+    """The predicted traces that ``centered_nfa`` is the ratio of; arguments as there."""
+    if len(weight_moments) != 4:
+        raise ValueError(f"four moments of R are needed, not {len(weight_moments)}")
+    M, B = statistics(X, y)
+    A = M @ M
+    AB = A @ B
+    sums = {
+        "A": A.trace(), "B": B.trace(), "AA": A.square().sum(), "AB": AB.trace(), "BB": B.square().sum(),
+        "AAB": (A * AB).sum(), "ABB": (AB * B).sum(), "ABAB": (AB * AB.T).sum(),
+    }  # fmt: skip
+    tr = {word: float(total) / len(B) for word, total in sums.items()}
+    return Traces(*(alternating(word, tr, weight_moments) for word in ("AAB", "AA", "ABAB")))
+
+
+def alternating(word: str, data: dict[str, float], weight_moments: Sequence[float]) -> float:
+    """tr[c₁ R c₂ R … c_n R] for the word c₁c₂…c_n of data matrices, free of R, from the traces of its subwords.
+
+    Subwords of up to three letters are looked up in alphabetical order, in which turning and transposing puts them.
+    """
+
+    def moment(block: tuple[int, ...]) -> float:
+        letters = "".join(word[place] for place in block)
+        return data[letters if len(letters) > 3 else "".join(sorted(letters))]
+
+    cumulant = _cumulants(weight_moments)
+    return sum(
+        prod(cumulant[len(block)] for block in one) * prod(map(moment, complement(one)))
+        for one in noncrossing(len(word))
+    )
+
+
+def _cumulants(powers: Sequence[float]) -> dict[int, float]:
+    """The free cumulants of one matrix from its moments, by number."""
+    found: dict[int, float] = {}
+    for n, moment in enumerate(powers, start=1):
+        finer = (one for one in noncrossing(n) if len(one) > 1)
+        found[n] = moment - sum(prod(found[len(block)] for block in one) for one in finer)
+    return found
+
+
+def statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """M = XᵀYX and B = XᵀX, (d, d), in float64."""
+    X, y = torch.as_tensor(X).double(), torch.as_tensor(y).double().reshape(-1)
+    if X.ndim != 2 or len(X) != len(y):
+        raise ValueError(f"X (n, d) and y (n,) are needed, not {tuple(X.shape)} and {len(y)} labels")
+    return X.T @ (y[:, None] * X), X.T @ X
+
+
+def moments(R: Tensor) -> tuple[float, float, float, float]:
+    """tr[R], tr[R²], tr[R³], tr[R⁴] of a symmetric (d, d) matrix, each over d."""
+    square = R @ R
+    powers = (R.trace(), square.trace(), (R * square).sum(), square.square().sum())
+    first, second, third, fourth = (float(power) / len(R) for power in powers)
+    return first, second, third, fourth
+
+
+def gaussian_moments(dimension: int, width: int) -> tuple[float, float, float, float]:
+    """The moments of R = Wᵀ diag(a²) W for a_s ~ N(0, 1), W_sj ~ N(0, 1/width) (width, dimension), as both grow.
+
+    R is then compound free Poisson: its free cumulants are κ_m = (d/k)^(m−1) E[a^2m] = (d/k)^(m−1) (2m − 1)!!.
+    At finite sizes E tr[R²] is larger by 5/k, and networks differ by O(k^−½), for a⁸ has a large variance.
+    """
+    c = dimension / width
+    cumulant = {1: 1.0, 2: 3 * c, 3: 15 * c**2, 4: 105 * c**3}
+    first, second, third, fourth = (
+        sum(prod(cumulant[len(block)] for block in one) for one in noncrossing(n)) for n in (1, 2, 3, 4)
+    )
+    return first, second, third, fourth
+
+
+def expected_derivatives(X: Tensor, y: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """E[ẆᵀẆ] and E[ẆᵀKẆ], (d, d), at any finite width k (paper B, Proposition 10, corrected).
+
+    E[ẆᵀẆ] = M² and E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M with M = XᵀYX and the sum tr: the print has k = 1.
+    a_s ~ N(0, 1), W_sj ~ N(0, 1/k). X (n, d), y (n,) or (n, 1). Raises ValueError on shapes that do not fit.
+    """
+    M, B = statistics(X, y)
+    A = M @ M
+    return A, 3 / width * B.trace() * A + (1 + 5 / width) * M @ B @ M
+
+
+def mean_term(X: Tensor, y: Tensor, width: int) -> float:
+    """The correlation of E[ẆᵀẆ] with E[ẆᵀKẆ]: eq. (5) and its like without their covariances."""
+    nfm, agop = expected_derivatives(X, y, width)
+    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))

@@ -1,0 +1,192 @@
+"""Paper B's predictions against brute force: large random matrices, automatic differentiation, sampled networks."""
+
+import itertools
+import math
+from functools import reduce
+
+import numpy as np
+import pytest
+import torch
+
+import gramlab
+from gramlab.streams import stream
+from gramlab.theory import (
+    Traces,
+    centered_nfa,
+    expected_derivatives,
+    expected_kernel,
+    first_order,
+    gaussian_moments,
+    mixed_moment,
+    moments,
+    noncrossing,
+    traces,
+)
+
+
+def draw(*name, shape, scale=1.0):
+    return torch.from_numpy(stream("test_theory", *name).normal(size=shape)) * scale
+
+
+def weights(name, k, d):
+    """(a, W) of the quadratic network, and its R."""
+    a, W = draw(name, "a", shape=k), draw(name, "W", shape=(k, d), scale=k**-0.5)
+    scaled = a[:, None] * W
+    return a, W, scaled.T @ scaled
+
+
+def crosses(partition) -> bool:
+    return any(
+        a < b < c < d
+        for one, other in itertools.permutations(partition, 2)
+        for a, c in itertools.combinations(one, 2)
+        for b, d in itertools.combinations(other, 2)
+    )
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_noncrossing_partitions(n):
+    found = {frozenset(one) for one in noncrossing(n)}
+    assert len(found) == len(noncrossing(n)) == math.comb(2 * n, n) // (n + 1)
+    for one in found:
+        assert sorted(itertools.chain(*one)) == list(range(n))
+        assert not crosses(one)
+
+
+def test_a_family_free_of_numbers_has_its_own_moments():
+    powers = (0.5, 2.0, -1.0, 7.0)
+    for n in range(1, 5):
+        assert mixed_moment(n, lambda block: powers[len(block) - 1], lambda block: 1.0) == pytest.approx(powers[n - 1])
+
+
+def test_mixed_moments_of_large_matrices():
+    """Words of different letters on both sides, against the trace of one large random realization."""
+    d = 400
+    wishart = [g.T @ g / d for g in (draw("wishart", i, shape=(d, d)) for i in range(2))]
+    spectrum = torch.linspace(-1, 2, d, dtype=torch.float64)
+    right = [torch.diag(one) for one in (spectrum, spectrum.square(), spectrum.sin(), spectrum.exp())]
+    left = [wishart[0], wishart[1], wishart[0] @ wishart[0], wishart[0] @ wishart[1] + wishart[1] @ wishart[0]]
+
+    def moment(family):
+        return lambda block: float(reduce(torch.matmul, [family[i] for i in block]).trace()) / d
+
+    for n in (1, 2, 3, 4):
+        word = torch.eye(d, dtype=torch.float64)
+        for i in range(n):
+            word = word @ left[i] @ right[i]
+        assert float(word.trace()) / d == pytest.approx(mixed_moment(n, moment(left), moment(right)), rel=0.06)
+
+
+def expanded(A, B, r):
+    """(20), (22) and (28) as polynomials of centred moments, with (28)'s last term as it must be."""
+    tr = lambda m: float(m.trace()) / len(m)  # noqa: E731
+    a, b = tr(A), tr(B)
+    I = torch.eye(len(A), dtype=torch.float64)  # noqa: E741
+    P, Q = A - a * I, B - b * I
+    r1, r2, r3, r4 = r
+    numerator = a * a * b * r3 + 2 * a * r1 * r2 * tr(P @ Q) + b * r1 * r2 * tr(P @ P) + r1**3 * tr(P @ P @ Q)
+    nfm = tr(A @ A) * r1**2 + a * a * r2 - a * a * r1**2
+    agop = (
+        r1**4 * tr(P @ Q @ P @ Q) + 2 * r1**2 * (r2 - r1**2) * tr(P @ Q) ** 2
+        + 2 * r1**2 * r2 * (b * tr(P @ P @ Q) + a * tr(P @ Q @ Q))
+        + 4 * a * b * r3 * r1 * tr(P @ Q) + a * a * b * b * r4 + (a * a * tr(Q @ Q) + b * b * tr(P @ P)) * r2**2
+    )  # fmt: skip
+    return [numerator, nfm, agop]
+
+
+def test_the_papers_formulas_are_cases_of_the_general_routine():
+    for instance in range(5):
+        X, y = draw(instance, "X", shape=(9, 6)), draw(instance, "y", shape=9)
+        r = moments(weights(instance, 7, 6)[2])
+        M = X.T @ torch.diag(y) @ X
+        assert list(traces(X, y, r)) == pytest.approx(expanded(M @ M, X.T @ X, r), rel=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(500, 500, 500), (800, 400, 200), (300, 500, 800)])
+def test_traces_of_one_network(n, d, k):
+    """One sampled network of these sizes, whose Ẇ and K come from automatic differentiation."""
+    X = draw(n, d, "X", shape=(n, d)) * torch.linspace(0.5, 1.5, d, dtype=torch.float64)
+    y = draw(n, "y", shape=n).sign() + 0.5
+    a, W, R = weights(f"{n}:{d}:{k}", k, d)
+    h = (X @ W.T).requires_grad_()
+    (J,) = torch.autograd.grad((0.5 * h.square() @ a).sum(), h)
+    step = J.T @ (y[:, None] * X)  # Ẇ for L = ½ Σ (f − y)² at f = 0
+    nfm, agop = step.T @ step, step.T @ (J.T @ J) @ step
+    seen = Traces(float((nfm * agop).sum()) / d, float((nfm * nfm).sum()) / d, float((agop * agop).sum()) / d)
+    assert list(traces(X, y, moments(R))) == pytest.approx(list(seen), rel=0.25)  # its spread over networks is 8 %
+    assert centered_nfa(X, y, moments(R)) == pytest.approx(seen.correlation, abs=0.02)
+
+
+def test_the_prediction_does_not_depend_on_units():
+    X, y, r = draw("X", shape=(20, 12)), draw("y", shape=(20, 1)), gaussian_moments(12, 30)
+    expected = centered_nfa(X, y, r)
+    assert 0 < expected < 1
+    assert centered_nfa(3 * X, -5 * y, [0.1**m * one for m, one in enumerate(r, 1)]) == pytest.approx(expected)
+    assert gramlab.theory.centered_nfa is centered_nfa
+
+
+def test_moments_of_gaussian_weights():
+    d, k, draws = 60, 90, 400
+    found = np.mean([moments(weights(f"moments {i}", k, d)[2]) for i in range(draws)], axis=0)
+    c = d / k
+    assert gaussian_moments(d, k) == pytest.approx((1, 1 + 3 * c, 1 + 9 * c + 15 * c**2,
+                                                    1 + 18 * c + 78 * c**2 + 105 * c**3))  # fmt: skip
+    assert found[:2] == pytest.approx([1, 1 + 3 * c + 5 / k], rel=0.03)  # the second is exact at finite sizes
+    assert found[2:] == pytest.approx(gaussian_moments(d, k)[2:], rel=0.25)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_expected_derivatives_at_finite_width(k):
+    n, d, draws = 5, 3, 400_000
+    X, y = draw(k, "data", shape=(n, d)), draw(k, "labels", shape=n)
+    a, W = draw(k, "a", shape=(draws, k)), draw(k, "W", shape=(draws, k, d), scale=k**-0.5)
+    J = torch.einsum("bk,bkd,nd->bnk", a, W, X)
+    step = torch.einsum("bnk,n,nd->bkd", J, y, X)
+    carried = torch.einsum("bnk,bkd->bnd", J, step)
+    nfm, agop = expected_derivatives(X, y, k)
+    assert torch.allclose(torch.einsum("bkd,bke->de", step, step) / draws, nfm, atol=0.02 * float(nfm.norm()))
+    assert torch.allclose(torch.einsum("bnd,bne->de", carried, carried) / draws, agop, atol=0.05 * float(agop.norm()))
+
+
+ACTIVATIONS = {
+    "relu": torch.relu, "quadratic": torch.square, "tanh": torch.tanh, "gelu": torch.nn.functional.gelu,
+    "softplus": torch.nn.functional.softplus, "linear": lambda t: t,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_expected_kernel_of_two_hidden_layers(name):
+    """Against wide sampled networks, differentiated automatically; the last layer's weights enter by their variance."""
+    n, d, k, networks = 6, 5, 1500, 12
+    X = draw("kernel", shape=(n, d))
+    total = torch.zeros(n, n, dtype=torch.float64)
+    for network in range(networks):
+        W = draw(network, "W1", shape=(k, d), scale=d**-0.5)
+        V = draw(network, "W2", shape=(k, k), scale=k**-0.5)
+        w = draw(network, "w", shape=k, scale=k**-0.5)
+        h = (X @ W.T).requires_grad_()
+        phi = ACTIVATIONS[name]
+        (J,) = torch.autograd.grad((phi(phi(h) @ V.T) @ w).sum(), h)
+        total += J @ J.T / networks
+    kernel = expected_kernel(X, [name, name])
+    assert float((total - kernel).norm() / kernel.norm()) < (0.15 if name == "quadratic" else 0.05)
+
+
+def test_the_first_order_term_is_the_limit_of_wide_networks():
+    X, y = draw("wide", shape=(12, 8)), draw("wide y", shape=12)
+    nfm, agop = expected_derivatives(X, y, 10**9)
+    limit = float((nfm * agop).sum() / nfm.norm() / agop.norm())
+    assert first_order(X, y, expected_kernel(X, ["quadratic"])) == pytest.approx(limit, rel=1e-6)
+    assert centered_nfa(X, y, (1, 1, 1, 1)) == pytest.approx(limit, rel=1e-9)  # R = 1
+
+
+def test_bad_input():
+    X, y = draw("bad", shape=(5, 4)), draw("bad y", shape=4)
+    with pytest.raises(ValueError, match="4 labels"):
+        centered_nfa(X, y, (1, 1, 1, 1))
+    with pytest.raises(ValueError, match="four moments"):
+        centered_nfa(X, X[:, 0], (1, 1))
+    with pytest.raises(ValueError, match="undefined"):
+        centered_nfa(X, torch.zeros(5), (1, 1, 1, 1))
+    with pytest.raises(ValueError, match="undefined"):
+        first_order(X, torch.zeros(5), torch.eye(5).double())
