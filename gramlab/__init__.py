@@ -20,6 +20,8 @@ _HOME: dict[str, str] = {
     "surrogate": "gramlab.measures.linearity",
     "k_norm": "gramlab.measures.linearity",
     "neural_collapse": "gramlab.measures.collapse",
+    # kernel machines that learn features
+    "RFM": "gramlab.kernels.rfm",
     # training
     "WhitenedSGD": "gramlab.nets.whitened",
     # measuring a training run

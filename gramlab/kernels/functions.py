@@ -127,34 +127,29 @@ def gradients(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | N
 
 
 def agop(
-    kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None, *, centered: bool = False,
-    diagonal: bool = False,
-) -> Tensor:  # fmt: skip
+    kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None, *, centered: bool = False
+) -> Tensor:
     """The average gradient outer product (1/n) Σ_i J_iᵀJ_i of f over the rows of x, (d, d). Paper C, Algorithm 1.
 
-    With ``centered`` the Jacobian's mean over x is subtracted first. With ``diagonal`` only the diagonal, (d,).
+    With ``centered`` the Jacobian's mean over x is subtracted first.
     Two ways, by cost: the Jacobians through one product of (n, m) with (m, c d), in blocks; or, where c d exceeds m,
     Proposition 5.1's sum over pairs, with τ = DᵀD/n of the slopes D, which holds D whole: one (n, m) matrix.
     """
     n, d = x.shape
     if kernel.radial:
         x, z = x - z.mean(0), z - z.mean(0)
-    if diagonal or alpha.shape[1] * d <= len(z):
-        total = x.new_zeros(d) if diagonal else x.new_zeros(d, d)
+    if alpha.shape[1] * d <= len(z):
+        total = x.new_zeros(d, d)
         mean = x.new_zeros(alpha.shape[1], d)
         for _, outputs, G in _bare(kernel, x, z, alpha, M):
             flat = G.flatten(0, 1)
-            total += (flat * flat).sum(0) if diagonal else flat.mT @ flat
+            total += flat.mT @ flat
             mean[outputs] += G.sum(0)
     else:
         total, mean = _over_pairs(kernel, x, z, alpha, M)
     total, mean = total / n, mean / n
-    if diagonal and M is not None and M.ndim == 2:
-        raise ValueError("a diagonal AGOP needs a diagonal feature matrix")
     if centered:
-        total = total - ((mean * mean).sum(0) if diagonal else mean.mT @ mean)
-    if diagonal:
-        return total if M is None else total * M * M
+        total = total - mean.mT @ mean
     return times(times(total, M).mT, M)
 
 

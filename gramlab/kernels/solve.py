@@ -21,24 +21,47 @@ def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> 
     more than 1/(n eps), so that duplicate samples would get arbitrary weights) the ridge is raised to
     sqrt(eps) tr(K)/n, then tenfold until it is not, a SingularKernel warning says so, and the second value is that
     ridge: it keeps both the noise in directions that K lacks and the distance from the least-squares solution of
-    least norm at about sqrt(eps). Raises ValueError if K has entries that are not finite.
+    least norm at about sqrt(eps). Raises ValueError on a negative ridge, ArithmeticError if K is zero or not finite.
     """
+    factor, used = _factor(kernel_matrix, y, ridge)
+    return _substituted(factor, y), used
+
+
+def dual_left_out(
+    kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0
+) -> tuple[Tensor, float, Tensor]:
+    """``dual``, and y_i - f_i(x_i) of the machine f_i that was fitted without sample i, (n, c): the same work again.
+
+    It is alpha_i / (C⁻¹)_ii for C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted anew.
+    """
+    factor, used = _factor(kernel_matrix, y, ridge)
+    alpha = _substituted(factor, y)
+    n, step = len(y), 256
+    for first in reversed(range(0, n, step)):  # L⁻¹ in L's place, from its last columns to its first
+        own, below = slice(first, first + step), slice(first + step, n)
+        unit = torch.eye(min(step, n - first), dtype=y.dtype, device=y.device)
+        factor[own, own] = torch.linalg.solve_triangular(factor[own, own].clone(), unit, upper=False)
+        factor[below, own] = factor[below, below] @ (factor[below, own] @ -factor[own, own])
+    inverse = torch.cat([part.square().sum(0) for part in factor.split(step, 1)])  # C⁻¹ = L⁻ᵀL⁻¹
+    return alpha, used, alpha / inverse[:, None]
+
+
+def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tuple[Tensor, float]:
+    """The lower Cholesky factor of K + ridge I in the memory of K, and the ridge that made it regular."""
     if not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
     n, eps, used = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()
         scale = float(K.diagonal().mean())
-        if not torch.isfinite(K.diagonal().sum()):
-            raise ValueError("the kernel matrix is not finite: the inputs or the feature matrix are too large")
+        if not 0 < scale < float("inf"):
+            raise ArithmeticError(f"the kernel matrix is {'zero' if scale == 0 else 'not finite'}")
         K.diagonal().add_(used)
         factor, info = K.mT, torch.zeros((), dtype=torch.int32, device=K.device)
         torch.linalg.cholesky_ex(factor, out=(factor, info))
         pivots = factor.diagonal().square()
         if int(info) == 0 and float(pivots.min()) > n * eps * float(pivots.max()):
             break
-        if not scale > 0:
-            raise ValueError("the kernel matrix is zero: no feature is left")
         used = max(10 * used, eps**0.5 * scale)
         del K, factor
     if used != ridge:
@@ -46,7 +69,11 @@ def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> 
             f"the kernel matrix is singular at ridge {ridge:g}; solved with {used:.3g} on the diagonal, "
             f"near the least-squares solution of least norm",
             SingularKernel,
-            stacklevel=2,
+            stacklevel=3,
         )
+    return factor, used
+
+
+def _substituted(factor: Tensor, y: Tensor) -> Tensor:
     half = torch.linalg.solve_triangular(factor, y, upper=False)
-    return torch.linalg.solve_triangular(factor.mT, half, upper=True), used
+    return torch.linalg.solve_triangular(factor.mT, half, upper=True)

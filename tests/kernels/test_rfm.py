@@ -1,0 +1,209 @@
+"""gramlab.RFM from outside: scikit-learn's contract, other packages' answers, learned features, bad input."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gramlab import RFM
+from gramlab.files import BadInput
+from gramlab.kernels.functions import Kernel, fact, times
+from gramlab.kernels.solve import SingularKernel
+from gramlab.kernels.updates import updated
+from gramlab.streams import stream
+
+
+def multi_index(n=300, d=12, seed=0):
+    draw = stream("test_rfm", seed)
+    x = draw.normal(size=(n, d))
+    return x, x[:, 0] * x[:, 1]
+
+
+@parametrize_with_checks([RFM("classification", n_iters=2), RFM("regression", n_iters=2)])
+def test_scikit_learns_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularKernel)
+        check(estimator)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [("laplace", None), ("gaussian", "rbf"), ("polynomial", "polynomial"),
+                                              ("quadratic", "polynomial")])  # fmt: skip
+def test_without_an_update_it_is_kernel_ridge(mine, theirs):
+    x, y = multi_index(80, 5)
+    gamma, degree, offset = {"rbf": 1 / (2 * 2.0**2)}.get(theirs, 1 / 2.0**2), 3, 1.0
+    if mine == "quadratic":
+        degree, offset = 2, 0.0
+    theirs = theirs or (lambda a, b: np.exp(-np.linalg.norm(a - b) / 2.0))
+    other = KernelRidge(alpha=0.1, kernel=theirs, gamma=gamma, degree=degree, coef0=offset).fit(x, y)
+    own = RFM(kernel=mine, bandwidth=2.0, update=None, ridge=0.1).fit(x, y)
+    assert np.allclose(own.predict(x + 0.1), other.predict(x + 0.1), rtol=1e-8, atol=1e-9)
+    assert np.array_equal(own.features_, np.eye(5))
+
+
+def parity(n, d, seed=0):
+    """The parity of the first two of d signs, 0 or 1, paper C's Section 4.3."""
+    signs = 1.0 - 2 * stream("test_rfm", "parity", seed).integers(2, size=(n, d))
+    return signs / d**0.5, (signs[:, 0] * signs[:, 1] > 0).astype(float)
+
+
+@pytest.mark.parametrize(("update", "ridge"), [("agop", 1e-6), ("fact-geometric", 1e-3)])
+def test_it_finds_the_two_coordinates_that_matter(update, ridge):
+    x, y = parity(700, 30)
+    machine = RFM(kernel="gaussian", bandwidth=5.0, update=update, n_iters=8, ridge=ridge).fit(x[:400], y[:400])
+    plain = RFM(kernel="gaussian", bandwidth=5.0, update=None, ridge=ridge).fit(x[:400], y[:400])
+    mass = np.diag(machine.features_)
+    assert mass[:2].sum() > 0.9 * mass.sum()
+    assert machine.score(x[400:], y[400:]) > 0.95 > 0.8 > plain.score(x[400:], y[400:])
+
+
+def test_the_loop_against_its_definition():
+    """Three AGOP iterations with numpy alone: explicit distances, explicit gradients, numpy's solve."""
+    x, y = multi_index(40, 4)
+    M = np.eye(4)
+    for _ in range(3):
+        gaps = x[:, None] - x[None]
+        K = np.exp(-np.einsum("ija,ab,ijb->ij", gaps, M, gaps) / (2 * 3.0**2))
+        alpha = np.linalg.solve(K + 0.05 * np.eye(40), y)
+        slopes = -np.einsum("ij,j,ija,ab->ib", K, alpha, gaps, M) / 3.0**2
+        before, M = M, slopes.T @ slopes / 40
+    own = RFM(kernel="gaussian", bandwidth=3.0, ridge=0.05, power=1, n_iters=2, early_stopping=False).fit(x, y)
+    assert np.allclose(own.features_, before, rtol=1e-9, atol=1e-12)
+    assert np.allclose(own.dual_coef_[:, 0], alpha, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "gaussian", "exponential", "polynomial", "quadratic"])
+def test_updates_against_their_printed_forms(kernel):
+    x, alpha = (torch.from_numpy(stream("updates", kernel, what).normal(size=(15, 4))) for what in "xa")
+    root = torch.from_numpy(stream("updates", kernel, "M").normal(size=(4, 4)))
+    spec, M = Kernel(kernel, 2.0), root @ root.T / 4
+    F = fact(spec, x, alpha, M)
+
+    def power(A, s):
+        values, vectors = torch.linalg.eigh((A + A.T) / 2)
+        return (vectors * values.clamp_min(0) ** s) @ vectors.T
+
+    geometric = power(F @ M @ M @ F.T, 0.25)
+    assert torch.allclose(updated("fact", spec, x, alpha, M), power(F @ F.T, 0.5), rtol=1e-6, atol=1e-9)
+    assert torch.allclose(updated("fact-geometric", spec, x, alpha, M), geometric, rtol=1e-6, atol=1e-7)
+    if spec.radial:
+        with pytest.raises(ValueError, match="radial"):
+            updated("fact-simplified", spec, x, alpha, M)
+    else:
+        assert torch.linalg.eigvalsh(times(F, M)).min() > -1e-10 * torch.linalg.norm(F)
+        assert torch.allclose(updated("fact-simplified", spec, x, alpha, M), geometric, rtol=1e-6, atol=1e-7)
+
+
+def test_in_a_pipeline_and_a_grid_search():
+    x, y = load_iris(return_X_y=True)
+    steps = make_pipeline(StandardScaler(), RFM("classification", n_iters=2))
+    search = GridSearchCV(steps, {"rfm__update": ["agop", "fact"], "rfm__ridge": [1e-2, 1.0]}, cv=3).fit(x, y)
+    assert search.best_score_ > 0.93
+    assert cross_val_score(steps, x, y, cv=3).mean() > 0.93
+    assert steps.fit(x, y).decision_function(x).shape == (150, 3)
+
+
+def test_float32_agrees_with_float64():
+    x, y = load_breast_cancer(return_X_y=True)
+    x = StandardScaler().fit_transform(x)
+    double, single = (RFM("classification", dtype=dtype, ridge=0.1, n_iters=2).fit(x, y)
+                      for dtype in ("float64", "float32"))  # fmt: skip
+    assert single.features_.dtype == np.float32
+    assert np.abs(double.decision_function(x) - single.decision_function(x)).max() < 1e-3
+
+
+def test_a_validation_set_chooses_the_iterate():
+    x, y = multi_index()
+    options = {"kernel": "gaussian", "bandwidth": 5.0, "n_iters": 4}
+    errors = []
+    for n_iters in range(5):
+        one = RFM(**options | {"n_iters": n_iters, "early_stopping": False}).fit(x[:200], y[:200])
+        errors.append(((one.predict(x[200:]) - y[200:]) ** 2).mean())
+    machine = RFM(**options).fit(x[:200], y[:200], x[200:], y[200:])
+    assert [one["error"] for one in machine.history_] == pytest.approx(errors)
+    assert machine.best_iter_ == int(np.argmin(errors))
+    assert ((machine.predict(x[200:]) - y[200:]) ** 2).mean() == pytest.approx(min(errors))
+    patient = RFM(**options | {"n_iters": 50}, patience=2).fit(x[:200], y[:200], x[200:], y[200:])
+    assert patient.n_iter_ < 50
+
+
+def test_an_update_that_diverges_is_stopped_and_its_best_iterate_kept():
+    """FACT without averaging on a parity: it converges within two iterations and then loses everything."""
+    x, y = parity(700, 20)
+    options = {"kernel": "gaussian", "bandwidth": 5.0, "update": "fact", "ridge": 1e-6}
+    with pytest.warns(ConvergenceWarning, match="kept"):
+        machine = RFM(**options, n_iters=30).fit(x[:500], y[:500])
+    assert machine.n_iter_ < 30
+    errors = [one["error"] for one in machine.history_]
+    assert machine.best_iter_ == int(np.argmin(errors))
+    assert machine.score(x[500:], y[500:]) > 0.5
+    assert np.isfinite(machine.features_).all()
+
+
+@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, -1, 7]])
+def test_save_and_load_give_the_same_machine(tmp_path, labels):
+    x, y = load_iris(return_X_y=True)
+    machine = RFM("classification", n_iters=1, ridge=0.1).fit(x, np.array(labels)[y])
+    machine.save(tmp_path / "machine.safetensors")
+    again = RFM.load(tmp_path / "machine.safetensors")
+    assert again.get_params() == machine.get_params()
+    assert np.array_equal(again.predict(x), machine.predict(x))
+    assert np.array_equal(again.decision_function(x), machine.decision_function(x))
+    assert again.history_ == machine.history_
+    (tmp_path / "machine.safetensors").write_bytes(b"nothing")
+    with pytest.raises(BadInput, match=r"machine\.safetensors"):
+        RFM.load(tmp_path / "machine.safetensors")
+
+
+def test_constant_features_and_duplicate_rows():
+    x, y = multi_index(60, 4)
+    x = np.hstack([x, np.full((60, 1), 3.0)])
+    machine = RFM(ridge=0.01).fit(x, y)
+    assert np.abs(machine.features_[:, 4]).max() < 1e-12
+    x, y = np.vstack([x, x]), np.append(y, y)
+    with pytest.warns(SingularKernel, match="ridge 0"):
+        doubled = RFM(ridge=0, n_iters=1, early_stopping=False).fit(x, y)
+    assert doubled.score(x, y) > 1 - 1e-6
+    assert doubled.ridge_ > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"bandwidth": 0}, "bandwidth"),
+        ({"bandwidth": -2.0}, "bandwidth"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"kernel": "cauchy"}, "kernel"),
+        ({"update": "nfa"}, "update"),
+        ({"power": 0}, "power"),
+        ({"n_iters": 1.5}, "n_iters"),
+        ({"dtype": "float16"}, "dtype"),
+        ({"task": "ranking"}, "task"),
+        ({"kernel": "exponential", "bandwidth": 1e-3}, "not finite"),
+        ({"kernel": "gaussian", "update": "fact-simplified"}, "radial"),
+    ],
+)
+def test_bad_parameters_are_one_line(options, says):
+    x, y = multi_index(20, 3)
+    with pytest.raises(ValueError, match=says) as caught:
+        RFM(**options).fit(x, y)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_data():
+    x, y = multi_index(20, 3)
+    with pytest.raises(ValueError, match="NaN"):
+        RFM().fit(np.where(x > 1, np.nan, x), y)
+    with pytest.raises(ValueError, match="one class"):
+        RFM("classification").fit(x, np.zeros(20, int))
+    with pytest.raises(ValueError, match="together"):
+        RFM().fit(x, y, x)
+    with pytest.raises(ValueError, match="classes that y lacks"):
+        RFM("classification").fit(x, np.arange(20) % 2, x, np.arange(20) % 3)
