@@ -14,6 +14,8 @@ _HOME: dict[str, str] = {
     # comparing matrices
     "cosine": "gramlab.measures.similarity",
     "pearson": "gramlab.measures.similarity",
+    "cosine_null": "gramlab.measures.similarity",
+    "random_eigenvectors": "gramlab.measures.similarity",
     "psd_power": "gramlab.measures.powers",
     # features and targets
     "target_linearity": "gramlab.measures.linearity",

@@ -16,6 +16,19 @@ def chain_monomial_of(x: np.ndarray, rank: int) -> np.ndarray:
     return (x[:, :rank] * np.roll(x[:, :rank], -1, axis=1)).sum(1)
 
 
+def chain_monomial_egop(covariance: np.ndarray, rank: int) -> np.ndarray:
+    """Paper B, eq. (2), of its eq. (1): E[∇y ∇yᵀ] = A Σ A, (d, d), for inputs of mean 0 and this covariance Σ (d, d).
+
+    ∇y = A x, where A counts how often two coordinates are neighbours on the cycle of length ``rank`` (2: twice).
+    """
+    A = np.zeros_like(covariance)
+    for k in range(rank):
+        after = (k + 1) % rank
+        A[k, after] += 1
+        A[after, k] += 1
+    return A @ covariance @ A
+
+
 def staircase_of(x: np.ndarray, degree: int) -> np.ndarray:
     """Paper A, B.4: y(x) = x₁ + x₁x₂ + … + x₁x₂⋯x_degree, (n, d) -> (n,)."""
     return np.cumprod(x[:, :degree], axis=1).sum(1)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,6 +42,41 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
         if square <= 1e-20 * w.numel() * float(w.abs().max()) ** 2 and bool((w == w[0]).all()):
             raise Undefined("a Pearson correlation with a constant array is undefined: its spread is zero")
     return _ratio(uu, vv, uv)
+
+
+def cosine_null(a: Array, b: Array) -> tuple[float, float]:
+    """Mean and standard deviation of ``cosine(a, Q b Qᵀ)`` over uniformly random orthogonal Q.
+
+    What the spectra of two symmetric (d, d) matrices alone make of their cosine: two psd matrices are never
+    uncorrelated. In closed form: tr(A Q B Qᵀ) has the mean tr A tr B / d and, since the symmetric matrices of trace
+    0 are an irreducible representation of O(d), the variance ‖A − tr A/d‖² ‖B − tr B/d‖² / ((d − 1)(d + 2)/2).
+    Raises Undefined if one of them is zero, ValueError if one is not symmetric.
+    """
+    A, B = float64(a, "a"), float64(b, "b")
+    for matrix in (A, B):
+        if matrix.ndim != 2 or not torch.allclose(matrix, matrix.mT, rtol=1e-6, atol=1e-9 * float(matrix.abs().max())):
+            raise ValueError(f"symmetric matrices are needed, not an array of shape {tuple(matrix.shape)}")
+    if A.shape != B.shape:
+        raise ValueError(f"two matrices of one shape are needed, not {tuple(A.shape)} and {tuple(B.shape)}")
+    d = len(A)
+    A, B = (matrix.reshape(-1) for matrix in _scaled(A, B))
+    identity = torch.eye(d, dtype=torch.float64, device=A.device).reshape(-1)
+    a_mean, b_mean = (float(matrix @ identity) / d for matrix in (A, B))
+    size = float(A.norm() * B.norm())
+    free = (d - 1) * (d + 2) / 2
+    around = float((A - a_mean * identity).norm() * (B - b_mean * identity).norm())
+    return a_mean * b_mean * d / size, around / size / math.sqrt(free) if free else 0.0
+
+
+def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
+    """Q a Qᵀ (d, d) with a uniformly random orthogonal Q: the spectrum of ``a``, eigenvectors that know nothing of it.
+
+    Paper B replaces the tangent kernel K by such a matrix (Figures 1 and 9).
+    """
+    A = float64(a, "a")
+    Q, R = torch.linalg.qr(torch.from_numpy(random.normal(size=A.shape)).to(A.device))
+    Q = Q * R.diagonal().sign()  # without it Q would not be uniform over orthogonal matrices
+    return Q @ A @ Q.mT
 
 
 def _pair(a: Array, b: Array, diagonal: bool) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gramlab.data import DataError, prepare
 from gramlab.data.inputs import basis
 from gramlab.data.modular import OPERATIONS
-from gramlab.data.polynomials import high_rank_matrix, staircase_of
+from gramlab.data.polynomials import chain_monomial_egop, chain_monomial_of, high_rank_matrix, staircase_of
 
 
 def made(source, **options):
@@ -78,6 +78,16 @@ def test_the_chain_monomial_is_equation_1():
     assert float(data.y_train.std(correction=0)) == pytest.approx(1)
     plain = made("chain_monomial", samples=64, dimension=8, rank=r, unit_labels=False)
     assert torch.allclose(plain.y_train * data.about["label_scale"], data.y_train)
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4, 5])
+def test_the_chain_monomials_egop(rank):
+    """Gradients by central differences, exact for a quadratic, at 2d points that have the covariance exactly."""
+    factor = np.random.default_rng(rank).normal(size=(6, 6))
+    points = np.concatenate([factor.T, -factor.T]) * sqrt(6)
+    steps = np.eye(6) / 2
+    gradients = np.stack([chain_monomial_of(points + h, rank) - chain_monomial_of(points - h, rank) for h in steps])
+    assert chain_monomial_egop(factor @ factor.T, rank) == pytest.approx(gradients @ gradients.T / len(points))
 
 
 def test_the_high_rank_polynomial_is_a_sum_of_squares():

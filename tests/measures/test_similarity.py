@@ -39,6 +39,27 @@ def test_pearson_far_from_zero(far):
     assert gramlab.pearson(A, B - far) == pytest.approx(pearsonr(A.ravel(), B.ravel()).statistic, rel=1e-13)
 
 
+@pytest.mark.parametrize(("d", "rank"), [(2, 2), (5, 1), (8, 8)])
+def test_the_cosines_null_against_random_eigenvectors(d, rank):
+    A, B = torch.tensor(psd(d, rank, 0)), torch.tensor(psd(d, d, 1, 1e3))
+    mean, deviation = gramlab.cosine_null(A, B)
+    random, draws = np.random.default_rng(2), 4000
+    turned = [gramlab.random_eigenvectors(B, random) for _ in range(draws)]
+    torch.testing.assert_close(torch.linalg.eigvalsh(turned[0]), torch.linalg.eigvalsh(B))
+    found = np.array([gramlab.cosine(A, one) for one in turned])
+    assert abs(found.mean() - mean) < 4 * deviation / np.sqrt(draws)
+    assert found.std() == pytest.approx(deviation, rel=0.06)
+
+
+def test_the_cosines_null_where_nothing_can_turn():
+    assert gramlab.cosine_null([[2.0]], [[3.0]]) == (1.0, 0.0)
+    assert gramlab.cosine_null(np.eye(4), psd(4, 2, 0))[1] == pytest.approx(0, abs=1e-15)
+    with pytest.raises(ValueError, match="symmetric"):
+        gramlab.cosine_null(np.triu(np.ones((3, 3))), np.eye(3))
+    with pytest.raises(ValueError, match="one shape"):
+        gramlab.cosine_null(np.eye(2), np.eye(3))
+
+
 @QUICK
 @given(st.integers(1, 6), st.integers(0, 99), st.sampled_from([0.25, 0.5, 1.0, 2.0, -0.5, -1.0]))
 def test_powers(d, seed, s):
@@ -68,6 +89,7 @@ UNDEFINED = {
     "cosine with zero": lambda: gramlab.cosine(np.eye(2), np.zeros((2, 2))),
     "cosine of zero": lambda: gramlab.cosine(np.zeros((2, 2)), np.eye(2)),
     "cosine of nothing": lambda: gramlab.cosine(np.zeros((0, 0)), np.zeros((0, 0))),
+    "null of zero": lambda: gramlab.cosine_null(np.eye(2), np.zeros((2, 2))),
     "pearson of a constant": lambda: gramlab.pearson(np.ones((2, 2)), np.eye(2)),
     "pearson of the identity's diagonal": lambda: gramlab.pearson(np.eye(3), psd(3, 3, 0), diagonal=True),
     "pearson of a number": lambda: gramlab.pearson([3.0], [4.0]),
