@@ -211,6 +211,13 @@ def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
     return tuple(float(np.tanh(z)) for z in interval(np.arctanh(inside)))  # type: ignore[return-value]
 
 
+def curves(rows: Rows, *names: str) -> np.ndarray:
+    """``value`` by the sorted values of these columns, an axis each, and by step on the last axis."""
+    groups = rows.by(*names)
+    shape = [len({key[axis] for key in groups}) for axis in range(len(names))]
+    return np.array([one.value[np.argsort(one.step)] for one in groups.values()]).reshape(*shape, -1)
+
+
 def t_quantile(q: float, freedom: int) -> float:
     """Quantile of Student's t."""
     from scipy.special import stdtrit  # here, since exact checks and bounds need no scipy to start

@@ -283,6 +283,8 @@ class Simulate(Strict):
 
     instances: Count
     steps: Count | None = None
+    every: Count | None = None  # steps between two measurements
+    width: Count | None = None  # of the hidden layers
 
 
 class Claim(Strict):

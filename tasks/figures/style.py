@@ -65,6 +65,13 @@ def controls(rows: pd.DataFrame) -> list[str]:
     return sorted(arm for arm in rows["arm"].unique() if arm.startswith("control"))
 
 
+def thinned(rows: pd.DataFrame, points: int = 25) -> pd.DataFrame:
+    """The rows of at most about so many steps, evenly among those measured, and of the first and the last ones."""
+    steps = np.sort(rows["step"].unique())
+    kept = {*steps[:: -(-len(steps) // points)], *steps[:2], steps[-1]}
+    return rows[rows["step"].isin(kept)]
+
+
 def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     """Mean over seeds of ``value`` at each ``x``, and Student's 95 % interval (none for a single seed)."""
     from scipy.special import stdtrit
