@@ -14,7 +14,7 @@ inconclusive     a control was not rejected, or the interval does not decide
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,63 @@ def every(**parts: Finding) -> Finding:
     return Finding(
         weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part
     )
+
+
+def curves(rows: Rows, *by: str) -> np.ndarray:
+    """``value`` against ``x`` for every seed and every value of the one column ``by``: (seeds, values, xs)."""
+    groups = rows.by("seed", *by)
+    seeds = len({key[0] for key in groups})
+    return np.array([one.value[np.argsort(one.x)] for one in groups.values()]).reshape(seeds, len(groups) // seeds, -1)
+
+
+LAWS = ("exponential", "linear", "logarithmic")
+
+
+def laws(t: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Squared errors of a e^(bt), a + b t and a + b log(1 + t), two parameters each, fitted by least squares.
+
+    The exponential's rate is found on a fine grid, its scale in closed form.
+    """
+
+    def linear(u: np.ndarray) -> float:
+        design = np.stack([np.ones_like(u), u], 1)
+        return float(((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum())
+
+    shapes = np.exp(np.linspace(-20, 20, 4001)[:, None] * (t / t.max() - 0.5))
+    scales = shapes @ y / (shapes**2).sum(1)
+    exponential = ((y - scales[:, None] * shapes) ** 2).sum(1).min()
+    return dict(zip(LAWS, (float(exponential), linear(t), linear(np.log1p(t))), strict=True))
+
+
+def lead(t: np.ndarray, of: np.ndarray, law: str) -> np.ndarray:
+    """Of curves (seeds, layers, ts) per seed the mean over layers of log(best other law's squared error / law's)."""
+    leads = np.zeros(of.shape[:2])
+    for at in np.ndindex(leads.shape):
+        errors = laws(t, of[at])
+        own = errors.pop(law)
+        leads[at] = np.log(min(errors.values()) / own)
+    return leads.mean(axis=1)
+
+
+def growth(rows: Rows) -> Finding:
+    """Figures 4 and 9 of paper A: surrogate and Target Linearity grow in training and with depth, by what law.
+
+    Per seed the least growth over layers, the least step from layer to layer, and the laws' errors compared.
+    """
+    S, T = (curves(rows.where(quantity=name), "layer") for name in ("surrogate", "target_linearity"))
+    t = np.unique(rows.x)
+    parts = {
+        "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
+        "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
+        "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1), "log step to the next layer"),
+        "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "step to the next layer"),
+        "surrogate_exponential": (lead(t, S, "exponential"), "log error of the next best law over its own"),
+        "linearity_logarithmic": (lead(t, T, "logarithmic"), "log error of the next best law over its own"),
+    }
+    found = every(**{name: positive(values, what) for name, (values, what) in parts.items()})
+    failed = [name.replace("_", " ") for name in parts if found.numbers[name] <= 0]
+    measured = f"last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
+    return replace(found, measured=measured + (f"; not so: {', '.join(failed)}" if failed else ""))
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:

@@ -1,43 +1,5 @@
-"""A.fig4: surrogate and Target Linearity of every hidden layer along training, and of random features.
+"""A.fig4: surrogate and Target Linearity of every hidden layer along training, and of random features."""
 
-Layer l is the l-th hidden state H_l with the weights W_l that read it: S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y), Y the
-one-hot labels, and T_0(H_l, Y), both on the training set and uncentred, as printed.
-"""
+from tasks.layers import growth as measure
 
-from collections.abc import Iterator
-from typing import Any
-
-import torch
-from torch import Tensor, nn
-
-import gramlab
-from gramlab.nets import initialize, mlp
-from tasks.runs import Run
-
-
-def measure(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: surrogate and target_linearity by layer, epoch (x) and seed; the control's nets are drawn anew."""
-    keep = slice(settings.samples)
-    x = run.data.numbers(run.data.x_train[keep], torch.float32).flatten(1)
-    Y = nn.functional.one_hot(run.data.y_train[keep], run.data.classes).double()
-    shape = run.settings.model
-    for epoch in run.epochs:
-        for seed in run.seeds:
-            random = mlp(run.data.inputs, shape.hidden, run.data.outputs, shape.activation, shape.bias)
-            random.load_state_dict(initialize(random, ("a_fig4", "random features", seed, epoch)))
-            for arm, model in (("claim", run.model(epoch, seed)), ("control: random features", random)):
-                about = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch)}
-                for row in _layers(model, x, Y):
-                    yield {**about, **row}
-    yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
-
-
-@torch.no_grad()
-def _layers(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
-    h = x
-    for index, module in enumerate(model):
-        if isinstance(module, nn.Linear) and index:
-            layer = {"layer": str(index // 2), "dtype": "float64"}
-            yield {**layer, "quantity": "surrogate", "value": gramlab.surrogate(h, module.weight, Y)}
-            yield {**layer, "quantity": "target_linearity", "value": gramlab.target_linearity(h, Y)}
-        h = module(h)
+__all__ = ["measure"]

@@ -1,14 +1,11 @@
-"""A, Figure 4: surrogate and Target Linearity of each layer through training, with the accuracies."""
+"""A, Figures 4 and 9: surrogate and Target Linearity of each layer through training, with the accuracies."""
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.figures import style
 
 PANELS = {"surrogate": "surrogate tr(YᵀGY)", "target_linearity": "target linearity (λ = 0)"}
-ACCURACIES = {"train_accuracy": "-.", "test_accuracy": "--"}
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
@@ -17,31 +14,17 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     figure, grid = style.panels(key, columns=2, height=3.4, width=7.6)
     seeds = claim["seed"].nunique()
     for axes, (quantity, label) in zip(grid[0], PANELS.items(), strict=True):
-        found = claim[claim["quantity"] == quantity]
-        layers = sorted(found["layer"].unique())
-        for layer, color in zip(layers, sns.color_palette("inferno_r", len(layers) + 2)[1:], strict=False):
-            style.band(axes, found[found["layer"] == layer], "x", color, linewidth=1.5, label=f"layer {layer}")
+        style.layers(axes, claim[claim["quantity"] == quantity])
         for arm in style.controls(rows):
             one = rows[(rows["arm"] == arm) & (rows["quantity"] == quantity)]
             for layer in sorted(one["layer"].unique())[-1:]:
                 style.band(axes, one[one["layer"] == layer], "x", style.CONTROL, linestyle=":", marker="X",
                            markersize=3, label=f"layer {layer}, {arm}")  # fmt: skip
         axes.set(xlabel="epoch", ylabel=label)
-        _accuracies(axes, claim)
+        style.accuracies(axes, claim)
     grid[0, 0].set_yscale("log")
     grid[0, 1].set_ylim(top=1)
     lines, names = grid[0, 1].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=7,
                   title=f"mean and Student's 95 % interval over {seeds} seeds", title_fontsize=7)  # fmt: skip
     return figure
-
-
-def _accuracies(axes: Axes, rows: pd.DataFrame) -> None:
-    twin = axes.twinx()
-    for quantity, dashes in ACCURACIES.items():
-        found = rows[rows["quantity"] == quantity]
-        if len(found):
-            style.band(twin, found, "x", style.GUIDE, linestyle=dashes, linewidth=1)
-            axes.plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=quantity.replace("_", " "))
-    twin.set(ylim=(0, 1.02), ylabel="accuracy")
-    twin.spines["right"].set_visible(True)

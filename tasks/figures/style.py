@@ -89,6 +89,26 @@ def band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> Non
     axes.fill_between(found["x"], found["low"], found["high"], color=color, alpha=0.2, linewidth=0)
 
 
+def layers(axes: Axes, rows: pd.DataFrame, **line: Any) -> None:
+    """Draw ``value`` against ``x`` of every layer, from yellow to dark purple."""
+    names = sorted(rows["layer"].unique())
+    for layer, color in zip(names, sns.color_palette("inferno_r", len(names) + 2)[1:], strict=False):
+        band(axes, rows[rows["layer"] == layer], "x", color, linewidth=1.5, label=f"layer {layer}", **line)
+
+
+def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
+    """Draw training and test accuracy against ``x`` in grey, on an axis of their own at the right."""
+    twin = axes.twinx()
+    for quantity, dashes in (("train_accuracy", "-."), ("test_accuracy", "--")):
+        found = rows[rows["quantity"] == quantity]
+        if len(found):
+            band(twin, found, "x", GUIDE, linestyle=dashes, linewidth=1)
+            axes.plot([], [], color=GUIDE, linestyle=dashes, linewidth=1, label=quantity.replace("_", " "))
+    twin.set(ylim=(0, 1.02), ylabel=label)
+    twin.spines["right"].set_visible(True)
+    return twin
+
+
 def save(figure: Figure, path: Path, scale: str) -> None:
     """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes."""
     figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=7, color=CONTROL)

@@ -1,0 +1,33 @@
+"""A.fig12: Target Linearity of every hidden layer, with the labels that a network is trained on, at each p.
+
+As printed p is the probability of a random label in the training set; the test set keeps its labels. (The authors' code
+draws test labels anew as well.) The control measures the same networks with labels that are drawn anew at every p.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from gramlab.data.select import random_labels
+from tasks.layers import layers
+from tasks.runs import Run
+
+
+def measure(settings: Any, run: Run) -> Iterator[dict]:
+    """Rows: surrogate and target_linearity by case (p), layer, epoch (x) and seed, and the accuracies."""
+    keep = slice(settings.samples)
+    x = run.data.numbers(run.data.x_train[keep], torch.float32).flatten(1)
+    classes = run.data.classes
+    for epoch in run.epochs:
+        for case in run.cases:
+            for seed in run.seeds:
+                other = random_labels(run.data.y_train, classes, 1.0, run.key, seed, "other labels", case)
+                model = run.model(epoch, seed, case)
+                for arm, y in (("claim", run.labels(seed, case)), ("control: other labels", other)):
+                    about = {"arm": arm, "case": case, "seed": seed, "step": epoch * run.steps_per_epoch}
+                    for row in layers(model, x, F.one_hot(y[keep], classes).double()):
+                        yield {**about, **row, "x": float(epoch)}
+    for arm in ("claim", "control: other labels"):
+        yield from ({**row, "arm": arm} for row in run.history if row["quantity"].endswith("accuracy"))

@@ -1,0 +1,50 @@
+"""A, Figure 12: Target Linearity of each layer through training at every p, and what is left of it at the end."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasks.figures import style
+
+PRINTED = {0.0: 0.45, 0.5: 0.3, 0.75: 0.25, 1.0: 0.25}  # last-layer TL on CIFAR-10
+
+
+def draw(rows: pd.DataFrame, key: str) -> Figure:
+    """Draw a panel for each p as in the paper, and beside them both quantities after training against p."""
+    rows = rows.assign(p=rows["case"].str.removeprefix("label_noise=").astype(float))
+    claim = rows[rows["arm"] == "claim"]
+    linearity = claim[claim["quantity"] == "target_linearity"]
+    chances = sorted(linearity["p"].unique())
+    columns = len(chances) // 2 + 1
+    figure, grid = style.panels(key, columns=columns, rows=2, height=4.6, width=7.6)
+    cells = list(grid.flat)
+    for axes, p in zip(cells, chances, strict=False):
+        style.layers(axes, linearity[linearity["p"] == p])
+        axes.set(title=f"p = {p:g}", ylim=(0, 1))
+        style.accuracies(axes, claim[claim["p"] == p], label="accuracy" if axes is grid[0, -1] else "")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("target linearity")
+    lines, names = cells[0].get_legend_handles_labels()
+    for axes in cells[len(chances) : -1]:
+        axes.remove()
+    _ends(cells[-1], rows)
+    more = cells[-1].get_legend_handles_labels()
+    figure.legend(lines + more[0], names + more[1], loc="outside lower center", ncols=5, fontsize=7,
+                  title=f"mean and Student's 95 % interval over {claim['seed'].nunique()} seeds; against the epoch, "
+                        "last panel: after training, against p", title_fontsize=7)  # fmt: skip
+    return figure
+
+
+def _ends(axes: Axes, rows: pd.DataFrame) -> None:
+    """The last layer's Target Linearity and the generalisation gap after training, against p."""
+    rows = rows[rows["x"] == rows["x"].max()]
+    last = rows[(rows["quantity"] == "target_linearity") & (rows["layer"] == rows["layer"].max())]
+    for arm, color, dashes in [("claim", style.CLAIM, "-"), *((one, style.CONTROL, ":") for one in style.controls(rows))]:
+        style.band(axes, last[last["arm"] == arm], "p", color, linestyle=dashes, marker=style.MARKS[arm[:7].rstrip(":")],
+                   markersize=4, label="last layer's TL" if arm == "claim" else arm)  # fmt: skip
+    by = ["seed", "p"]
+    found = rows[rows["arm"] == "claim"].pivot_table(index=by, columns="quantity", values="value")
+    gap = (found["train_accuracy"] - found["test_accuracy"]).rename("value").reset_index()
+    style.band(axes, gap, "p", style.OTHER, marker="s", markersize=4, label="train − test accuracy")
+    axes.plot([*PRINTED], [*PRINTED.values()], "_", color=style.PRINTED, markersize=12, label="paper's TL")
+    axes.set(title="after training", xlabel="p", ylim=(-0.05, 1))

@@ -1,0 +1,44 @@
+"""What paper A plots of every hidden layer of a fully connected network: surrogate and Target Linearity.
+
+Layer l is the l-th hidden state H_l with the weights W_l that read it: S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y), Y the
+one-hot labels, and T_0(H_l, Y), both on the training set and uncentred, as printed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import gramlab
+from gramlab.nets import initialize, mlp
+from tasks.runs import Run
+
+
+@torch.no_grad()
+def layers(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
+    """Rows: surrogate and target_linearity of each hidden layer for the samples x (n, d) and targets Y (n, c)."""
+    h = x
+    for index, module in enumerate(model):
+        if isinstance(module, nn.Linear) and index:
+            layer = {"layer": str(index // 2), "dtype": "float64"}
+            yield {**layer, "quantity": "surrogate", "value": gramlab.surrogate(h, module.weight, Y)}
+            yield {**layer, "quantity": "target_linearity", "value": gramlab.target_linearity(h, Y)}
+        h = module(h)
+
+
+def growth(settings: Any, run: Run) -> Iterator[dict]:
+    """Rows: both by layer, epoch (x) and seed; the control's nets are drawn anew at each epoch, and the accuracies."""
+    keep = slice(settings.samples)
+    x = run.data.numbers(run.data.x_train[keep], torch.float32).flatten(1)
+    Y = nn.functional.one_hot(run.data.y_train[keep], run.data.classes).double()
+    shape = run.settings.model
+    for epoch in run.epochs:
+        for seed in run.seeds:
+            random = mlp(run.data.inputs, shape.hidden, run.data.outputs, shape.activation, shape.bias)
+            random.load_state_dict(initialize(random, (run.key, "random features", seed, epoch)))
+            for arm, model in (("claim", run.model(epoch, seed)), ("control: random features", random)):
+                about = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch)}
+                for row in layers(model, x, Y):
+                    yield {**about, **row}
+    yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
