@@ -190,13 +190,6 @@ def every(**parts: Finding) -> Finding:
     )
 
 
-def curves(rows: Rows, *by: str) -> np.ndarray:
-    """``value`` against ``x`` for every seed and every value of the one column ``by``: (seeds, values, xs)."""
-    groups = rows.by("seed", *by)
-    seeds = len({key[0] for key in groups})
-    return np.array([one.value[np.argsort(one.x)] for one in groups.values()]).reshape(seeds, len(groups) // seeds, -1)
-
-
 LAWS = ("exponential", "linear", "logarithmic")
 
 
@@ -231,7 +224,7 @@ def growth(rows: Rows) -> Finding:
 
     Per seed the least growth over layers, the least step from layer to layer, and the laws' errors compared.
     """
-    S, T = (curves(rows.where(quantity=name), "layer") for name in ("surrogate", "target_linearity"))
+    S, T = (curves(rows.where(quantity=name), "seed", "layer") for name in ("surrogate", "target_linearity"))
     t = np.unique(rows.x)
     parts = {
         "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),

@@ -26,6 +26,7 @@ def figure_4(surrogate=lambda layer, t: 2.0**layer * np.exp(0.04 * t), linearity
             {
                 "seed": seed,
                 "layer": str(layer),
+                "step": int(t),
                 "x": t,
                 "quantity": quantity,
                 "value": law(layer, t) * (1 + 0.003 * noise(seed, layer, t)),

@@ -17,8 +17,8 @@ def planted(size: float = 0.003, **quantities) -> Rows:
         for (case, layer, x), value in values.items():
             for seed in SEEDS:
                 wobble = size * float(stream("test_checks_growth", quantity, case, layer, int(10 * x), seed).normal())
-                made.append({"seed": seed, "case": case, "layer": layer, "x": x, "quantity": quantity,
-                             "value": value + wobble})  # fmt: skip
+                made.append({"seed": seed, "case": case, "layer": layer, "step": int(x), "x": x,
+                             "quantity": quantity, "value": value + wobble})  # fmt: skip
     return Rows(tables.table(made))
 
 

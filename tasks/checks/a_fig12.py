@@ -20,8 +20,8 @@ QUANTITIES = ("target_linearity", "train_accuracy", "test_accuracy")
 def rule(rows: Rows) -> Finding:
     """Per seed, after training: from p = 0 to the largest p, and Kendall's tau over all p."""
     linearity, train, test = (rows.where(quantity=name) for name in QUANTITIES)
-    T = curves(linearity.where(layer=max(linearity.layer)), "case")[:, :, -1]
-    gap = curves(train, "case")[:, :, -1] - curves(test, "case")[:, :, -1]
+    T = curves(linearity.where(layer=max(linearity.layer)), "seed", "case")[:, :, -1]
+    gap = curves(train, "seed", "case")[:, :, -1] - curves(test, "seed", "case")[:, :, -1]
     found = every(
         linearity_falls=positive(T[:, 0] - T[:, -1], "Target Linearity at p = 0 minus at the largest p"),
         linearity_trend=positive(np.array([-kendall(one) for one in T]), "minus Kendall's tau of linearity and p"),

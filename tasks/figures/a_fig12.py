@@ -39,9 +39,11 @@ def _ends(axes: Axes, rows: pd.DataFrame) -> None:
     """The last layer's Target Linearity and the generalisation gap after training, against p."""
     rows = rows[rows["x"] == rows["x"].max()]
     last = rows[(rows["quantity"] == "target_linearity") & (rows["layer"] == rows["layer"].max())]
-    for arm, color, dashes in [("claim", style.CLAIM, "-"), *((one, style.CONTROL, ":") for one in style.controls(rows))]:
-        style.band(axes, last[last["arm"] == arm], "p", color, linestyle=dashes, marker=style.MARKS[arm[:7].rstrip(":")],
-                   markersize=4, label="last layer's TL" if arm == "claim" else arm)  # fmt: skip
+    style.band(axes, last[last["arm"] == "claim"], "p", style.CLAIM, marker="o", markersize=4, label="last layer's TL")
+    for arm in style.controls(rows):
+        style.band(
+            axes, last[last["arm"] == arm], "p", style.CONTROL, linestyle=":", marker="X", markersize=4, label=arm
+        )
     by = ["seed", "p"]
     found = rows[rows["arm"] == "claim"].pivot_table(index=by, columns="quantity", values="value")
     gap = (found["train_accuracy"] - found["test_accuracy"]).rename("value").reset_index()

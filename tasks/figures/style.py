@@ -102,7 +102,7 @@ def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
     for quantity, dashes in (("train_accuracy", "-."), ("test_accuracy", "--")):
         found = rows[rows["quantity"] == quantity]
         if len(found):
-            band(twin, found, "x", GUIDE, linestyle=dashes, linewidth=1)
+            band(twin, thinned(found), "x", GUIDE, linestyle=dashes, linewidth=1)
             axes.plot([], [], color=GUIDE, linestyle=dashes, linewidth=1, label=quantity.replace("_", " "))
     twin.set(ylim=(0, 1.02), ylabel=label)
     twin.spines["right"].set_visible(True)
