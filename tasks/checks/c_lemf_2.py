@@ -11,8 +11,8 @@ KIND = "exact"
 TITLE = "Dual weights are slopes of the loss"
 PRINTED = "αᵢ = −(1/(nλ)) ℓ′(ŷᵢ, yᵢ) for α = (K + λI)⁻¹Y, Lemma F.2"
 CORRECTION = (
-    "α = (K + nλI)⁻¹Y, as in Algorithm 1: with the printed ridge −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. The proof's "
-    "third line, −nλ(K + λI)⁻¹y, has lost the same n."
+    "α = (K + nλI)⁻¹Y, as in Algorithm 1: with the printed ridge −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. The "
+    "proof's third line, −nλ(K + λI)⁻¹y, has lost the same n."
 )
 QUANTITIES = ("lemF2/residual",)
 

@@ -155,20 +155,21 @@ def proposition(double: Machine, slope: Function, name: str) -> Iterator[dict]:
         machine = double.to(dtype)
         alpha, condition = machine.solved(n * machine.ridge)
         slopes = slope(machine.pairs(machine.x))  # k'(x_i^T M x_j)
+        sizes = slopes.abs()
         products, moved = alpha @ alpha.T, machine.x @ machine.M
         tau = slopes.T @ slopes / n
         about = {"case": machine.case, "dtype": str(dtype).removeprefix("torch.")}
         terms = float(torch.linalg.matrix_norm(machine.M, 2)) * machine.x.norm(dim=1) * alpha.norm(dim=1)
         fact_m = machine.fact(alpha) @ machine.M.T
-        squares = fact_m @ fact_m, fact_m @ fact_m.T  # equal where FACT M is symmetric
+        size = condition * float(terms @ sizes @ terms)
         sides = {
-            "agop": (machine.agop(alpha), moved.T @ (tau * products) @ moved, float(terms @ slopes.abs().T @ slopes.abs() @ terms) / n),
-            "fact": (fact_m, moved.T @ (slopes * products) @ moved, condition * float(terms @ slopes.abs() @ terms)),
-            "update": (*squares, condition * float(terms @ slopes.abs() @ terms) ** 2),
-        }  # fmt: skip
+            "agop": (machine.agop(alpha), moved.T @ (tau * products) @ moved, float((sizes @ terms).square().mean())),
+            "fact": (fact_m, moved.T @ (slopes * products) @ moved, size),
+            "update": (fact_m @ fact_m, fact_m @ fact_m.T, size**2),  # equal where FACT M is symmetric
+        }
         for arm in arms:
-            for what, (left, right, size) in sides.items():
-                residual = float((left - right).norm()) / ((n + d) * size)
+            for what, (left, right, norms) in sides.items():
+                residual = float((left - right).norm()) / ((n + d) * norms)
                 yield {**about, "arm": arm, "quantity": f"prop51/{what}", "value": residual}
         if dtype == torch.float64:
             least = float(torch.linalg.eigvalsh((fact_m + fact_m.T) / 2)[0])
