@@ -5,7 +5,7 @@ import pytest
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_fig1, a_fig4, a_fig7, a_prop1, a_thm1, a_tl, c_thm3_1
+from tasks.checks import a_fig1, a_fig4, a_fig7, a_prop1, a_thm1, a_tl, c_rem3_3, c_thm3_1, c_thma_1
 from tasks.judge import Rows, laws
 
 SEEDS = range(5)
@@ -133,11 +133,32 @@ def test_theorem_1():
     assert not a_thm1.rule(rows([*residuals("thm1/residual", 1e4), *remainders("thm1/remainder", 2)])).holds
 
 
+def reached(quantity: str) -> list[dict]:
+    about = {"layer": "0", "dtype": "float64", "quantity": quantity, "x": 1e-12, "value": 1e-12}
+    return [{**about, "case": str(case)} for case in range(6)]
+
+
 def test_features_at_convergence():
-    reached = [
-        {"case": str(case), "layer": "0", "dtype": "float64", "quantity": "fact/error", "x": 1e-12, "value": 1e-12}
-        for case in range(6)
-    ]
-    assert c_thm3_1.rule(rows([*remainders("fact/error", 1), *reached])).holds
-    assert not c_thm3_1.rule(rows(remainders("fact/error", 1))).holds  # stops above 1e-9
-    assert not c_thm3_1.rule(rows([*remainders("fact/error", 0), *reached])).holds
+    line = {"quantity": "fact/ratio", "value": 0.7}
+    good = [*remainders("fact/error", 1), *reached("fact/error"), line]
+    assert c_thm3_1.rule(rows(good)).holds
+    assert not c_thm3_1.rule(rows([*remainders("fact/error", 1), line])).holds  # stops above 1e-9
+    assert not c_thm3_1.rule(rows([*remainders("fact/error", 0), *reached("fact/error"), line])).holds
+    assert not c_thm3_1.rule(rows([*good, {**line, "value": 1.01}])).holds
+
+
+@pytest.mark.parametrize("check", [c_rem3_3, c_thma_1])
+def test_other_forms_of_features_at_convergence(check):
+    def found(**other: float):
+        powers = {**dict.fromkeys(check.QUANTITIES, 1.0), **other}
+        return check.rule(rows([row for name, p in powers.items() for row in [*remainders(name, p), *reached(name)]]))
+
+    assert found().holds
+    for quantity in check.QUANTITIES:
+        assert not found(**{quantity: 0.5}).holds
+
+
+def test_fact_is_psd_at_critical_points_only():
+    everywhere = {"layer": "0", "dtype": "float64", "quantity": "fact/cone/error", "x": 2.0, "value": 1e-6}
+    made = [row for quantity in c_rem3_3.QUANTITIES for row in [*remainders(quantity, 1), *reached(quantity)]]
+    assert not c_rem3_3.rule(rows([*made, *({**everywhere, "case": str(case)} for case in range(6))])).holds

@@ -1,7 +1,9 @@
-"""C.thm3.1: small networks on digits at a critical point of L + (lambda / 2) ||theta||^2, and on rays into it.
+"""C.thm3.1, C.thmA.1, C.rem3.3: small networks on digits at a critical point of L + (lambda / 2) ||theta||^2.
 
-Weights go from gradient steps (L-BFGS) to Newton's method in float64. FACT, from its definition with gradients
-through the layer alone, is compared with W^T W at points ever closer to the critical one, and on the way there.
+Weights go from gradient steps (L-BFGS) to Newton's method in float64. FACT and bFACT, from their definitions with
+gradients through the layer alone, are compared with W^T W and W W^T on rays into the critical point, and on the way
+there. ``fact/ratio`` is the convergence line, ||W^T W - FACT|| over its bound ||W||_op ||grad_W L_lambda|| / lambda:
+W^T W - FACT = W^T grad_W L_lambda / lambda at every point, critical or not.
 """
 
 from collections.abc import Iterator
@@ -87,22 +89,52 @@ class Problem:
                 return  # round-off
             point = lower
 
-    def errors(self, point: Tensor, arm: str, quantity: str, factor: float = 1.0) -> Iterator[dict]:
-        """Each layer's ||W^T W - FACT|| / ||W^T W||, FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||)."""
+    def errors(self, point: Tensor, factor: float = 1.0, with_bias: bool = False) -> Iterator[dict]:
+        """Each layer's errors over ||W^T W||, FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||).
+
+        with_bias: bFACT with the layer's whole output in place of W h.
+        """
         gradient = torch.func.grad(self.objective)(point)
+        slopes = self.at(gradient)
         x = float(gradient.norm() / (self.weight_decay * point.norm()))
         self.model.load_state_dict(self.at(point))
         for name in ("first", "second", "last"):
             layer = self.model.get_submodule(name)
             with watched(layer) as calls:
                 losses = LOSSES[self.loss](self.model(self.x), self.y)
-            ((h, _),) = calls
-            (at_h,) = torch.autograd.grad(losses.sum(), h)
-            fact = -(at_h @ h.detach().T) / (len(self.x) * factor * self.weight_decay)
+            ((h, z),) = calls
+            at_h, at_z = torch.autograd.grad(losses.sum(), (h, z))
+            scale = len(self.x) * factor * self.weight_decay
+            fact = -(at_h @ h.detach().T) / scale
             W = layer.get_parameter("weight").detach()
-            gram = W.T @ W
-            yield {"arm": arm, "case": self.case, "layer": name, "dtype": "float64", "quantity": quantity,
-                   "x": x, "value": float((gram - fact).norm() / gram.norm())}  # fmt: skip
+            out = z.detach() + layer.get_parameter("bias").detach()[:, None] if with_bias else z.detach()
+            back, gram, back_gram = -(out @ at_z.T) / scale, W.T @ W, W @ W.T
+            found = {
+                "fact/error": gram - fact,
+                "fact/transposed/error": gram - fact.T,
+                "fact/root/error": gram - root(fact),
+                "fact/cone/error": fact - psd_part(fact),
+                "back_fact/error": back_gram - back,
+                "back_fact/root/error": back_gram - root(back),
+            }
+            about = {"case": self.case, "layer": name, "dtype": "float64", "x": x}
+            for quantity, difference in found.items():
+                yield {**about, "quantity": quantity, "value": float(difference.norm() / gram.norm())}
+            if x > 1e-8:  # below, the gradient is round-off
+                most = torch.linalg.matrix_norm(W, 2) * slopes[f"{name}.weight"].norm() / self.weight_decay
+                yield {**about, "quantity": "fact/ratio", "value": float((gram - fact).norm() / most)}
+
+
+def root(A: Tensor) -> Tensor:
+    """sqrt(A A^T), by A's singular values: squaring them first would lose half of the digits."""
+    U, S, _ = torch.linalg.svd(A)
+    return (U * S) @ U.T
+
+
+def psd_part(A: Tensor) -> Tensor:
+    """The positive semi-definite matrix closest to A."""
+    values, vectors = torch.linalg.eigh((A + A.T) / 2)
+    return (vectors * values.clamp(min=0)) @ vectors.T
 
 
 def problem(instance: int, x: Tensor, y: Tensor) -> tuple[Problem, Tensor]:
@@ -117,20 +149,27 @@ def problem(instance: int, x: Tensor, y: Tensor) -> tuple[Problem, Tensor]:
 
 
 def measure(settings: Any) -> Iterator[dict]:
-    """Rows: fact/error on rays into the critical point (and, as a control, into another), fact/descent on the way."""
+    """Rows: errors on rays into the critical point (and, as a control, into another point), fact/descent on the way."""
     data = prepare("digits", Path(), train=200, test=0)
     x = data.numbers(data.x_train, torch.float64).flatten(1)[:, ::2]
     for instance in range(settings.instances):
         one, initial = problem(instance, x, data.y_train)
         path = list(one.path(initial))
         away = torch.from_numpy(stream("critical_points", instance, "away").normal(size=initial.shape))
-        for arm, end, factor in (
-            ("claim", path[-1], 1.0),
-            ("control: lambda doubled", path[-1], 2.0),
-            ("control: a point that is not critical", path[2], 1.0),
+        for arm, end, options in (
+            ("claim", path[-1], {}),
+            ("control: lambda doubled", path[-1], {"factor": 2.0}),
+            ("control: a point that is not critical", path[2], {}),
+            ("control: bFACT with the bias", path[-1], {"with_bias": True}),
         ):
             for ray in RAYS:
                 point = end + 0.1 * ray * end.norm() * away / away.norm()
-                yield from one.errors(point, arm, "fact/error", factor)
+                for row in one.errors(point, **options):
+                    if not options.get("with_bias") or row["quantity"].startswith("back_fact/"):
+                        yield {"arm": arm, **row}
         for point in path[:: max(1, len(path) // 30)]:
-            yield from one.errors(point, "claim", "fact/descent")
+            for row in one.errors(point):
+                if row["quantity"] == "fact/error":
+                    yield {"arm": "claim", **row, "quantity": "fact/descent"}
+                elif row["quantity"] == "fact/ratio":
+                    yield {"arm": "claim", **row}

@@ -1,32 +1,49 @@
-"""W^T W against FACT on the way to a critical point: the error falls with the gradient's norm."""
+"""A weight Gram against its FACT on the way to a critical point: the error falls with the gradient's norm."""
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.figures import style
 
+LABELS = {
+    "fact/error": "‖WᵀW − FACT‖ / ‖WᵀW‖",
+    "fact/transposed/error": "‖WᵀW − FACTᵀ‖ / ‖WᵀW‖",
+    "fact/root/error": "‖WᵀW − √(FACT FACTᵀ)‖ / ‖WᵀW‖",
+    "fact/cone/error": "FACT to nearest psd matrix / ‖WᵀW‖",
+    "back_fact/error": "‖WWᵀ − bFACT‖ / ‖WWᵀ‖",
+    "back_fact/root/error": "‖WWᵀ − √(bFACT bFACTᵀ)‖ / ‖WWᵀ‖",
+}
+DRAWN = 5  # cases of each arm
+DASHES = {"claim": "-", "control: lambda doubled": ":"}
+
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw error against gradient norm, one line a case and layer, with the slope 1 that the theorem predicts."""
-    rows = rows[(rows["quantity"] == "fact/error") & (rows["value"] > 0) & (rows["x"] > 0)]
-    rows = rows[rows["dtype"] != "float32"]
-    figure, grid = style.panels(key, height=3.6)
-    axes = grid[0, 0]
-    axes.set(xscale="log", yscale="log", xlabel="‖gradient of the regularised loss‖ / (λ‖θ‖)",
-             ylabel="‖WᵀW − FACT‖ / ‖WᵀW‖")  # fmt: skip
+    """Draw each error against the gradient's norm, a line for each of five cases (its worst layer), and slope 1."""
+    quantities = [name for name in style.check(key).QUANTITIES if name.endswith("/error")]
+    rows = rows[rows["quantity"].isin(quantities) & (rows["value"] > 0) & (rows["x"] > 0)]
+    worst = rows.groupby(["quantity", "arm", "case", "x"], as_index=False)["value"].max()
+    figure, grid = style.panels(key, columns=len(quantities), height=3.6, width=max(7.0, 3.1 * len(quantities)))
+    for axes, quantity in zip(grid[0], quantities, strict=True):
+        _panel(axes, worst[worst["quantity"] == quantity])
+        axes.set(xscale="log", yscale="log", ylabel=LABELS[quantity], xlabel="‖∇(L + λ‖θ‖²/2)‖ / (λ‖θ‖)")
+        axes.yaxis.label.set_size(8)
+    handles, names = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=7)
+    return figure
+
+
+def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     for arm in [*style.controls(rows), "claim"]:
         color = style.CLAIM if arm == "claim" else style.CONTROL
-        label, dashes = arm, {"claim": "-", "control: lambda doubled": ":"}.get(arm, "--")
-        for _, line in rows[rows["arm"] == arm].groupby(["case", "layer", "seed"]):
-            line = line.sort_values("x")
-            axes.plot(line["x"], line["value"], color=color, linewidth=0.7, alpha=0.6, linestyle=dashes,
-                      label=label)  # fmt: skip
+        label = arm
+        for _, line in list(rows[rows["arm"] == arm].groupby("case"))[:DRAWN]:
+            line = line if arm == "claim" else line[::2]
+            axes.plot(line["x"], line["value"], color=color, linewidth=0.9, alpha=0.7, label=label,
+                      linestyle=DASHES.get(arm, "--"))  # fmt: skip
             label = "_"
     claim = rows[rows["arm"] == "claim"]
     middle = float(np.exp(np.log(claim["value"] / claim["x"]).median()))
     ends = np.array([claim["x"].min(), claim["x"].max()])
     axes.plot(ends, middle * ends, color=style.GUIDE, linestyle="--", linewidth=1.2, label="slope 1")
-    for line in axes.legend(loc="center left", bbox_to_anchor=(1, 0.5)).get_lines():
-        line.set(linewidth=1.6, alpha=1)
-    return figure
