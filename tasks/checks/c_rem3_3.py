@@ -16,7 +16,7 @@ QUANTITIES = ("fact/transposed/error", "fact/root/error", "fact/cone/error")
 
 def rule(rows: Rows) -> Finding:
     """Errors and FACT's distance to the psd cone: slope 1 in the gradient's norm, ends below 1e-9, not psd far out."""
-    parts = {}
+    parts: dict[str, Finding] = {}
     for name, quantity in zip(("transposed", "root", "psd cone"), QUANTITIES, strict=True):
         one = rows.where(quantity=quantity)
         parts |= {f"slope of {name}": order(one, 1), f"end of {name}": below(one, 1e-9)}

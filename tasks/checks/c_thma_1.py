@@ -15,7 +15,7 @@ QUANTITIES = ("back_fact/error", "back_fact/root/error")
 
 def rule(rows: Rows) -> Finding:
     """Both errors fall as the gradient's norm (slope 1) and end below 1e-9 of ||W^T W||, on every layer."""
-    parts = {}
+    parts: dict[str, Finding] = {}
     for name, quantity in zip(("bFACT", "root"), QUANTITIES, strict=True):
         one = rows.where(quantity=quantity)
         parts |= {f"slope of {name}": order(one, 1), f"end of {name}": below(one, 1e-9)}
