@@ -7,11 +7,11 @@ export DO_NOT_TRACK := 1
 .PHONY: repro test lint paper browser
 
 repro: .venv/installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
+	$(BIN)/python -m flows.reproduce
 	$(BIN)/python -m tasks.verdicts --scale quick
 
 paper: .venv/installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro paper/dvc.yaml
+	$(BIN)/python -m flows.reproduce --scale paper
 	$(BIN)/python -m tasks.verdicts --scale paper
 
 test: .venv/installed browser lint

@@ -1,13 +1,16 @@
 """The graph, as DVC loads it from dvc.yaml, and what of it is stale, as DVC says."""
 
 import io
+import re
 from collections.abc import Iterable
 from contextlib import redirect_stderr
 from pathlib import Path
 
+import yaml
 from dvc.exceptions import DvcException
 from dvc.repo import Repo, lock_repo
 
+from gramlab.files import atomic
 from tasks import settings
 
 FILES = {"quick": "dvc.yaml", "paper": "paper/dvc.yaml"}
@@ -29,6 +32,8 @@ class Graph:
         try:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
+            with lock_repo(self.repo):
+                mend(root / FILES[scale].replace(".yaml", ".lock"))
             edges = self.repo.index.graph
         except DvcException as error:
             raise Refused(f"{root.name}: {error}") from error
@@ -75,6 +80,35 @@ class Graph:
     def verdict(self, name: str) -> Path:
         """The verdict that a check leaves."""
         return next(path for out in self.stages[name].outs if (path := Path(out.fs_path)).parent.name == "verdicts")
+
+
+def mend(lock: Path) -> bool:
+    """Drop the torn end of a lock file; whether there was one.
+
+    DVC writes dvc.lock in place, so a kill at that moment leaves its beginning only, which DVC then refuses. A stage
+    without an entry is taken from DVC's run-cache, or run again.
+    """
+    text = lock.read_text() if lock.is_file() else ""
+    whole = text
+    while whole and not _complete(whole):
+        entries = [found.start() for found in re.finditer(r"^  \S", whole, flags=re.M)]
+        whole = whole[: entries[-1]] if len(entries) > 1 else ""
+    if whole == text:
+        return False
+    with atomic(lock) as temporary:
+        temporary.write_text(whole or "schema: '2.0'\nstages: {}\n")
+    return True
+
+
+def _complete(text: str) -> bool:
+    """Whether every stage of this lock file has all its parts; the last entry's outputs come last."""
+    try:
+        stages = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["stages"]
+        return text.endswith("\n") and all(
+            out.get("md5") and out.get("size") is not None for one in stages.values() for out in one["outs"]
+        )
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _settings(root: Path, scale: str) -> settings.Settings:

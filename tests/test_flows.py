@@ -104,6 +104,19 @@ def test_a_second_run_runs_nothing(project: Path, server: dict[str, str]) -> Non
     assert begun(project) == before
 
 
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, str], share: float) -> None:
+    lock, before = project / "dvc.lock", begun(project)
+    whole = lock.read_bytes()
+    lock.write_bytes(whole[: whole.index(b"    outs:", int(share * len(whole))) + 6])
+    refused = subprocess.run(["dvc", "status"], cwd=project, env=server, capture_output=True, text=True)
+    assert "is invalid" in refused.stderr + refused.stdout
+    assert flow(server, project).returncode == 0
+    assert stale(project, "dvc.yaml") == []
+    again = begun(project)[len(before) :]
+    assert {name.split("@")[0] for name in again} <= {"check", "report"}, "all else comes from DVC's run-cache"
+
+
 def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     graph = Graph(project, "quick")
     run = {"prepare@roll", "train@run", "measure@run"}
