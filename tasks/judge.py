@@ -261,6 +261,16 @@ def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
     return tuple(float(np.tanh(z)) for z in interval(np.arctanh(inside)))  # type: ignore[return-value]
 
 
+def matches(values: np.ndarray, printed: float, unit: float) -> bool:
+    """Two one-sided t tests at 5 %: the mean over seeds equals the printed number.
+
+    The margin is half a unit of the last printed digit plus the standard deviation over seeds.
+    """
+    _, low, high = interval(values, 0.9)
+    margin = unit / 2 + float(np.std(values, ddof=1))
+    return printed - margin < low and high < printed + margin
+
+
 def curves(rows: Rows, *names: str) -> np.ndarray:
     """``value`` by the sorted values of these columns, an axis each, and by step on the last axis."""
     groups = rows.by(*names)

@@ -1,0 +1,32 @@
+"""The AGOP of a network that fits the chain monomial approaches the target's expected gradient outer product.
+
+That is A², with A the neighbours on the cycle of five coordinates, for inputs N(0, I).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.judge import Finding, Rows, curves, every, fisher, positive
+
+ID = "B.egop"
+KIND = "statistical"
+TITLE = "The AGOP of a network that fits approaches the target's EGOP"
+PRINTED = "“will approximate”, Section 2.1 and Figure 1"
+QUANTITIES = ("egop/agop", "null/egop_agop", "r2/train", "r2/test")
+
+
+def rule(rows: Rows) -> Finding:
+    """Per seed: it fits, the cosine rises, and it ends nearer to 1 than to its mean for independent eigenvectors."""
+    G, null, train, test = (curves(rows.where(quantity=name), "seed") for name in QUANTITIES)
+    last = G[:, -1]
+    found = every(
+        fits=positive(train[:, -1] - 0.9, "R² on the training samples minus 0.9"),
+        rises=positive(last - G[:, 0], "last cosine minus first"),
+        near=positive((last - null[:, -1]) / (1 - null[:, -1]) - 0.5, "way of the cosine from its null to 1, less 1/2"),
+    )
+    found.numbers.update(zip(("cosine", "cosine, low", "cosine, high"), fisher(last), strict=True))
+    measured = (
+        f"ρ(AGOP, EGOP) {np.mean(G[:, 0]):.3f} → {fisher(last)[0]:.3f}; R² on new samples {test[:, -1].mean():.2f}"
+    )
+    return replace(found, measured=measured)
