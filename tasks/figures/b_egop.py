@@ -27,7 +27,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
                 for arm in style.controls(found):
                     style.band(axes, found[found["arm"] == arm], "step", style.CONTROL, linestyle=":", label=arm)
         axes.set(xlabel="step", ylabel=label)
-        axes.legend(fontsize=7, loc="lower right" if label == "R²" else "center right")
+        axes.legend(fontsize=7, loc="center right")
     grid[0, 0].set_ylim(0, 1)
     seeds = rows["seed"].nunique()
     grid[0, 1].set_title(f"mean and Student's 95 % interval over {seeds} seeds", fontsize=7, loc="right")
