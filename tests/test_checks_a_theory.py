@@ -1,12 +1,14 @@
-"""The checks of paper A's Theorem 3 and Lemma 3 against planted tables, true and with one part of each false."""
+"""The checks of paper A's Theorems 3 and 4 and Lemma 3 against planted tables, true and with one part of each false."""
 
 import numpy as np
 import pytest
+import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_lem3, a_thm3
+from tasks.checks import a_lem3, a_thm3, a_thm4
 from tasks.experiments import a_thm3 as experiment
+from tasks.experiments import a_thm4 as interpolating
 from tasks.judge import Rows
 
 
@@ -72,3 +74,33 @@ def test_at_the_readout_the_prediction_is_exact_but_for_the_square_of_the_step(c
     found = {row["quantity"]: row["value"] for row in experiment.trained(case, small, seeds=1, steps=1)
              if row.get("layer") == "readout" and row["arm"] == "claim"}  # fmt: skip
     assert found["thm3/measured"] == pytest.approx(found["thm3/predicted"], rel=1e-3)
+
+
+def interpolation(worst: float = 0.5, growth: float = 2.0) -> Rows:
+    made = [
+        {"case": case, "layer": layer, "seed": seed, "quantity": f"thm4/{quantity}", "value": value * (1 + 0.01 * seed)}
+        for case in ("ReLU", "ReLU²")
+        for index, layer in enumerate(("0", "1", "2", "readout"))
+        for seed in range(5)
+        for quantity, value in (("ratio", worst if layer == "1" else 0.1), ("surrogate", growth**index))
+    ]
+    return rows(made)
+
+
+def test_theorem_4():
+    assert a_thm4.rule(interpolation()).holds
+    assert a_thm4.rule(interpolation(worst=1.1)).holds is False
+    assert a_thm4.rule(interpolation(growth=0.5)).holds is False
+
+
+def test_linear_regions_against_a_sum_of_hinges():
+    """One ReLU layer on a line: each unit's zero is a boundary, and its jump of the gradient is |head x weight|."""
+    model = torch.nn.Sequential(torch.nn.Linear(1, 3, bias=False), torch.nn.ReLU(), torch.nn.Linear(3, 1, bias=False))
+    model.double()
+    model[0].weight.data = torch.tensor([[1.0], [-2.0], [0.5]]).double()
+    model[2].weight.data = torch.tensor([[1.0, 3.0, 4.0]]).double()
+    line = torch.linspace(-1, 1, interpolating.SAMPLES, dtype=torch.float64)[:, None]
+    crossed, jump = interpolating.linear_regions(model, interpolating.features(model, line), 0, seed=0)
+    # all three switch at 0, where the slope goes from -2 * 3 to 1 + 0.5 * 4
+    assert crossed == 1
+    assert jump == pytest.approx(9.0)
