@@ -149,6 +149,32 @@ def bound(rows: Rows, slack: float = 1e-12) -> Finding:
     return Finding(worst <= 1 + slack, worst, rule, "bound", high=1.0, numbers=numbers)
 
 
+def rate(rows: Rows, power: float, within: float = 0.25) -> Finding:
+    """A random error ``value`` of mean square e² falls with the size ``x`` as e ~ x^power, e over seeds and cases.
+
+    Not the mean of log |value|, whose slope also changes with the distribution's shape. The seed is the unit: Student's
+    interval of the jackknife's pseudo-values.
+    """
+    groups = rows.by("seed", "x")
+    x = np.log(sorted({size for _, size in groups}))
+    squares = np.array([(one.value**2).mean() for one in groups.values()]).reshape(-1, len(x))
+    n, x = len(squares), x - x.mean()
+    slope = lambda found: float(x @ np.log(found.mean(0)) / (2 * x @ x))  # noqa: E731
+    whole = slope(squares)
+    _, low, high = interval(np.array([n * whole - (n - 1) * slope(np.delete(squares, at, 0)) for at in range(n)]))
+    inside, outside = power - within <= low and high <= power + within, high < power - within or power + within < low
+    rule = f"the slope of the root mean square error is {power:g} +- {within:g}, jackknife over {n} seeds at 95 %"
+    return Finding(inside or (False if outside else None), whole, rule, "order", low, high)
+
+
+def equivalent(values: np.ndarray, margin: float, what: str) -> Finding:
+    """The mean over seeds of ``values`` is 0 within a margin fixed beforehand: two one-sided tests at 5 %."""
+    mean, low, high = interval(values, 0.90)
+    holds = True if -margin < low and high < margin else (False if low > margin or high < -margin else None)
+    rule = f"{what} is 0 +- {margin:g}, Student's t interval over seeds at 90 % (TOST)"
+    return Finding(holds, mean, rule, "direction", low, high)
+
+
 def below(rows: Rows, least: float) -> Finding:
     """On every instance ``value`` comes below a fixed number at its smallest ``x``."""
     ends = np.array([one.value[one.x.argmin()] for one in rows.by("case", "layer").values()])

@@ -285,6 +285,10 @@ class Simulate(Strict):
     steps: Count | None = None
     every: Count | None = None  # steps between two measurements
     width: Count | None = None  # of the hidden layers
+    sizes: list[Count] | None = None  # of matrices that grow
+    widths: list[Count] | None = None  # of networks
+    draws: Count | None = None  # networks drawn for one average
+    balances: list[Probability] | None = None  # of the alignment-reversing data
 
 
 class Claim(Strict):

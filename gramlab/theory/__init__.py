@@ -2,7 +2,15 @@
 
 from gramlab.theory.free import mixed_moment, noncrossing
 from gramlab.theory.kernels import expected_kernel, first_order
-from gramlab.theory.nfa import Traces, centered_nfa, expected_derivatives, gaussian_moments, mean_term, moments, traces
+from gramlab.theory.nfa import (
+    Traces,
+    centered_nfa,
+    expected_derivatives,
+    gaussian_moments,
+    mean_term,
+    moments,
+    traces,
+)
 
 __all__ = [
     "Traces",

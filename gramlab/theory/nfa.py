@@ -115,18 +115,21 @@ def gaussian_moments(dimension: int, width: int) -> tuple[float, float, float, f
     return first, second, third, fourth
 
 
-def expected_derivatives(X: Tensor, y: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """E[ẆᵀẆ] and E[ẆᵀKẆ], (d, d), at any finite width k (paper B, Proposition 10, corrected).
+def expected_derivatives(X: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
+    """E[ẆᵀẆ] and E[ẆᵀKẆ], (d, d), at any finite width k (paper B, Proposition 10, corrected); None is k = ∞.
 
     E[ẆᵀẆ] = M² and E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M with M = XᵀYX and the sum tr: the print has k = 1.
     a_s ~ N(0, 1), W_sj ~ N(0, 1/k). X (n, d), y (n,) or (n, 1). Raises ValueError on shapes that do not fit.
     """
     M, B = statistics(X, y)
-    A = M @ M
-    return A, 3 / width * B.trace() * A + (1 + 5 / width) * M @ B @ M
+    A, part = M @ M, 0.0 if width is None else 1 / width
+    return A, 3 * part * B.trace() * A + (1 + 5 * part) * M @ B @ M
 
 
-def mean_term(X: Tensor, y: Tensor, width: int) -> float:
-    """The correlation of E[ẆᵀẆ] with E[ẆᵀKẆ]: eq. (5) and its like without their covariances."""
+def mean_term(X: Tensor, y: Tensor, width: int | None) -> float:
+    """The correlation of E[ẆᵀẆ] with E[ẆᵀKẆ]: eq. (5) and its like without their covariances.
+
+    At width None, ∞, this is the first-order term of Appendix C, in which 𝒦 is replaced by its expectation.
+    """
     nfm, agop = expected_derivatives(X, y, width)
     return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))

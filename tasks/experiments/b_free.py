@@ -1,0 +1,68 @@
+"""B.free: the identities (12)-(15) for alternating words of two families of large random matrices.
+
+The centred C are functions of a fixed spectrum and of a Wishart matrix, the R of two Wishart matrices of their own,
+whose eigenvectors are uniform whatever the C are: the families are free as the size grows. C and R are scaled to
+tr[C²] = 1 and tr[R²] = 1, and errors are the difference of both sides.
+"""
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gramlab.streams import stream
+
+DEPENDENT = "control: R with the eigenvectors of C"
+
+
+def measure(settings: Any) -> Iterator[dict]:
+    """Rows: free/(equation), the signed error at each size x."""
+    for seed in range(settings.instances):
+        for size in settings.sizes:
+            C = first_family(size, seed)
+            for arm, R in (("claim", second_family(size, seed)), (DEPENDENT, [one + one @ one for one in C])):
+                for equation, error in errors(C, [one / tr(one, one) ** 0.5 for one in R]).items():
+                    yield {"arm": arm, "case": "", "seed": seed, "x": float(size), "quantity": f"free/{equation}",
+                           "value": error}  # fmt: skip
+
+
+def first_family(d: int, seed: int) -> list[Tensor]:
+    """Four centred matrices that do not commute."""
+    D, G = torch.diag(torch.linspace(0, 1, d, dtype=torch.float64) ** 2), wishart(d, seed, "C")
+    made = [D, G, D @ G + G @ D, G @ G + D]
+    made = [one - tr(one) * torch.eye(d) for one in made]
+    return [one / tr(one, one) ** 0.5 for one in made]
+
+
+def second_family(d: int, seed: int) -> list[Tensor]:
+    """Four matrices that do not commute, with traces unlike 0."""
+    G, H = wishart(d, seed, "R1"), wishart(d, seed, "R2")
+    return [G, H, G @ H + H @ G, G @ G + H]
+
+
+def wishart(d: int, *name: str | int) -> Tensor:
+    """GᵀG/d of a standard normal G (d, d)."""
+    G = torch.from_numpy(stream("b_free", d, *name).normal(size=(d, d)))
+    return G.T @ G / d
+
+
+def errors(C: list[Tensor], R: list[Tensor]) -> dict[str, float]:
+    """Left less right side of (12), (13), (14) and (15), whose indices begin at 0 here."""
+    r = [tr(one) for one in R]
+    word = [C[i] @ R[i] for i in range(4)]
+    centred = [one - mean * torch.eye(len(one)) for one, mean in zip(R, r, strict=True)]
+    return {
+        "(12)": tr(word[0]),
+        "(13)": tr(*word[:2]) - r[0] * r[1] * tr(*C[:2]),
+        "(14)": tr(*word[:3]) - r[0] * r[1] * r[2] * tr(*C[:3]),
+        "(15)": tr(*word) - r[0] * r[1] * r[2] * r[3] * tr(*C)
+        - r[0] * r[2] * tr(centred[1], centred[3]) * tr(C[0], C[1]) * tr(C[2], C[3])
+        - r[1] * r[3] * tr(centred[0], centred[2]) * tr(C[1], C[2]) * tr(C[0], C[3]),
+    }  # fmt: skip
+
+
+def tr(*factors: Tensor) -> float:
+    """The trace of a product over the size."""
+    return float(reduce(torch.matmul, factors).trace()) / len(factors[0])

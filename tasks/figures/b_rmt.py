@@ -1,0 +1,75 @@
+"""B, (6)-(28): one line an equation, its error as printed and as derived anew; and how errors fall with the size."""
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasks.figures import style
+
+ARMS = {"claim": ("as printed", style.CONTROL, "X"), "corrected": ("as derived", style.CLAIM, "o")}
+ROUND_OFF = 2.0**-53
+
+
+def draw(rows: pd.DataFrame, key: str) -> Figure:
+    """Left, an equation a line; right, the root mean square error over seeds and cases against the size."""
+    about = style.check(key)
+    figure, grid = style.panels(key, columns=2, height=4.6, width=7.6)
+    left, right = grid[0]
+    equations = (*about.EXACT, *about.FREE, *about.FALLING)
+    _lines(left, rows, equations, about.EXACT)
+    control = style.controls(rows)[0]
+    colors = dict(zip((*about.FREE, *about.FALLING), sns.color_palette("dark", 6), strict=True))
+    for number, equation in enumerate((*about.FREE, *about.FALLING)):
+        found = rows[rows["quantity"] == f"rmt/{equation}"]
+        for arm, color, dashes in (
+            ("corrected", colors[equation], "-"),
+            ("claim", colors[equation], ":"),
+            (control, "", ""),
+        ):
+            one = found[found["arm"] == arm]
+            size = one.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
+            if arm == control:
+                right.plot(size.index, size, color=style.CONTROL, marker="X", markersize=4, linewidth=0.8,
+                           label=control if number == 1 else "_")  # fmt: skip
+            else:
+                right.plot(size.index, size, color=color, linestyle=dashes, label=equation if dashes == "-" else "_")
+    sizes = np.array(sorted(rows["x"].unique())[1:])
+    right.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
+    right.set(xscale="log", yscale="log", xlabel="size", ylabel="error, root mean square over seeds and cases")
+    right.set_xticks(sizes, [f"{x:g}" for x in sizes])
+    right.minorticks_off()
+    lines, names = right.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda at: names[at] == control)
+    figure.legend(
+        [lines[at] for at in order],
+        [names[at] for at in order],
+        fontsize=7,
+        ncols=4,
+        loc="outside lower left",
+        title="solid: as derived, dotted: as printed",
+        title_fontsize=7,
+    )
+    return figure
+
+
+def _lines(axes: Axes, rows: pd.DataFrame, equations: tuple[str, ...], exact: tuple[str, ...]) -> None:
+    for at, equation in enumerate(equations):
+        found = rows[rows["quantity"] == f"rmt/{equation}"]
+        for arm, (label, color, mark) in ARMS.items():
+            one = found[found["arm"] == arm]
+            if equation in exact:
+                size = one.loc[one["dtype"] == "float64", "value"].max()
+            else:
+                size = abs(one.loc[one["x"] == one["x"].max(), "value"].mean())
+            axes.plot(max(size, ROUND_OFF * 1e-6), at, mark, color=color, alpha=0.8, label=label if not at else "_",
+                      markersize=7 if arm == "claim" else 4)  # fmt: skip
+    axes.axvline(8 * ROUND_OFF, color=style.GUIDE, linestyle="--", linewidth=1, label="8 u")
+    axes.set_yticks(range(len(equations)), equations)
+    axes.invert_yaxis()
+    axes.grid(axis="y", linewidth=0.4)
+    axes.set(
+        xscale="log", xlabel="exact: residual over its scale, the largest\nothers: |mean error| at the largest size"
+    )
+    axes.legend(fontsize=7, loc="center", bbox_to_anchor=(0.65, 0.75), frameon=True)
