@@ -6,7 +6,7 @@ import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_lem3, a_thm3, a_thm4
+from tasks.checks import a_lem3, a_prop2, a_thm3, a_thm4
 from tasks.experiments import a_thm3 as experiment
 from tasks.experiments import a_thm4 as interpolating
 from tasks.judge import Rows
@@ -104,3 +104,29 @@ def test_linear_regions_against_a_sum_of_hinges():
     # all three switch at 0, where the slope goes from -2 * 3 to 1 + 0.5 * 4
     assert crossed == 1
     assert jump == pytest.approx(9.0)
+
+
+def collapsing(end: float = 1e-3, power: float = 1.0) -> list[dict]:
+    """Gap and NC1 along training, with the exact part's residuals."""
+    exact = [
+        {"case": str(case), "dtype": dtype, "quantity": name, "value": unit * (0.5 + case / 12)}
+        for name in ("prop2/gram", "prop2/residual")
+        for case in range(6)
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]
+    return exact + [
+        {"case": "trained", "seed": seed, "x": float(step), "quantity": f"prop2/{name}", "value": value}
+        for seed in range(5)
+        for step, t in enumerate(np.linspace(0, 1, 9))
+        for name, value in (
+            ("nc1", float(np.exp(-3 * t + 0.1 * stream("nc1", seed, step).normal()))),
+            ("nc2", 0.5),
+            ("gap", end * float(np.exp(power * 5 * (1 - t)))),
+        )
+    ]
+
+
+def test_proposition_2_on_trained_networks():
+    assert a_prop2.rule(rows(collapsing())).holds
+    assert a_prop2.rule(rows(collapsing(end=0.1))).holds is False
+    assert a_prop2.rule(rows(collapsing(power=-1.0))).holds is False

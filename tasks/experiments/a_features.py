@@ -1,25 +1,34 @@
-"""Least squares on constructed features: Neural Collapse (A.prop2) and interpolation (A.prop3) of paper A.
+"""Least squares on features: Neural Collapse (A.prop2) and interpolation (A.prop3) of paper A.
 
 A.prop2 builds features by NC1 and NC2 from their definition, trains readout and bias by least squares on the centred
-one-hot labels, and compares G_id with Y Y^T. A.prop3 compares both sides of its inequality at f = g, the OLS fit, over
-alpha, and the right side with what Target Linearity makes of it.
+one-hot labels, and compares G_id with Y Y^T; beside that stand networks on their way to collapse. A.prop3 compares both
+sides of its inequality at f = g, the OLS fit, over alpha, and the right side with what Target Linearity makes of it.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import torch
+from safetensors.torch import load_file
 
+import gramlab
+from gramlab.data import DataSet
+from gramlab.nets import Fit, fit, mlp
 from gramlab.streams import stream
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 ALPHAS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
 CLASSES = ("simplex", "two classes", "as many dimensions as classes", "scaled")
+SEEDS, GROUPS, PER_GROUP = 6, 4, 30  # of the trained networks: classes and samples of each
 EXPLAINED = ("nonlinear", "few latents", "linear")  # X depends on Z
 
 
 def measure(settings: Any) -> Iterator[dict]:
-    """Rows: prop2/gram, prop2/residual, prop2/without NC2, prop3/ratio and prop3/residual."""
+    """Rows: prop2/gram, prop2/residual, prop2/without NC2, prop2/ of trained nets, prop3/ratio and prop3/residual."""
+    yield from trained(settings.steps)
     for instance in range(settings.instances):
         for kind in CLASSES:
             yield from proposition_2(kind, instance)
@@ -68,6 +77,50 @@ def proposition_2(kind: str, instance: int) -> Iterator[dict]:
                 continue
             yield {**about, "arm": arm, "quantity": "prop2/gram", "value": apart}
             yield {**about, "arm": arm, "quantity": "prop2/residual", "value": short / length}
+
+
+def trained(steps: int) -> Iterator[dict]:
+    """A.prop2 on the last hidden features of networks trained to collapse, by step (x) and seed.
+
+    Four classes of two Gaussian clusters each, the squared loss on centred one-hot labels, weight decay. The gap is
+    1 - S_cls(G_id) / (||G_id||_F ||Y Y^T||_F), of the readout that is fitted to the centred features by least squares.
+    The control adds noise within the classes, of the size that the untrained network's features have there.
+    """
+    draw = stream("a_features", "clusters")
+    labels = np.repeat(np.arange(GROUPS), PER_GROUP)
+    centres = 2 * draw.normal(size=(GROUPS, 2, 6))
+    inputs = centres[labels, draw.integers(0, 2, len(labels))] + 0.3 * draw.normal(size=(len(labels), 6))
+    x, Y = torch.from_numpy(inputs), torch.eye(GROUPS, dtype=torch.float64)[labels] - 1 / GROUPS
+    data = DataSet("clusters", x, Y, x[:0], Y[:0])
+    model = mlp(6, [32, 32, 12], GROUPS, "relu")
+    kept = sorted({0, steps, *(int(step) for step in np.geomspace(10, steps, 20))})
+    how = Fit(loss="mse", lr=0.1, momentum=0.9, weight_decay=5e-4, batch=None, epochs=steps, snapshots=tuple(kept),
+              history_every=steps, dtype="float64", name=("a_features", "collapse"))  # fmt: skip
+    with TemporaryDirectory() as scratch:
+        snapshots, _ = fit(model, data, how, SEEDS, Path(scratch))
+        weights = {step: load_file(path) for step, path in snapshots.items()}
+    model.double()
+    for seed in range(SEEDS):
+        noise = torch.from_numpy(stream("a_features", "within", seed).normal(size=(len(x), 12)))
+        for step in kept:
+            model.load_state_dict({key: value[seed] for key, value in weights[step].items()})
+            with torch.no_grad():
+                H = model[:-1](x)
+            spread = gramlab.neural_collapse(H, torch.from_numpy(labels))
+            if step == 0:
+                share = (spread.nc1 / 12) ** 0.5  # of the root of the variance between classes
+            for arm, h in (("claim", H), ("control: within-class noise", H + share * spread.between**0.5 * noise)):
+                h = h - h.mean(0)
+                fitted = h @ torch.linalg.lstsq(h, Y, driver="gelsd").solution
+                gram, outer = fitted @ fitted.T, Y @ Y.T
+                gap = 1 - float((gram * outer).sum() / gram.norm() / outer.norm())
+                about = {"arm": arm, "case": "trained", "seed": seed, "step": step, "x": float(step),
+                         "dtype": "float64"}  # fmt: skip
+                yield {**about, "quantity": "prop2/gap", "value": gap}
+                yield {**about, "quantity": "prop2/distance", "value": float((gram - outer).norm() / outer.norm())}
+                found = gramlab.neural_collapse(h, torch.from_numpy(labels))
+                yield {**about, "quantity": "prop2/nc1", "value": found.nc1}
+                yield {**about, "quantity": "prop2/nc2", "value": found.nc2}
 
 
 def proposition_3(kind: str, instance: int) -> Iterator[dict]:

@@ -17,6 +17,7 @@ from gramlab.streams import stream
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
+STEPS = (0, 3, 10, 30, 100, 300)  # of the trained networks, at which they are looked at
 GOLDEN = (1 + 5**0.5) / 2
 
 
@@ -29,6 +30,7 @@ class Layer:
     H: np.ndarray
     Y: np.ndarray
     ridge: float
+    step: int = -1  # of the training, where there is one
 
 
 def measure(settings: Any) -> Iterator[dict]:
@@ -38,7 +40,7 @@ def measure(settings: Any) -> Iterator[dict]:
         for layer in [*layers, aligned(instance)]:
             yield from lemma_1(layer)
         for layer in [*layers, rank_one(instance)]:
-            yield from theorem_2(layer)
+            yield from theorem_2(layer, instance)
         yield from lemma_2(layers, instance)
         for kind in ("tall", "ill-conditioned", "square", "wide", "rank-deficient", "y in the span", "y outside it"):
             yield from least_squares(kind, instance)
@@ -76,10 +78,11 @@ def trained(instance: int) -> Iterator[Layer]:
     first, second, last = (torch.from_numpy(draw.normal(size=(a, b)) * (2 / b) ** 0.5).requires_grad_()
                            for a, b in ((12, 5), (10, 12), (1, 10)))  # fmt: skip
     ridge = 10.0 ** draw.uniform(-1, 1)
-    for step in range(301):
+    for step in range(STEPS[-1] + 1):
         h = torch.relu(x @ first.T)
-        if step in (0, 30, 300):
-            yield Layer(f"after {step} steps", second.detach().numpy(), h.detach().numpy().T.copy(), y.numpy(), ridge)
+        if step in STEPS:
+            W, H = second.detach().numpy().copy(), h.detach().numpy().T.copy()
+            yield Layer(f"after {step} steps", W, H, y.numpy(), ridge, step)
         loss = ((torch.relu(h @ second.T) @ last.T)[:, 0] - y).square().mean()
         for weight, slope in zip((first, second, last), torch.autograd.grad(loss, (first, second, last)), strict=True):
             weight.data -= 0.02 * slope
@@ -183,8 +186,8 @@ def _climb(A: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y
 
 
-def theorem_2(layer: Layer) -> Iterator[dict]:
-    """A.thm2: (1 - T_lambda) over C / S(G_id), with C as in C.3, for both readings of e_1."""
+def theorem_2(layer: Layer, instance: int) -> Iterator[dict]:
+    """A.thm2: (1 - T_lambda) over C / S(G_id), with C as in C.3, for both readings of e_1; both sides in training."""
     W, H, Y, ridge = layer.W, layer.H, layer.Y, layer.ridge
     d = len(H)
     surrogate = float(((W @ H @ Y) ** 2).sum())
@@ -201,8 +204,11 @@ def theorem_2(layer: Layer) -> Iterator[dict]:
         constants["control: 0.99 of 4/27 C"] = LEAST * 4 / 27 * constants["corrected"]
         constants["control: W beyond c_0"] = constants["corrected"] / 9
     for arm, C in constants.items():
-        yield {"arm": arm, "case": layer.kind, "dtype": "float64", "quantity": "thm2/ratio",
-               "value": missing * surrogate / C}  # fmt: skip
+        about = {"arm": arm, "case": layer.kind, "dtype": "float64"}
+        yield {**about, "quantity": "thm2/ratio", "value": missing * surrogate / C}
+        if layer.step >= 0:
+            for side, value in (("left", missing), ("right", C / surrogate)):
+                yield {**about, "seed": instance, "step": layer.step, "quantity": f"thm2/{side}", "value": value}
 
 
 def least_squares(kind: str, instance: int) -> Iterator[dict]:
