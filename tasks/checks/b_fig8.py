@@ -23,7 +23,7 @@ def rule(rows: Rows) -> Finding:
     rows = rows.where(case=CASE)
     U, C = (curves(rows.where(quantity=name), "seed", "layer", "x") for name in QUANTITIES[:2])
     test = curves(rows.where(quantity="test_loss"), "seed", "x")[..., -1]
-    spread = np.ptp(U[..., 1:], 2) - np.ptp(C, 2)  # before the first step there is no C-NFA
+    spread = np.ptp(U[..., -C.shape[-1] :], 2) - np.ptp(C, 2)  # before the first step there is no C-NFA
     found = every(
         robust=positive(spread.mean(-1).min(1), "spread of the UC-NFA over the scales minus that of the C-NFA"),
         rises=positive((U[..., -1] - U[..., 0]).min((1, 2)), "last UC-NFA minus first"),

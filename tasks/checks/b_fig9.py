@@ -11,7 +11,7 @@ from tasks.judge import Finding, Rows, curves, every, fisher, matches, positive
 
 ID = "B.fig9"
 KIND = "statistical"
-TITLE = "On images the diagonals of NFM and AGOP correlate by the alignment with K's eigenvectors"
+TITLE = "On images too the NFA rests on the alignment with the tangent kernel's eigenvectors"
 PRINTED = "Pearson 0.91 against 0.04, CelebA with and without glasses, Figure 9"
 QUANTITIES = ("pearson/K", "pearson/Q")
 

@@ -57,11 +57,12 @@ def train(stack: Weights, x: Tensor, y: Tensor, steps: int, stops: set[int]) -> 
     """Gradient descent of every network of the stack on its own data; stops after each of these steps."""
     optimizer = torch.optim.SGD(stack.values(), LR)
     for step in range(steps + 1):
+        if step:
+            optimizer.zero_grad()
+            loss(stack, x, y).sum().backward()
+            optimizer.step()
         if step in stops:
             yield step
-        optimizer.zero_grad()
-        loss(stack, x, y).sum().backward()
-        optimizer.step()
 
 
 def loss(stack: Weights, x: Tensor, y: Tensor) -> Tensor:

@@ -1,0 +1,175 @@
+"""Paper B's training claims: the measurements against closed forms, and checks against planted tables."""
+
+import numpy as np
+import pytest
+import torch
+
+from gramlab import tables
+from gramlab.nets import initialize, mlp
+from gramlab.streams import stream
+from tasks.checks import b_egop, b_fig1, b_fig2, b_fig4, b_fig5, b_fig7, b_fig8, b_fig9
+from tasks.experiments import b_centerings
+from tasks.judge import Rows
+
+SEEDS, SCALES, STEPS = range(5), (0.01, 0.1, 1.0), (5, 80, 160, 400, 800)
+
+
+def weights(*name):
+    net = mlp(4, [6, 6], 1, "relu", bias=False)
+    return initialize(net, name, "normal")
+
+
+def tangents(W, x):
+    """∂f/∂h of both hidden layers at every sample, (n, k) each, by the chain rule."""
+    W1, W2, a = (value.numpy() for value in W.values())
+    h1 = x @ W1.T
+    h2 = np.maximum(h1, 0) @ W2.T
+    g2 = a * (h2 > 0)
+    return {"0": (g2 @ W2) * (h1 > 0), "2": g2}
+
+
+def cosine(A, B):
+    return np.sum(A * B) / np.linalg.norm(A) / np.linalg.norm(B)
+
+
+def test_centerings_against_the_chain_rule():
+    x = stream("test_checks_b", "x").normal(size=(30, 4))
+    now, start, other = (weights("test_checks_b", which) for which in ("now", "start", "other"))
+    net = mlp(4, [6, 6], 1, "relu", bias=False).double()
+    rows = list(b_centerings.centerings(net, torch.from_numpy(x), now, start, other, 5, ("test_checks_b",)))
+    found = {(row["arm"], row["layer"], row["quantity"]): row["value"] for row in rows}
+    g, g0, gx = (tangents(W, x) for W in (now, start, other))
+    for layer in ("0", "2"):
+        W, W0 = (part[f"{layer}.weight"].numpy() for part in (now, start))
+        V = W - W0
+        K, centered, misplaced = (G.T @ G / len(x) for G in (g[layer], g[layer] - g0[layer], g[layer] - gx[layer]))
+        pairs = {
+            "uncentered": (W, K),
+            "centered": (V, K),
+            "double_centered": (V, centered),
+            "ptk_centered": (W0, centered),
+        }
+        for name, (A, P) in pairs.items():
+            assert found["claim", layer, f"nfa/{name}"] == pytest.approx(cosine(A.T @ A, A.T @ P @ A), rel=1e-10)
+        below = np.trace(V.T @ V @ V.T @ K @ V)
+        for arm, P in (("claim", centered), ("control: another start", misplaced)):
+            ratio = np.trace(V.T @ V @ V.T @ P @ V) / below
+            assert found[arm, layer, "double_over_centered"] == pytest.approx(ratio, rel=1e-10)
+
+
+def test_nothing_but_the_uncentered_is_defined_before_the_first_step():
+    x, start = torch.randn(9, 4, dtype=torch.float64), weights("test_checks_b", "start")
+    net = mlp(4, [6, 6], 1, "relu", bias=False).double()
+    rows = list(b_centerings.centerings(net, x, start, start, weights("test_checks_b", "other"), 0, ("test_checks_b",)))
+    assert {row["quantity"] for row in rows} == {"nfa/uncentered", "null/uncentered"}
+
+
+def test_the_stack_trains_as_each_network_alone():
+    drawn = [weights("test_checks_b", seed) for seed in range(3)]
+    x, y = torch.randn(3, 20, 4, dtype=torch.float64), torch.randn(3, 20, 1, dtype=torch.float64)
+    stack = {key: torch.stack([one[key] for one in drawn]).requires_grad_() for key in drawn[0]}
+    assert list(b_centerings.train(stack, x, y, 10, {0, 5, 10})) == [0, 5, 10]
+    for at, one in enumerate(drawn):
+        net = mlp(4, [6, 6], 1, "relu", bias=False).double()
+        net.load_state_dict(one)
+        optimizer = torch.optim.SGD(net.parameters(), b_centerings.LR)
+        for _ in range(10):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(net(x[at]), y[at]).backward()
+            optimizer.step()
+        for key, value in net.state_dict().items():
+            torch.testing.assert_close(stack[key][at].detach(), value)
+
+
+def planted(**laws) -> Rows:
+    """Rows of each quantity by its law of (layer, scale, step), the same on every spectrum, with a little noise."""
+    return Rows(
+        tables.table(
+            [
+                {"seed": seed, "case": case, "layer": layer, "x": scale, "step": step, "quantity": quantity,
+                 "value": float(law(layer, scale, step) + 0.003 * stream("test_checks_b", seed, step).normal())}
+                for seed in SEEDS for case in b_centerings.SPECTRA for scale in SCALES for step in STEPS
+                for quantity, law in laws.items() for layer in ([""] if quantity == "test_loss" else ["0", "2"])
+            ]
+        )
+    )  # fmt: skip
+
+
+def wide(layer, scale, step):  # an UC-NFA that ends higher for smaller scales
+    return 0.3 + 0.1 * (step / 800) * (2 - np.log10(scale))
+
+
+def falling(layer, scale, step):
+    return 0.95 - 0.1 * step / 800 - 0.01 * np.log10(scale) * step / 800
+
+
+def low(layer, scale, step):
+    return 0.3
+
+
+def test_figure_2():
+    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/centered": low}
+    assert b_fig2.rule(planted(**good)).holds
+    for broken in (
+        {"nfa/uncentered": low},
+        {"nfa/centered": lambda layer, scale, step: 0.6 - 0.1 * step / 800},
+        {"nfa/centered": lambda layer, scale, step: 0.8 + 0.1 * step / 800},
+    ):
+        assert b_fig2.rule(planted(**{**good, **broken})).holds is False
+
+
+@pytest.mark.parametrize("check", [b_fig7, b_fig8])
+def test_figures_7_and_8(check):
+    good = {"nfa/uncentered": wide, "nfa/centered": falling, "test_loss": lambda layer, scale, step: 1 + 0.1 * scale}
+    assert check.rule(planted(**good)).holds
+    for broken in (
+        {"test_loss": lambda layer, scale, step: 1 - 0.1 * scale},
+        {"nfa/uncentered": lambda layer, scale, step: -wide(layer, scale, step)},
+        {"nfa/centered": lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)},
+    ):
+        assert check.rule(planted(**{**good, **broken})).holds is False
+
+
+def test_figures_4_and_5():
+    grows = {"double_over_centered": lambda layer, scale, step: 0.02 + 0.5 * step / 800}
+    assert b_fig4.rule(planted(**grows)).holds
+    assert b_fig4.rule(planted(double_over_centered=lambda *_: 0.02)).holds is not True
+    assert b_fig4.rule(planted(double_over_centered=lambda layer, scale, step: 0.2 + step / 800)).holds is False
+    assert b_fig5.rule(planted(**{"nfa/ptk_centered": falling})).holds
+    one_rises = lambda layer, scale, step: falling(layer, scale, -step if layer == "2" else step)  # noqa: E731
+    assert b_fig5.rule(planted(**{"nfa/ptk_centered": one_rises})).holds is False
+
+
+def ends(**values) -> Rows:
+    """Rows of each quantity at the first and at the last step."""
+    return Rows(
+        tables.table(
+            [
+                {"seed": seed, "step": step, "quantity": quantity,
+                 "value": value + 0.002 * float(stream("test_checks_b", quantity, seed, step).normal())}
+                for quantity, pair in values.items() for seed in SEEDS
+                for step, value in zip((0, 800), pair, strict=True)
+            ]
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "kind", "printed"), [(b_fig1, "nfa", (0.93, 0.53)), (b_fig9, "pearson", (0.91, 0.04))]
+)
+def test_figures_1_and_9(check, kind, printed):
+    def found(K, Q):
+        return check.rule(ends(**{f"{kind}/K": (K, K), f"{kind}/Q": (Q, Q)}))
+
+    assert found(*printed).holds
+    assert found(*printed).evidence == "matches print"
+    assert found(0.8, 0.2).holds
+    assert found(0.8, 0.2).evidence == "direction"
+    assert found(0.2, 0.8).holds is False
+
+
+def test_egop():
+    good = {"egop/agop": (0.2, 0.9), "null/egop_agop": (0.1, 0.1), "r2/train": (0.0, 0.99), "r2/test": (0.0, 0.7)}
+    assert b_egop.rule(ends(**good)).holds
+    for broken in ({"r2/train": (0.0, 0.5)}, {"egop/agop": (0.95, 0.9)}, {"null/egop_agop": (0.1, 0.85)}):
+        assert b_egop.rule(ends(**{**good, **broken})).holds is False
