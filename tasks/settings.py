@@ -50,7 +50,7 @@ _OPERATIONS = Literal[
 ]  # fmt: skip
 # what each source of gramlab.data takes: type and default, `...` if it must be given; a test compares the two
 IMAGES: dict[str, dict[str, Any]] = {
-    "digits": {"test_fraction": (Annotated[float, Field(ge=0, lt=1)], 0.2)},
+    "digits": {"test_fraction": (Annotated[float, Field(ge=0, lt=1)], 0.2), "enlarge": (Count, 1)},
     "mnist": {},
     "cifar10": {},
     "cifar100": {},
@@ -114,11 +114,12 @@ class Data(Strict):
     balanced: bool | None = None  # of images: as many of each class
     order: Literal["random", "first"] | None = None  # of images: which of them to keep
     random_labels: Probability | None = None  # of drawing a training label anew
+    standardize: bool | None = None  # of images: each pixel to mean 0 and variance 1 over the training set
     seed: Natural = 0  # of everything that is drawn
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> "Data":
-        for key in ("train", "test", "classes", "balanced", "order") if self.source in SYNTHETIC else ():
+        for key in ("train", "test", "classes", "balanced", "order", "standardize") if self.source in SYNTHETIC else ():
             if getattr(self, key) is not None:
                 raise _at(key, f"only images have it; source {self.source} has: {_listed(self.source)}")
         try:
@@ -151,7 +152,7 @@ def _at(key: str, says: str) -> ValidationError:
 
 
 def _listed(source: str) -> str:
-    common = ["train", "test", "classes", "balanced", "order"] if source in IMAGES else []
+    common = ["train", "test", "classes", "balanced", "order", "standardize"] if source in IMAGES else []
     return ", ".join([*OPTIONS[source].model_fields, *common, "random_labels", "seed"])
 
 
@@ -166,8 +167,8 @@ class Model(Strict):
     bias: bool = True
     output_scale: Rate = 1.0  # of an mlp: what its outputs are multiplied by
     latent: Count = 32  # of a vae
-    channels: Count = 16  # of a cnn, and its kernels' side
-    kernel: Count = 2
+    channels: Count | None = None  # of a cnn, 16; of the first convolution of a resnet18 or vgg11, 64
+    kernel: Count = 2  # side of a cnn's kernels
     width: Count = 512  # of the layers before a resnet18's or vgg11's readout, and how many they are
     depth: Count = 5
 
@@ -178,7 +179,7 @@ class Model(Strict):
             "deep_linear": ({"hidden"}, set()),
             "cnn": (set(), {"channels", "kernel", "activation"}),
             "vae": ({"hidden"}, {"latent", "activation"}),
-        }.get(self.kind, (set(), {"width", "depth"}))
+        }.get(self.kind, (set(), {"width", "depth", "channels"}))
         given = self.model_fields_set - {"kind"}
         if missing := must - given:
             raise ValueError(f"{' and '.join(sorted(missing))} must be given for a model of kind {self.kind}")

@@ -120,3 +120,16 @@ def with_random_labels(data: DataSet, probability: float, seed: int = 0) -> Data
     made = random_labels(data.y_train, data.classes, probability, data.source, seed, "random labels")
     about = {**data.about, "random_labels": probability}
     return replace(data, y_train=made, clean_train=data.y_train, about=about)
+
+
+def standardized(data: DataSet) -> DataSet:
+    """Each number of a sample with mean 0 and variance 1 over the training set; one that is constant there is 0.
+
+    Test samples are shifted and scaled by the training set's means and spreads.
+    """
+    x = data.numbers(data.x_train, torch.float32)
+    mean, spread = x.mean(0), x.std(0)
+    varies = (x != x[0]).any(0)
+    scale = torch.where(varies, 1 / spread, 0.0)
+    parts = [(data.numbers(part, torch.float32) - mean) * scale for part in (data.x_train, data.x_test)]
+    return replace(data, x_train=parts[0], x_test=parts[1], factor=1.0, about={**data.about, "standardized": True})

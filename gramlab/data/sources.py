@@ -14,7 +14,7 @@ from gramlab.data.parity import sparse_parity
 from gramlab.data.polynomials import chain_monomial, gaussian, high_rank_polynomial, staircase
 from gramlab.data.population import fact_population
 from gramlab.data.roll import swiss_roll
-from gramlab.data.select import Select, with_random_labels
+from gramlab.data.select import Select, standardized, with_random_labels
 
 # A source is a function of its options; those that read files also take ``root``, the folder to seek them in,
 # and those that cost too much to read whole take ``select``.
@@ -36,13 +36,14 @@ def options_of(source: str) -> dict[str, inspect.Parameter]:
 def prepare(
     source: str, root: Path, train: int | None = None, test: int | None = None, *,
     classes: Sequence[int] | None = None, balanced: bool = False, order: str = "random",
-    random_labels: float | None = None, seed: int = 0, **options,
+    random_labels: float | None = None, standardize: bool = False, seed: int = 0, **options,
 ) -> DataSet:  # fmt: skip
     """The data set of this source, or a part of it (see ``Select``), drawn reproducibly.
 
     root: the folder where raw files are sought and downloaded to. random_labels: each training label is drawn
-    anew with this probability. seed: another one gives other draws of everything that is drawn here. Raises
-    DataError saying what was sought, where, and how to provide it, or which option is wrong.
+    anew with this probability. standardize: see ``standardized``. seed: another one gives other draws of
+    everything that is drawn here. Raises DataError saying what was sought, where, and how to provide it, or which
+    option is wrong.
     """
     if source not in SOURCES:
         raise DataError(f"no data source {source!r}; there are {', '.join(SOURCES)}")
@@ -56,4 +57,6 @@ def prepare(
     takes = inspect.signature(SOURCES[source]).parameters
     made = SOURCES[source](**{name: value for name, value in filled.items() if name in takes}, **options)
     made = made if "select" in takes else select.apply(made)
-    return made if random_labels is None else with_random_labels(made, random_labels, seed)
+    if random_labels is not None:
+        made = with_random_labels(made, random_labels, seed)
+    return standardized(made) if standardize else made

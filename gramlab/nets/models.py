@@ -7,6 +7,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -58,23 +59,23 @@ def cnn(
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * math.prod(sides), outputs))
 
 
-def resnet18(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5) -> nn.Module:
+def resnet18(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5, channels: int = 64) -> nn.Module:
     """Paper D, Appendix C: torchvision's ResNet-18 whose classifier is ``depth`` bias-free layers with ReLU.
 
     After them stands the linear readout, which has no bias either; all are in ``fc``, named "fc.0", "fc.2", ….
-    With other than three channels the first convolution has as many inputs as there are channels.
+    The first convolution has as many inputs as the image has channels, and ``channels`` outputs; all that follow
+    keep their proportions to it, 1 : 2 : 4 : 8.
     """
     from torchvision.models import resnet18 as original
 
     _image(shape, "resnet18")
     model = original(weights=None)
-    if shape[0] != 3:
-        model.conv1 = nn.Conv2d(shape[0], 64, kernel_size=7, stride=2, padding=3, bias=False)
-    model.fc = mlp(model.fc.in_features, [width] * depth, outputs, "relu", bias=False)
+    _narrow(model, shape[0], channels)
+    model.fc = mlp(model.fc.in_features * channels // 64, [width] * depth, outputs, "relu", bias=False)
     return model
 
 
-def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5) -> nn.Module:
+def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5, channels: int = 64) -> nn.Module:
     """Paper D, Appendix C: torchvision's VGG-11 up to the ReLU before its last two pools, and ``resnet18``'s head.
 
     Those two are the fifth max-pool and the average-pool after it: with the fifth, images of 28 x 28 vanish.
@@ -83,13 +84,28 @@ def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5) 
 
     _image(shape, "vgg11")
     features = original(weights=None).features[:-1]
-    if shape[0] != 3:
-        features[0] = nn.Conv2d(shape[0], 64, kernel_size=3, padding=1)
+    _narrow(features, shape[0], channels)
     sides = [side // 16 for side in shape[1:]]
     if min(sides) < 1:
         raise NetError(f"images of {shape[1]} x {shape[2]} are too small for vgg11, which needs 16 x 16")
-    head = mlp(512 * math.prod(sides), [width] * depth, outputs, "relu", bias=False)
+    head = mlp(512 * channels // 64 * math.prod(sides), [width] * depth, outputs, "relu", bias=False)
     return nn.Sequential(OrderedDict(features=features, flat=nn.Flatten(), head=head))
+
+
+def _narrow(model: nn.Module, inputs: int, channels: int) -> None:
+    """Give a network of torchvision's, in place, other inputs than 3 and a first width other than 64."""
+
+    def scaled(number: int) -> int:
+        return inputs if number == 3 else number * channels // 64
+
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, nn.Conv2d):
+            sizes = scaled(layer.in_channels), scaled(layer.out_channels)
+            if sizes != (layer.in_channels, layer.out_channels):
+                same: Any = {key: getattr(layer, key) for key in ("kernel_size", "stride", "padding")}
+                model.set_submodule(name, nn.Conv2d(*sizes, bias=layer.bias is not None, **same))
+        elif isinstance(layer, nn.BatchNorm2d) and channels != 64:
+            model.set_submodule(name, nn.BatchNorm2d(scaled(layer.num_features)))
 
 
 def _image(shape: Sequence[int], kind: str) -> None:
@@ -115,8 +131,8 @@ def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module
     """A network of this kind for samples of this shape, (channels, height, width) or (inputs,).
 
     options: ``hidden`` (widths; mlp, deep_linear, vae), ``activation``, ``bias`` and ``output_scale`` (mlp),
-    ``latent`` (vae), ``channels`` and ``kernel`` (cnn), ``width`` and ``depth`` (the head of resnet18, vgg11).
-    Raises NetError.
+    ``latent`` (vae), ``channels`` (cnn, resnet18, vgg11), ``kernel`` (cnn), ``width`` and ``depth`` (the head of
+    resnet18, vgg11). Raises NetError.
     """
     if kind not in KINDS:
         raise NetError(f"no network of kind {kind!r}; there are {', '.join(KINDS)}")

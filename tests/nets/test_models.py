@@ -105,6 +105,22 @@ def test_paper_d_networks(shape):
     assert sum(isinstance(module, nn.MaxPool2d) for module in vgg.features) == 4
 
 
+def test_narrow_networks_of_paper_d_keep_their_proportions():
+    """An eighth of the first width in every convolution and normalisation, the same kernels, strides and paddings."""
+    for kind, shape in (("resnet18", (1, 8, 8)), ("vgg11", (1, 16, 16))):
+        wide, narrow = build(kind, shape, 10), build(kind, shape, 10, channels=8, width=20)
+        assert narrow(normal(3, *shape).float()).shape == (3, 10)
+        pairs = zip(wide.modules(), narrow.modules(), strict=True)
+        for whole, part in ((a, b) for a, b in pairs if isinstance(a, nn.Conv2d | nn.BatchNorm2d)):
+            if isinstance(whole, nn.BatchNorm2d):
+                assert part.num_features * 8 == whole.num_features
+            else:
+                assert part.out_channels * 8 == whole.out_channels
+                assert part.in_channels * 8 == whole.in_channels or part.in_channels == whole.in_channels == 1
+                for what in ("kernel_size", "stride", "padding"):
+                    assert getattr(part, what) == getattr(whole, what)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

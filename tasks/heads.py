@@ -1,0 +1,88 @@
+"""What paper D plots of the five hidden layers that end its networks: NC1 through their parts, and the NFA."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import gramlab
+from gramlab.streams import stream
+from tasks.runs import Run
+
+# where a network keeps those layers and the readout after them; an MLP is nothing else
+HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}
+ARMS = {"small": "claim", "large": "control: large initialisation"}
+AUTHORS = "control: traces divided as in the authors' code"
+TRACES = ("within", "between", "nfa", "nfa/null")  # what the rule on the traces reads
+NULLS = 40  # random matrices of the same spectra
+
+
+def collapse(settings: Any, run: Run) -> Iterator[dict]:
+    """Rows by arm, seed and epoch (x) on the training set; of each hidden layer 1, 2, …
+
+        nc1/input, nc1/projected, nc1/output   tr(S_W)/tr(S_B) of h, of S V^T h, of sigma(U S V^T h)
+        nfa                                    Pearson of W^T W with the AGOP's square root
+
+    of all of them
+
+        fall/projection, fall/activation       what both parts take from log NC1, summed over the layers
+        nfa/mean                               the mean of their nfa
+        within, between                        tr(S_W)/tr(S_T), tr(S_B)/tr(S_T) of the last one's output
+        nfa/null                               97.5 % quantile of the mean nfa of random matrices of the same spectra
+
+    and the losses. tr(S_T) is computed by itself, so that within + between = 1 tests all three. The authors' code
+    divides the sums within classes and in total by classes x n instead of n, and those between by classes.
+    """
+    keep = slice(settings.samples)
+    x, labels = run.data.numbers(run.data.x_train[keep], torch.float32), run.data.y_train[keep]
+    for variant, arm in ARMS.items():
+        one = run.variants[variant]
+        kind = one.settings.model.kind
+        for epoch in one.epochs:
+            for seed in one.seeds:
+                model = one.model(epoch, seed)
+                head = model.get_submodule(HEADS[kind])
+                h = x.flatten(1) if head is model else _given(model, x, f"{HEADS[kind]}.0")
+                about = {"seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
+                for row in _through(head, h, labels, stream(run.key, "null", variant, seed, epoch)):
+                    yield {**about, **row, "arm": arm}
+                    if arm == "claim" and row["quantity"] in TRACES:
+                        wrong = run.data.classes if row["quantity"] == "between" else 1
+                        yield {**about, **row, "arm": AUTHORS, "value": wrong * row["value"]}
+    for row in run.history:
+        if row["quantity"] == "train_loss":
+            arm = ARMS[row["case"]]
+            for same in (arm, AUTHORS) if arm == "claim" else (arm,):
+                yield {**row, "case": "", "arm": same}
+
+
+def _given(model: nn.Module, x: Tensor, layer: str) -> Tensor:
+    return gramlab.features(model, x, [layer])[layer]
+
+
+def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator) -> Iterator[dict]:
+    parts = gramlab.denoising(head, h, labels)
+    falls = np.zeros(2)
+    for layer, one in enumerate(parts.values(), 1):
+        nc1 = {"input": one.input.nc1, "projected": one.projected.nc1, "output": one.output.nc1}
+        falls -= np.diff(np.log([*nc1.values()]))
+        for name, value in nc1.items():
+            yield {"layer": str(layer), "quantity": f"nc1/{name}", "value": value}
+    *_, readout = (name for name, module in head.named_modules() if isinstance(module, nn.Linear))
+    features = _given(head, h, readout).double()
+    total = float((features - features.mean(0)).square().sum()) / len(features)
+    yield {"quantity": "within", "value": one.output.within / total}
+    yield {"quantity": "between", "value": one.output.between / total}
+    for name, fall in zip(("projection", "activation"), falls, strict=True):
+        yield {"quantity": f"fall/{name}", "value": float(fall)}
+    measured = gramlab.measure(head, h, layers=list(parts), quantities=["gram", "agop"])
+    pairs = [(layer.gram, gramlab.psd_power(layer.agop, 0.5)) for layer in measured.values()]
+    nfa = [gramlab.pearson(*pair) for pair in pairs]
+    for layer, value in enumerate(nfa, 1):
+        yield {"layer": str(layer), "quantity": "nfa", "value": value}
+    yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
+    turned = [np.mean([gramlab.pearson(gram, gramlab.random_eigenvectors(root, null)) for gram, root in pairs])
+              for _ in range(NULLS)]  # fmt: skip
+    yield {"quantity": "nfa/null", "value": float(np.quantile(turned, 0.975))}

@@ -1,0 +1,53 @@
+"""NC1 through the parts of a layer, against the definitions written out with W = U S V^T multiplied by hand."""
+
+import pytest
+import torch
+from torch import nn
+
+import gramlab
+
+
+def by_hand(H, labels):
+    """tr(S_W) / tr(S_B) from the matrices themselves, classes of one size."""
+    H = H.detach().double()
+    means = torch.stack([H[labels == label].mean(0) for label in labels.unique()])
+    within = sum((H[labels == c] - mean).T @ (H[labels == c] - mean) for c, mean in enumerate(means)) / len(H)
+    off = means - H.mean(0)
+    return float(torch.trace(within) / torch.trace(off.T @ off / len(means)))
+
+
+@pytest.fixture
+def case():
+    torch.manual_seed(1)
+    labels = torch.arange(3).repeat_interleave(20)
+    x = torch.randn(3, 6)[labels] + torch.randn(60, 6)
+    model = nn.Sequential(nn.Linear(6, 9), nn.ReLU(), nn.Linear(9, 4, bias=False), nn.ReLU(), nn.Linear(4, 3))
+    return model, x, labels
+
+
+def test_each_part_by_its_definition(case):
+    model, x, labels = case
+    found = gramlab.denoising(model, x, labels)
+    assert list(found) == ["0", "2"]
+    h = x
+    for name, one in found.items():
+        layer = model.get_submodule(name)
+        _, S, Vh = torch.linalg.svd(layer.weight.double())
+        core = torch.zeros_like(layer.weight, dtype=torch.float64)
+        core[: len(S), : len(S)] = torch.diag(S)
+        after = torch.relu(layer(h))
+        wanted = by_hand(h, labels), by_hand(h.double() @ (core @ Vh).T, labels), by_hand(after, labels)
+        assert (one.input.nc1, one.projected.nc1, one.output.nc1) == pytest.approx(wanted, rel=1e-6)
+        # the left singular vectors and the bias leave it alone: paper D, Section 5
+        assert one.projected.nc1 == pytest.approx(by_hand(layer(h), labels), rel=1e-5)
+        h = after.detach()
+
+
+def test_what_it_cannot_be_asked(case):
+    model, x, labels = case
+    with pytest.raises(ValueError, match="two linear layers"):
+        gramlab.denoising(model, x, labels, ["2"])
+    with pytest.raises(ValueError, match="denoising is of linear layers, and 0 are not"):
+        gramlab.denoising(
+            nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(32, 2)), torch.randn(60, 1, 6, 6), labels
+        )
