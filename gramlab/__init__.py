@@ -25,6 +25,7 @@ _HOME: dict[str, str] = {
     "denoising": "gramlab.measures.denoising",
     # kernel machines that learn features
     "RFM": "gramlab.kernels.rfm",
+    "DeepRFM": "gramlab.kernels.deep",
     # training
     "WhitenedSGD": "gramlab.nets.whitened",
     # measuring a training run

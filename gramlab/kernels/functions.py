@@ -104,7 +104,9 @@ def _pairs(kernel: Kernel, x: Tensor, z: Tensor, M: Tensor | None) -> Tensor:
     zM = times(z, M)
     rows, columns = (times(x, M) * x).sum(1), (zM * z).sum(1)
     s = (x @ zM.mT).mul_(-2).add_(rows[:, None]).add_(columns)
-    least = 8 * torch.finfo(s.dtype).eps * float(columns.max()) if len(columns) else 0.0
+    # round-off of a sum of d products; any more at distance 0 would be a huge slope of Laplace's kernel
+    unit = max(8.0, 4 * z.shape[1] ** 0.5) * torch.finfo(s.dtype).eps
+    least = unit * float(columns.max()) if len(columns) else 0.0
     return torch.nn.functional.threshold(s, least, 0.0, inplace=True)
 
 

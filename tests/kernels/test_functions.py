@@ -129,3 +129,14 @@ def test_a_kernel_matrix_that_is_not_finite_or_zero_is_refused():
     for value, what in ((0.0, "zero"), (float("inf"), "not finite"), (float("nan"), "not finite")):
         with pytest.raises(ArithmeticError, match=what):
             dual(lambda: torch.full((3, 3), value, dtype=torch.float64), y)  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_agop_over_pairs_at_its_own_samples_in_many_dimensions(dtype):
+    # a distance to oneself that is round-off, and not 0, would be a slope of 1e8
+    for draw in range(20):
+        x = torch.nn.functional.normalize(drawn("own", draw, size=(60, 256)).relu()).to(dtype)
+        alpha = drawn("own alpha", draw, size=(60, 10)).to(dtype)
+        J = gradients(Kernel("laplace", 2.0), x.double(), x.double(), alpha.double())
+        expected = torch.einsum("ica,icb->ab", J, J) / len(x)
+        assert relative(agop(Kernel("laplace", 2.0), x, x, alpha).double(), expected) < 1e4 * torch.finfo(dtype).eps
