@@ -313,6 +313,22 @@ def _ends(rows: Rows, quantity: str, *names: str) -> np.ndarray:
     return curves(rows.where(quantity=quantity), *names)[..., -1]
 
 
+def no_worse(rows: Rows, margin: float = 0.01) -> Finding:
+    """Figures 2 and 6 of paper A: at every learning rate the whitened update's final test accuracy is no worse.
+
+    Paired by seed: whitened minus original plus the margin is positive.
+    """
+    found = []
+    for part in ("whitened", "original"):
+        rates, accuracy = by_number(rows.where(quantity=f"{part}/test_accuracy"))
+        found.append(accuracy[:, :, -1])
+    ahead = found[0] - found[1]
+    what = f"test accuracy, whitened minus original, plus {margin:g}"
+    parts = {f"lr {rate:g}": positive(ahead[:, at] + margin, what) for at, rate in enumerate(rates)}
+    means = ", ".join(f"{rate:g}: {value:+.4f}" for rate, value in zip(rates, ahead.mean(0), strict=True))
+    return replace(every(**parts), measured=f"whitened minus original by learning rate {means}")
+
+
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
     """Mean and Student-t interval; the seed is the unit."""
     values = np.asarray(values, float)
@@ -349,6 +365,47 @@ def curves(rows: Rows, *names: str) -> np.ndarray:
     groups = rows.by(*names)
     shape = [len({key[axis] for key in groups}) for axis in range(len(names))]
     return np.array([one.value[np.argsort(one.step)] for one in groups.values()]).reshape(*shape, -1)
+
+
+MEMORISED, ONSET, GROKKED = 0.99, 0.25, 0.9  # accuracies: training, test, test
+
+
+def grokking(train: np.ndarray, test: np.ndarray) -> tuple[int, int, int] | None:
+    """Where two accuracies along training say that a network has memorised, begins to generalise, and has grokked.
+
+    The first point of memorisation, the last before grokking with a test accuracy below its onset's (at least that
+    point), the first of grokking after memorisation; None if it did not memorise, or grok later than that.
+    """
+    memorised = np.flatnonzero(train >= MEMORISED)
+    if not len(memorised) or test[memorised[0]] >= GROKKED:
+        return None
+    first = int(memorised[0])
+    after = np.flatnonzero(test[first:] >= GROKKED)
+    if not len(after):
+        return None
+    last = first + int(after[0])
+    early = np.flatnonzero(test[first:last] < ONSET)
+    return first, first + int(early[-1]) if len(early) else first, last
+
+
+def while_grokking(rows: Rows, values: np.ndarray, begin: int, what: str) -> Finding:
+    """``values`` (seeds, epochs) rise from ``begin`` (0: memorised, 1: onset) until the network has grokked.
+
+    ``rows`` are those of one case, with its accuracies at the same steps. Undecided if a seed does not grok.
+    """
+    train, test = (curves(rows.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test"))
+    found = [grokking(*both) for both in zip(train, test, strict=True)]
+    if None in found:
+        share = float(np.mean([one is not None for one in found]))
+        return Finding(None, share, f"{what}, where every seed groks", "direction")
+    return positive(np.array([one[at[2]] - one[at[begin]] for one, at in zip(values, found, strict=True) if at]), what)
+
+
+def by_number(rows: Rows, *names: str) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the cases "axis=number", rising, and ``curves`` by seed, these cases and ``names``."""
+    numbers = np.array([float(case.rpartition("=")[2]) for case in sorted(set(rows.case.tolist()))])
+    order = np.argsort(numbers)
+    return numbers[order], curves(rows, "seed", "case", *names)[:, order]
 
 
 def t_quantile(q: float, freedom: int) -> float:

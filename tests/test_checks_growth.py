@@ -4,8 +4,8 @@ import numpy as np
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import a_fig12
-from tasks.judge import Rows
+from tasks.checks import a_fig2, a_fig3, a_fig5, a_fig6, a_fig8, a_fig10, a_fig12, a_fig13, a_fig14
+from tasks.judge import Rows, grokking
 
 SEEDS = range(5)
 
@@ -43,3 +43,112 @@ def test_figure_12():
     assert a_fig12.rule(figure_12(test=lambda p: 0.1 + 0.4 * p)).holds is False
     assert not a_fig12.rule(figure_12(linearity=lambda p: 0.3)).holds
     assert not a_fig12.rule(figure_12(linearity=lambda p: 0.45 - 0.01 * np.cos(20 * p))).holds
+
+
+BETAS = {"beta=0.05": -3.0, "beta=0.1": -2.3, "beta=1": 0.0, "beta=5": 1.6, "beta=10": 2.3}  # and their logarithms
+
+
+def figure_10(linearity=lambda log, x: 0.5 - 0.05 * log + 0.05 * x, error=lambda log: 20 + log) -> Rows:
+    at = {(case, "", x): log for case, log in BETAS.items() for x in (0.0, 1.0, 2.0, 3.0)}
+    return planted(
+        target_linearity={key: linearity(log, key[2]) for key, log in at.items()},
+        reconstruction={key: error(log) for key, log in at.items()},
+    )
+
+
+def test_figure_10():
+    assert a_fig10.rule(figure_10()).holds
+    assert a_fig10.rule(figure_10(linearity=lambda log, x: 0.5 + 0.05 * log + 0.05 * x)).holds is False
+    assert a_fig10.rule(figure_10(linearity=lambda log, x: 0.5 - 0.05 * log - 0.05 * x)).holds is False
+    assert a_fig10.rule(figure_10(error=lambda log: 20 - log)).holds is False
+
+
+def test_figure_5():
+    def made(ratio: float = 0.8, slope: float = 0.1) -> Rows:
+        ratios = {(case, "", x): ratio for case in BETAS for x in (0.0, 1.0)}
+        decoder = {(case, "", 1.0): 2 + slope * log for case, log in BETAS.items()}
+        return planted(**{"interpolation/ratio": ratios, "interpolation/decoder": decoder})
+
+    assert a_fig5.rule(made()).holds
+    assert a_fig5.rule(made(ratio=1.1)).holds is False
+    assert a_fig5.rule(made(slope=-0.1)).holds is False
+
+
+def test_grokking_is_found_where_it_was_planted():
+    train, test = np.array([0.2, 0.99, 1, 1, 1, 1]), np.array([0.0, 0.1, 0.2, 0.1, 0.6, 0.95])
+    assert grokking(train, test) == (1, 3, 5)
+    assert grokking(train, np.array([0.0, 0.4, 0.5, 0.6, 0.6, 0.95])) == (1, 1, 5)
+    assert grokking(train, test / 2) is None  # never
+    assert grokking(train, np.maximum(test, 0.95)) is None  # no later than it memorised
+    assert grokking(train / 2, test) is None
+
+
+def figures_13_and_14(last=lambda x: 0.2 * x, before=lambda x: 0.3 * x - 0.6, grok: float = 4.0) -> Rows:
+    cases, epochs = ("weight_decay=0.25", "weight_decay=0.5"), tuple(float(x) for x in range(6))
+    layers = {"2": before, "3": last}
+    return planted(
+        target_linearity={(case, layer, x): of(x) for case in cases for layer, of in layers.items() for x in epochs},
+        train_accuracy={(case, "", x): 0.5 * (x >= 1) + 0.52 for case in cases for x in epochs},
+        test_accuracy={(case, "", x): 0.95 * (x >= grok) + 0.02 for case in cases for x in epochs},
+    )
+
+
+def test_figures_13_and_14():
+    for check in (a_fig13, a_fig14):
+        assert check.rule(figures_13_and_14()).holds
+        assert check.rule(figures_13_and_14(grok=9)).holds is None
+    assert a_fig13.rule(figures_13_and_14(last=lambda x: 1 - 0.2 * x)).holds is False
+    assert a_fig14.rule(figures_13_and_14(before=lambda x: 0.1 * x)).holds is False
+
+
+def test_figures_2_and_6():
+    def made(ahead: float) -> Rows:
+        rates, ends = ("lr=0.01", "lr=0.1"), (0.0, 1.0)
+        accuracy = {name: {(rate, "", x): 0.9 * x for rate in rates for x in ends} for name in ("original", "whitened")}
+        accuracy["whitened"]["lr=0.1", "", 1.0] += ahead
+        return planted(0.0005, **{f"{name}/test_accuracy": values for name, values in accuracy.items()})
+
+    for check in (a_fig2, a_fig6):
+        assert check.rule(made(0.0)).holds
+        assert check.rule(made(0.1)).holds
+        assert check.rule(made(-0.02)).holds is False
+        assert check.rule(made(-0.01)).holds is None
+
+
+WIDTHS = {"width=32": 0, "width=128": 1, "width=512": 2, "width=1024": 3}
+
+
+def figure_8(narrow: float = 0.4, wide: float = 0.02, ratio: float = 0.9) -> Rows:
+    """``narrow``: by how much y_OLS moves at the narrower half; ``wide``: its distance at the widest."""
+    ends = {case: (0.9 - (rank < 2) * 0.1, narrow * (rank < 2)) if rank < 3 else (wide, 0.0)
+            for case, rank in WIDTHS.items()}  # fmt: skip
+    distance = {(case, "", x): far - x * moved for case, (far, moved) in ends.items() for x in (0.0, 1.0)}
+    return planted(
+        0.001,
+        **{
+            "target/distance": distance,
+            "target/chase": {at: 0.6 - 0.5 * at[2] for at in distance},
+            "target/error": {at: 1 - (0.5 if WIDTHS[at[0]] < 2 else 0.2) * at[2] for at in distance},
+            "target/triangle ratio": dict.fromkeys(distance, ratio),
+        },
+    )
+
+
+def test_figure_8():
+    assert a_fig8.rule(figure_8()).holds
+    assert a_fig8.rule(figure_8(narrow=0.05)).holds is False
+    assert a_fig8.rule(figure_8(wide=0.3)).holds is False
+    assert a_fig8.rule(figure_8(ratio=1.1)).holds is False
+
+
+def test_figure_3():
+    def made(features=(0.5, 0.4, 0.1, 0.05), target=(0.5, 0.4, 0.1, 0.02)) -> Rows:
+        values = {"movement/features": features, "movement/target": target}
+        return planted(**{
+            name: {(case, "", x): x * of[rank] for case, rank in WIDTHS.items() for x in (0.0, 1.0)}
+            for name, of in values.items()
+        })  # fmt: skip
+
+    assert a_fig3.rule(made()).holds
+    assert a_fig3.rule(made(features=(0.5, 0.4, 0.3, 0.2))).holds is False  # the lazy one's move as well
+    assert a_fig3.rule(made(target=(0.02, 0.1, 0.4, 0.5))).holds is False

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from gramlab.data.select import random_labels
-from tasks.layers import layers
+from tasks.paper_a import layers
 from tasks.runs import Run
 
 

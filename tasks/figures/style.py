@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 import re
 import sys
 from importlib import import_module
@@ -107,6 +108,15 @@ def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
     twin.set(ylim=(0, 1.02), ylabel=label)
     twin.spines["right"].set_visible(True)
     return twin
+
+
+def strip(rows: pd.DataFrame) -> np.ndarray:
+    """Images side by side, one a layer, their pixels by ``x``; of three colour channels the mean."""
+    pixels = rows.assign(index=rows["layer"].astype(int)).pivot_table(index="index", columns="x", values="value")
+    values = pixels.to_numpy()
+    channels = 1 if math.isqrt(values.shape[1]) ** 2 == values.shape[1] else 3
+    side = math.isqrt(values.shape[1] // channels)
+    return np.hstack(values.reshape(len(values), channels, side, side).mean(1))
 
 
 def save(figure: Figure, path: Path, scale: str) -> None:

@@ -1,4 +1,4 @@
-"""What paper A plots of every hidden layer of a fully connected network: surrogate and Target Linearity.
+"""What several experiments of paper A measure: surrogate and Target Linearity by layer, whitened against plain steps.
 
 Layer l is the l-th hidden state H_l with the weights W_l that read it: S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y), Y the
 one-hot labels, and T_0(H_l, Y), both on the training set and uncentred, as printed.
@@ -42,3 +42,17 @@ def growth(settings: Any, run: Run) -> Iterator[dict]:
                 for row in layers(model, x, Y):
                     yield {**about, **row}
     yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
+
+
+def whitening(settings: Any, run: Run) -> Iterator[dict]:
+    """Rows: original/… and whitened/… losses and accuracies by case (the learning rate), epoch (x) and seed.
+
+    In the control the part of the gradient that whitening takes away stands in the place of what it keeps.
+    """
+    for row in run.history:
+        variant, _, case = row["case"].partition(",")
+        name = f"{'original' if variant == 'original' else 'whitened'}/{row['quantity']}"
+        arms = {"claim": ("original", "whitened"), "control: only the removed part": ("original", "complement")}
+        for arm, variants in arms.items():
+            if variant in variants:
+                yield {**row, "arm": arm, "case": case, "quantity": name}

@@ -1,0 +1,108 @@
+"""A.fig10, A.fig5: VAEs over beta. Target Linearity between latent means Z and inputs X, and what they interpolate.
+
+As printed (Definition 2) Target Linearity's regression has no intercept, though the inputs have a mean that latents
+around zero cannot express; "corrected" has one (the authors' code centres the inputs). In the control each latent
+vector is paired with another sample's input.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import gramlab
+from gramlab.nets.vae import VAE
+from gramlab.streams import stream
+from tasks.runs import Run
+
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+PAIRS = 128  # samples of which all pairs are interpolated
+FRAMES = 10  # of one interpolation between two images
+SHUFFLED = "control: shuffled pairs"
+
+
+def measure(settings: Any, run: Run) -> Iterator[dict]:
+    """Rows: target_linearity and reconstruction by case (beta), epoch (x), seed; interpolation/… and images at last."""
+    x, test = (run.data.numbers(of, torch.float32).flatten(1) for of in (run.data.x_train, run.data.x_test))
+    x = x[slice(settings.samples)]
+    for epoch in run.epochs:
+        for case in run.cases:
+            for seed in run.seeds:
+                model = run.model(epoch, seed, case)
+                about = {"case": case, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch)}
+                for row in _epoch(model, x, test, (run.key, seed, "measure")):
+                    yield {**about, **row}
+                if epoch == run.epochs[-1]:
+                    order = torch.from_numpy(stream(run.key, seed, "other pairs").permutation(min(PAIRS, len(x))))
+                    for row in _interpolation(model, x[:PAIRS], order):
+                        yield {**about, **row}
+                    if seed == 0:
+                        for row in _images(model, test, run.data.y_test):
+                            yield {**about, "arm": "claim", **row}
+    yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("reconstruction"))
+
+
+@torch.no_grad()
+def _epoch(model: VAE, x: Tensor, test: Tensor, name: tuple) -> Iterator[dict]:
+    """Of one network: Target Linearity of the training set, reconstruction error per test sample."""
+    z = model.mean(model.encoder(x))
+    mixed = x[torch.from_numpy(stream(*name, "train").permutation(len(x)))]
+    for arm, target, center in (("claim", x, False), ("corrected", x, True), (SHUFFLED, mixed, True)):
+        value = gramlab.target_linearity(z, target, center=center)
+        yield {"arm": arm, "dtype": "float64", "quantity": "target_linearity", "value": value}
+    noise = torch.from_numpy(stream(*name, "noise").normal(size=(len(test), model.latent))).to(x.dtype)
+    logits = model(test, noise)[0]
+    mixed = test[torch.from_numpy(stream(*name, "test").permutation(len(test)))]
+    for arm, target in (("claim", test), ("corrected", test), (SHUFFLED, mixed)):
+        error = F.binary_cross_entropy_with_logits(logits, target, reduction="none").sum(1).mean()
+        yield {"arm": arm, "quantity": "reconstruction", "value": float(error)}
+
+
+@torch.no_grad()
+def _interpolation(model: VAE, x: Tensor, order: Tensor) -> Iterator[dict]:
+    """Proposition 3 at F = {g}, over all pairs; the decoder's error on the same pairs, over that of g's reconstruction.
+
+    claim: g is the least squares fit. Controls: half of it, and the fit of latents to other samples' inputs.
+    """
+    z = model.mean(model.encoder(x)).double()
+    X = x.double()
+    g = torch.linalg.lstsq(z, X).solution
+    least = float((z @ g - X).norm(dim=1).mean())
+    other = torch.linalg.lstsq(z[order], X).solution
+    arms = {"claim": (g, X), "control: half of g": (g / 2, X), SHUFFLED: (other, X[order])}
+    errors = dict.fromkeys(arms, 0.0)
+    for alpha in ALPHAS:
+        mixed, goal = (_mixed(of, alpha) for of in (z, X))
+        decoded = torch.sigmoid(model.decoder(mixed.to(x.dtype))).double()
+        for arm, (linear, target) in arms.items():
+            ratio = float((mixed @ linear - goal).norm(dim=1).mean()) / least
+            yield {"arm": arm, "quantity": "interpolation/ratio", "x": alpha, "value": ratio}
+            wanted = goal if target is X else _mixed(target, alpha)
+            errors[arm] += float((decoded - wanted).norm(dim=1).mean()) / len(ALPHAS)
+    for arm, value in errors.items():
+        yield {"arm": arm, "quantity": "interpolation/decoder", "value": value}
+    yield {"arm": "claim", "quantity": "interpolation/least squares", "value": least}
+
+
+def _mixed(of: Tensor, alpha: float) -> Tensor:
+    """alpha a_i + (1 - alpha) a_j of all pairs of rows, (n², d)."""
+    return (alpha * of[:, None] + (1 - alpha) * of[None]).flatten(0, 1)
+
+
+@torch.no_grad()
+def _images(model: VAE, test: Tensor, labels: Tensor) -> Iterator[dict]:
+    """Pixels of the first 2 turning into the first 8 (layer: the frame), and of one image of each class (layer)."""
+    first = [test[labels == label][0] for label in range(8 + 1)]
+    two, eight = (model.mean(model.encoder(first[label])) for label in (2, 8))
+    shares = torch.linspace(0, 1, FRAMES)[:, None]
+    frames = {"truth": shares * first[8] + (1 - shares) * first[2],
+              "decoded": torch.sigmoid(model.decoder(shares * eight + (1 - shares) * two))}  # fmt: skip
+    classes = torch.stack(first[:8])
+    images = {f"frame/{name}": values for name, values in frames.items()}
+    images |= {"image/truth": classes, "image/decoded": torch.sigmoid(model(classes)[0])}
+    for quantity, values in images.items():
+        for index, pixels in enumerate(values):
+            for pixel, value in enumerate(pixels.tolist()):
+                yield {"layer": str(index), "quantity": quantity, "x": float(pixel), "value": value}

@@ -1,0 +1,43 @@
+"""A, Figure 5: a 2 turning into an 8 between the latents of a VAE, by beta, and the errors of interpolation."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.figures import style
+
+
+def draw(rows: pd.DataFrame, key: str) -> Figure:
+    """Draw the frames as in the paper, the truth on top, and the decoder's error against beta with its control."""
+    betas = {case: float(case.rpartition("=")[2]) for case in rows["case"].unique()}
+    cases = sorted(betas, key=lambda case: betas[case])
+    rows = rows.assign(beta=rows["case"].map(betas))
+    figure, grid = style.panels(key, columns=2, height=3.4, width=7.6)
+    images, error = grid[0]
+    strips = [style.strip(rows[(rows["case"] == cases[0]) & (rows["quantity"] == "frame/truth")])]
+    strips += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "frame/decoded")]) for case in cases]
+    side, frames = len(strips[0]), strips[0].shape[1] // len(strips[0])
+    images.imshow(np.vstack(strips), cmap="gray", vmin=0, vmax=1, interpolation="none")
+    T = rows[(rows["quantity"] == "target_linearity") & (rows["step"] == rows["step"].max())]
+    T = T[T["arm"] == ("corrected" if "corrected" in set(T["arm"]) else "claim")].groupby("case")["value"].mean()
+    images.set(xticks=[0.5 * side, (frames - 0.5) * side], yticks=[(at + 0.5) * side for at in range(len(strips))])
+    images.set_xticklabels(["α = 0", "α = 1"], fontsize=7)
+    images.set_yticklabels(["truth", *(f"β = {betas[case]:g}, TL {T[case]:.3f}" for case in cases)], fontsize=7)
+    images.tick_params(length=0)
+    names = {"claim": "decoder", "control: shuffled pairs": "decoder, control: shuffled pairs"}
+    for arm, color in zip(names, (style.CLAIM, style.CONTROL), strict=True):
+        found = rows[(rows["arm"] == arm) & (rows["quantity"] == "interpolation/decoder")]
+        marker = style.MARKS[arm.partition(":")[0]]
+        style.band(error, found, "beta", color, marker=marker, markersize=4, label=names[arm])
+    least = rows[rows["quantity"] == "interpolation/least squares"]
+    style.band(error, least, "beta", style.PRINTED, linestyle="--", label="least squares fit g: bound of Proposition 3")
+    ratio = rows[(rows["quantity"] == "interpolation/ratio") & (rows["arm"] == "claim")]
+    mean = ratio.groupby(["beta", "seed"])["value"].mean().rename("value").reset_index()
+    both = mean.merge(least, on=["beta", "seed"], suffixes=("", "_least"))
+    both = both.assign(value=both["value"] * both["value_least"])
+    style.band(error, both, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
+    error.set(xscale="log", xlabel="β", ylabel="mean error ‖f(z̃) − x̃‖")
+    error.set_ylim(bottom=0)
+    error.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.2),
+                 title=f"mean and 95 % interval, {rows['seed'].nunique()} seeds", title_fontsize=7)  # fmt: skip
+    return figure
