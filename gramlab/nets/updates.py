@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from gramlab.losses import all_finite
 from gramlab.nets.errors import NetError
 from gramlab.nets.members import Member
 from gramlab.nets.stacks import Group, Stack
@@ -80,6 +81,9 @@ class Updates:
             else:
                 target = _add(p.clone(), g, lr)
                 complement = self.optimizer == "whitened_complement"
+                if not all_finite(target):  # a decomposition would refuse it; so the loss says that it diverged
+                    p.copy_(target)
+                    continue
                 p.copy_(whiten(p, target, self.method, complement, stacked=not group.alone))
 
     def _adam(self, p: Tensor, g: Tensor, state: list[Tensor], lr: float | Tensor, count: int) -> None:
