@@ -4,7 +4,8 @@ It rises until the network groks. A network has memorised at the first measured 
 and grokked at the first one after that with a test accuracy of 0.9.
 """
 
-from tasks.judge import Finding, Rows, curves, every, while_grokking
+from tasks.judge import Finding, Rows, curves, every
+from tasks.rules_a import while_grokking
 
 ID = "A.fig13"
 KIND = "statistical"

@@ -4,7 +4,8 @@ Layer 3 is the last one and the gap its Target Linearity minus the second's. Gro
 epoch with a test accuracy below 0.25, and is over at the first with 0.9.
 """
 
-from tasks.judge import Finding, Rows, curves, every, while_grokking
+from tasks.judge import Finding, Rows, curves, every
+from tasks.rules_a import while_grokking
 
 ID = "A.fig14"
 KIND = "statistical"

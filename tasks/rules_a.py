@@ -1,0 +1,106 @@
+"""Rules that several checks of paper A share: laws of growth, whitened against plain training, grokking."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.judge import Finding, Rows, by_number, curves, every, positive
+
+LAWS = ("exponential", "linear", "logarithmic")
+
+
+def laws(t: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Squared errors of a e^(bt), a + b t and a + b log(1 + t), two parameters each, fitted by least squares.
+
+    The exponential's rate is found on a fine grid, its scale in closed form.
+    """
+
+    def linear(u: np.ndarray) -> float:
+        design = np.stack([np.ones_like(u), u], 1)
+        return float(((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum())
+
+    shapes = np.exp(np.linspace(-20, 20, 4001)[:, None] * (t / t.max() - 0.5))
+    scales = shapes @ y / (shapes**2).sum(1)
+    exponential = ((y - scales[:, None] * shapes) ** 2).sum(1).min()
+    return dict(zip(LAWS, (float(exponential), linear(t), linear(np.log1p(t))), strict=True))
+
+
+def lead(t: np.ndarray, of: np.ndarray, law: str) -> np.ndarray:
+    """Of curves (seeds, layers, ts) per seed the mean over layers of log(best other law's squared error / law's)."""
+    leads = np.zeros(of.shape[:2])
+    for at in np.ndindex(leads.shape):
+        errors = laws(t, of[at])
+        own = errors.pop(law)
+        leads[at] = np.log(min(errors.values()) / own)
+    return leads.mean(axis=1)
+
+
+def growth(rows: Rows) -> Finding:
+    """Figures 4 and 9 of paper A: surrogate and Target Linearity grow in training and with depth, by what law.
+
+    Per seed the least growth over layers, the least step from layer to layer, and the laws' errors compared.
+    """
+    S, T = (curves(rows.where(quantity=name), "seed", "layer") for name in ("surrogate", "target_linearity"))
+    t = np.unique(rows.x)
+    parts = {
+        "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
+        "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
+        "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1), "log step to the next layer"),
+        "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "step to the next layer"),
+        "surrogate_exponential": (lead(t, S, "exponential"), "log error of the next best law over its own"),
+        "linearity_logarithmic": (lead(t, T, "logarithmic"), "log error of the next best law over its own"),
+    }
+    found = every(**{name: positive(values, what) for name, (values, what) in parts.items()})
+    failed = [name.replace("_", " ") for name in parts if found.numbers[name] <= 0]
+    measured = f"last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
+    return replace(found, measured=measured + (f"; not so: {', '.join(failed)}" if failed else ""))
+
+
+def no_worse(rows: Rows, margin: float = 0.01) -> Finding:
+    """Figures 2 and 6 of paper A: at every learning rate the whitened update's final test accuracy is no worse.
+
+    Paired by seed: whitened minus original plus the margin is positive.
+    """
+    found = []
+    for part in ("whitened", "original"):
+        rates, accuracy = by_number(rows.where(quantity=f"{part}/test_accuracy"))
+        found.append(accuracy[:, :, -1])
+    ahead = found[0] - found[1]
+    what = f"test accuracy, whitened minus original, plus {margin:g}"
+    parts = {f"lr {rate:g}": positive(ahead[:, at] + margin, what) for at, rate in enumerate(rates)}
+    means = ", ".join(f"{rate:g}: {value:+.4f}" for rate, value in zip(rates, ahead.mean(0), strict=True))
+    return replace(every(**parts), measured=f"whitened minus original by learning rate {means}")
+
+
+MEMORISED, ONSET, GROKKED = 0.99, 0.25, 0.9  # accuracies: training, test, test
+
+
+def grokking(train: np.ndarray, test: np.ndarray) -> tuple[int, int, int] | None:
+    """Where two accuracies along training say that a network has memorised, begins to generalise, and has grokked.
+
+    The first point of memorisation, the last before grokking with a test accuracy below its onset's (at least that
+    point), the first of grokking after memorisation; None if it did not memorise, or grok later than that.
+    """
+    memorised = np.flatnonzero(train >= MEMORISED)
+    if not len(memorised) or test[memorised[0]] >= GROKKED:
+        return None
+    first = int(memorised[0])
+    after = np.flatnonzero(test[first:] >= GROKKED)
+    if not len(after):
+        return None
+    last = first + int(after[0])
+    early = np.flatnonzero(test[first:last] < ONSET)
+    return first, first + int(early[-1]) if len(early) else first, last
+
+
+def while_grokking(rows: Rows, values: np.ndarray, begin: int, what: str) -> Finding:
+    """``values`` (seeds, epochs) rise from ``begin`` (0: memorised, 1: onset) until the network has grokked.
+
+    ``rows`` are those of one case, with its accuracies at the same steps. Undecided if a seed does not grok.
+    """
+    train, test = (curves(rows.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test"))
+    found = [grokking(*both) for both in zip(train, test, strict=True)]
+    if None in found:
+        share = float(np.mean([one is not None for one in found]))
+        return Finding(None, share, f"{what}, where every seed groks", "direction")
+    return positive(np.array([one[at[2]] - one[at[begin]] for one, at in zip(values, found, strict=True) if at]), what)
