@@ -1,0 +1,79 @@
+"""With two hidden layers, the first-order term predicts the centered NFA's derivatives: for the quadratic activation
+closely, the closer the wider the network; for ReLU roughly, to a lesser extent. Both dip at intermediate data decays.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.judge import Finding, Rows, every, positive
+
+ID = "B.fig6"
+KIND = "statistical"
+TITLE = "First-order prediction of the centered NFA with depth"
+PRINTED = "close for the quadratic, roughly for ReLU; widths 128 and 1024, Figure 6"
+QUANTITIES = ("fig6/predicted", "fig6/observed")
+ERROR = 0.1  # of a close prediction, root mean square over decays and targets
+
+
+def rule(rows: Rows) -> Finding:
+    """Per seed: errors of the two activations and widths, correlation of the ReLU curves, depth of the dips."""
+    widths = sorted({int(layer) for layer in rows.where(quantity="fig6/observed").layer})
+    narrow, wide = (str(width) for width in (widths[0], widths[-1]))
+    quadratic, relu = ({k: _errors(rows, name, k) for k in (narrow, wide)} for name in ("quadratic", "relu"))
+    dips = np.array(
+        [
+            [_dip(_curve(rows, name, quantity, layer, seed)) for name in _cases(rows)]
+            for quantity, layer in (("predicted", "0"), ("observed", wide))
+            for seed in _seeds(rows)
+        ]
+    )
+    dips = dips.reshape(2, len(_seeds(rows)), -1).mean(2)
+    found = every(
+        quadratic_close=positive(ERROR - quadratic[wide], f"{ERROR} less the quadratic's error at width {wide}"),
+        closer_when_wider=positive(quadratic[narrow] - quadratic[wide], f"its error at width {narrow} less that"),
+        relu_less=positive(relu[wide] - quadratic[wide], "ReLU's error less the quadratic's"),
+        relu_rough=positive(_agreement(rows, "relu", wide), "correlation of predicted and observed for ReLU"),
+        dip_predicted=positive(dips[0], "the smaller end of the predicted curve less its inner minimum"),
+        dip_observed=positive(dips[1], "the same of the observed curve"),
+    )
+    return replace(
+        found,
+        measured=f"RMSE at width {wide}: quadratic {quadratic[wide].mean():.3f}, "
+        f"ReLU {relu[wide].mean():.3f}; at {narrow}: {quadratic[narrow].mean():.3f}, {relu[narrow].mean():.3f}",
+    )
+
+
+def _seeds(rows: Rows) -> list[int]:
+    return sorted(set(rows.seed.tolist()))
+
+
+def _cases(rows: Rows) -> list[str]:
+    return sorted(set(rows.case.tolist()))
+
+
+def _curve(rows: Rows, case: str, quantity: str, layer: str, seed: int) -> np.ndarray:
+    one = rows.where(case=case, quantity=f"fig6/{quantity}", layer=layer, seed=seed)
+    return one.value[np.argsort(one.x)]
+
+
+def _pairs(rows: Rows, activation: str, width: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    names = [name for name in _cases(rows) if name.startswith(activation)]
+    sides = (
+        [_curve(rows, name, *which, seed) for name in names] for which in (("predicted", "0"), ("observed", width))
+    )
+    predicted, observed = (np.concatenate(side) for side in sides)
+    return predicted, observed
+
+
+def _errors(rows: Rows, activation: str, width: str) -> np.ndarray:
+    gaps = [np.subtract(*_pairs(rows, activation, width, seed)) for seed in _seeds(rows)]
+    return np.array([np.sqrt((gap**2).mean()) for gap in gaps])
+
+
+def _agreement(rows: Rows, activation: str, width: str) -> np.ndarray:
+    return np.array([np.corrcoef(*_pairs(rows, activation, width, seed))[0, 1] for seed in _seeds(rows)])
+
+
+def _dip(curve: np.ndarray) -> float:
+    return float(min(curve[0], curve[-1]) - curve[1:-1].min())

@@ -1,0 +1,30 @@
+"""For the quadratic network with a ~ N(0, I), W ~ N(0, I/k), M = X^T Y X: E[Wdot^T Wdot] = M^2 at every width, and
+E[Wdot^T K Wdot] is a combination of tr(X^T X) M^2 and M X^T X M alone, with the coefficients 3/k and 1 + 5/k.
+"""
+
+import numpy as np
+
+from tasks.judge import Finding, Rows, equivalent, every
+
+ID = "B.prop10"
+KIND = "exact"
+TITLE = "Expected derivatives of the quadratic network"
+PRINTED = "E[ẆᵀKẆ] = 3 tr(XᵀX) M² + 6 M XᵀX M, Proposition 10"
+CORRECTION = (
+    "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M: the print is its case k = 1, for its proof leaves out the pairs "
+    "of different hidden units. For f = aᵀ(Wx)² as printed both expectations are 4 and 16 times these: the print's 𝒦 "
+    "leaves out the 2 of the square's derivative."
+)
+NAMES = ("nfm", "nfm, rest", "agop, trace", "agop, product", "agop, rest")
+QUANTITIES = tuple(f"prop10/{name}" for name in NAMES)
+MARGIN = 0.05  # of each coefficient's relative error
+
+
+def rule(rows: Rows) -> Finding:
+    """Each coefficient at each width and data set, the one farthest off deciding: within the margin, over batches."""
+    parts = {}
+    for name in NAMES:
+        groups = rows.where(quantity=f"prop10/{name}").by("case", "x")
+        worst = max(groups.values(), key=lambda one: abs(float(np.mean(one.value))))
+        parts[name] = equivalent(worst.value, MARGIN, "the relative error that is largest in the mean")
+    return every(**parts)
