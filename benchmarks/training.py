@@ -1,5 +1,8 @@
 """Training against hand-written loops, seeds together against in turn, WhitenedSGD against the authors' optimizer.
 
+Beside them the share of an epoch that loading its data takes, and members against solo runs: how they part, and whether
+they end the same in distribution.
+
     python benchmarks/training.py [--authors FOLDER] [--rounds N]
 
 FOLDER holds the published code of paper A (src/optim.py); without it that comparison is left out. One thread, CPU
@@ -14,7 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
+from scipy import stats
 from timing import gap, race, show
 from torch.nn import functional as F
 
@@ -75,6 +80,20 @@ def step_against_bare(inputs, n, rounds):
     show("The same with loss and accuracy of the whole training set before and after", whole, [])
 
 
+def loading(inputs, hidden, batch, rounds, n, seeds=1):
+    """What an epoch spends on its data: the drawn order, and the samples picked for every step."""
+    model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
+    team = Team(model, data, Fit(**{**vars(HOW), "batch": batch}), seeds, "cpu")
+
+    def load():
+        for rows in team.batches(0):
+            for group in team.stack.groups:
+                team.pick(group, rows)
+
+    seconds = race({"loading": load, "an epoch": lambda: epoch(team)}, rounds)
+    show(f"Loading the data, {seeds} x {hidden}, {inputs} inputs, batch {batch}", seconds, [("loading", "an epoch")])
+
+
 def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
     """All seeds in one run against one run after the other."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
@@ -112,6 +131,31 @@ def parting(marks=(50, 200, 1000, 4000)):
                                 for team in (together, alone))  # fmt: skip
                 apart.append(f"{gap(ours, theirs):.1e} after {step + 1}")
         print(f"\nA member and its solo run, float32, lr {lr}: weights apart by {', '.join(apart)} steps")
+
+
+def ends(members=40, epochs=30):
+    """Final losses of members that trained together, and of as many other seeds that trained alone.
+
+    After 4800 steps at a rate at which a member and its solo run have parted long before, they can agree in
+    distribution only.
+    """
+    model, data = mlp(64, [32] * 2, 10), dataset(64, 1600)
+    shared = {**vars(HOW), "batch": 10, "lr": 0.3, "epochs": epochs, "snapshots": (), "history_every": epochs}
+
+    def losses(seeds, *name):
+        with tempfile.TemporaryDirectory() as scratch:
+            _, history = fit(model, data, Fit(**{**shared, "name": name}), seeds, Path(scratch))
+        return [row["value"] for row in history if row["quantity"] == "train_loss" and row["x"] == epochs]
+
+    together = losses(members, "benchmark", "together")
+    alone = [loss for seed in range(members) for loss in losses(1, "benchmark", "alone", seed)]
+    welch, kolmogorov = stats.ttest_ind(together, alone, equal_var=False), stats.ks_2samp(together, alone)
+    low, high = welch.confidence_interval(0.95)
+    print(f"\nFinal losses of {members} members together, and of {members} other seeds alone:")
+    for name, found in (("together", together), ("alone", alone)):
+        print(f"  {name:<9} mean {np.mean(found):.4g}   sd {np.std(found, ddof=1):.2g}")
+    print(f"  Welch's 95 % interval of the difference {low:.2g} to {high:.2g}, p = {welch.pvalue:.2f};"
+          f" Kolmogorov-Smirnov p = {kolmogorov.pvalue:.2f}")  # fmt: skip
 
 
 def whitened(folder, inputs, rounds):
@@ -164,7 +208,11 @@ def main():
     for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64), (64, [256] * 4, 16),
                                   (64, [256] * 4, 64), (3072, [256] * 4, 64)):  # fmt: skip
         seeds_together(inputs, hidden, batch, given.rounds)
+    for inputs, hidden, batch, seeds in ((64, [256] * 4, 64, 1), (3072, [256] * 4, 64, 1), (3072, [256], 64, 5),
+                                         (64, [64] * 3, 16, 5)):  # fmt: skip
+        loading(inputs, hidden, batch, given.rounds, 6400, seeds)
     parting()
+    ends()
     if given.authors:
         for inputs in (64, 3072):
             whitened(given.authors, inputs, given.rounds)

@@ -30,7 +30,7 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
         fall/projection, fall/activation       what both parts take from log NC1, summed over the layers
         nfa/mean                               the mean of their nfa
         within, between                        tr(S_W)/tr(S_T), tr(S_B)/tr(S_T) of the last one's output
-        nfa/null                               97.5 % quantile of the mean nfa of random matrices of the same spectra
+        nfa/null                               at the end: 97.5 % quantile of it for random matrices of the same spectra
 
     and the losses. tr(S_T) is computed by itself, so that within + between = 1 tests all three. The authors' code
     divides the sums within classes and in total by classes x n instead of n, and those between by classes.
@@ -45,8 +45,9 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
                 model = one.model(epoch, seed)
                 head = model.get_submodule(HEADS[kind])
                 h = x.flatten(1) if head is model else _given(model, x, f"{HEADS[kind]}.0")
+                null = stream(run.key, "null", variant, seed)
                 about = {"seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                for row in _through(head, h, labels, stream(run.key, "null", variant, seed, epoch)):
+                for row in _through(head, h, labels, null if epoch == one.epochs[-1] else None):
                     yield {**about, **row, "arm": arm}
                     if arm == "claim" and row["quantity"] in TRACES:
                         wrong = run.data.classes if row["quantity"] == "between" else 1
@@ -62,7 +63,7 @@ def _given(model: nn.Module, x: Tensor, layer: str) -> Tensor:
     return gramlab.features(model, x, [layer])[layer]
 
 
-def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator) -> Iterator[dict]:
+def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator | None) -> Iterator[dict]:
     parts = gramlab.denoising(head, h, labels)
     falls = np.zeros(2)
     for layer, one in enumerate(parts.values(), 1):
@@ -83,6 +84,8 @@ def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator) ->
     for layer, value in enumerate(nfa, 1):
         yield {"layer": str(layer), "quantity": "nfa", "value": value}
     yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
+    if null is None:
+        return
     turned = [np.mean([gramlab.pearson(gram, gramlab.random_eigenvectors(root, null)) for gram, root in pairs])
               for _ in range(NULLS)]  # fmt: skip
     yield {"quantity": "nfa/null", "value": float(np.quantile(turned, 0.975))}

@@ -255,6 +255,7 @@ def collapsed(rows: Rows, least: float) -> Finding:
         null=positive(z - np.arctanh(_ends(rows, "nfa/null", "seed")), "z of the NFA minus its null's 97.5 % quantile"),
     )
     found.numbers["S_W/S_T at the end"] = float(within[:, -1].mean())
+    found.numbers["NFA before training"] = float(curves(rows.where(quantity="nfa"), "seed", "layer")[..., 0].mean())
     return replace(found, measured=f"NFA {nfa.mean():.2f} ± {nfa.std(ddof=1):.2f} over layers and seeds")
 
 

@@ -15,15 +15,17 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     nc1 = rows[rows["quantity"].str.startswith("nc1/")]
     layers = sorted(nc1["layer"].unique())
     arms = ["claim", *(arm for arm in style.controls(nc1))]
+    means = nc1.groupby(["arm", "quantity", "layer", "x"])["value"].mean()
+    limits = 0.7 * means.min(), 1.4 * means.max()
     figure, grid = style.panels(key, columns=len(layers), rows=len(arms), height=2 * len(arms) + 0.9, width=9.0)
     for line, arm in zip(grid, arms, strict=True):
         for axes, layer in zip(line, layers, strict=True):
             for part, (color, dashes, label) in PARTS.items():
                 one = (nc1["arm"] == arm) & (nc1["layer"] == layer) & (nc1["quantity"] == f"nc1/{part}")
                 style.band(axes, style.thinned(nc1[one]), "x", color, linestyle=dashes, linewidth=1.4, label=label)
-            axes.set_yscale("log")
+            axes.set(yscale="log", ylim=limits)
+            axes.minorticks_off()
             axes.set_title(f"layer {layer}", fontsize=8)
-            axes.sharey(line[0])
             if axes is not line[0]:
                 axes.tick_params(labelleft=False)
         share = _share(rows[rows["arm"] == arm])

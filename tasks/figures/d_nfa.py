@@ -13,6 +13,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     figure, (grid,) = style.panels(key, columns=3, height=3.5, width=9.0)
     traces, nfa, loss = grid
     rows = style.thinned(rows[rows["arm"] == "claim"]), style.thinned(rows[rows["arm"].str.contains("large")])
+    least = min(arm.loc[arm["quantity"] == "within", "value"].min() for arm in rows)
     looks = ("small", style.CLAIM, "-"), ("large", style.CONTROL, ":")
     for arm, (name, color, dashes) in zip(rows, looks, strict=True):
         for quantity, label, mark in (("within", "Σ_W / Σ_T", None), ("between", "Σ_B / Σ_T", "s")):
@@ -23,13 +24,13 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     style.layers(nfa, rows[0][rows[0]["quantity"] == "nfa"])
     style.band(nfa, rows[1][rows[1]["quantity"] == "nfa/mean"], "x", style.CONTROL, linestyle=":", linewidth=1.4,
                label="mean, begun large")  # fmt: skip
-    style.band(nfa, rows[0][rows[0]["quantity"] == "nfa/null"], "x", style.GUIDE, linestyle="--", linewidth=1.2,
-               label="null's 97.5 % quantile")  # fmt: skip
+    null = rows[0].loc[rows[0]["quantity"] == "nfa/null", "value"].mean()
+    nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2, label="same spectra at random, 97.5 %")
     if key in PRINTED:
         mean, spread = PRINTED[key]
         nfa.axhspan(mean - spread, mean + spread, color=style.PRINTED, alpha=0.06, linewidth=0)
         nfa.axhline(mean, color=style.PRINTED, linewidth=0.8, linestyle="-.", label=f"printed {mean} ± {spread}")
-    traces.set(xlabel="epoch", ylabel="share of tr Σ_T, last layer", yscale="log")
+    traces.set(xlabel="epoch", ylabel="share of tr Σ_T, last layer", yscale="log", ylim=(least / 2, 1.3))
     nfa.set(xlabel="epoch", ylabel="Pearson of WᵀW and √AGOP", ylim=(0, 1.02))
     loss.set(xlabel="epoch", ylabel="training loss", yscale="log")
     handles, names = traces.get_legend_handles_labels()

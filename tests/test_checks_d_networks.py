@@ -1,0 +1,63 @@
+"""The checks of paper D's network figures against planted tables: true, and with one part of each false."""
+
+import pytest
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.checks import d_fig7, d_fig10
+from tasks.judge import Rows
+
+SEEDS = range(3)
+
+
+def noise(*name) -> float:
+    return 1 + 0.02 * float(stream("test_checks_d_networks", *name).normal())
+
+
+def through(projection: float = 4.0, activation: float = 0.5, nfa: float = 0.8) -> Rows:
+    made = [
+        {"seed": seed, "step": step, "quantity": quantity, "value": value * step * noise(seed, quantity)}
+        for seed in SEEDS
+        for step in (0, 1)
+        for quantity, value in (("fall/projection", projection), ("fall/activation", activation), ("nfa/mean", nfa))
+    ]
+    return Rows(tables.table(made))
+
+
+def test_the_share_of_the_fall_is_a_share_of_both():
+    found = d_fig7.rule(through())
+    assert found.holds
+    assert found.numbers["share of S V^T"] == pytest.approx(4 / 4.5, abs=0.03)
+    assert found.numbers["its low"] < 4 / 4.5 < found.numbers["its high"]
+    assert d_fig7.rule(through(projection=1.0, activation=3.0)).holds is False
+    assert d_fig7.rule(through(projection=2.0, activation=2.0)).holds is None
+    assert d_fig7.rule(through(projection=-1.0, activation=-0.2)).holds is False  # most of a rise is no fall
+    assert d_fig7.rule(through(projection=4.0, activation=-0.5)).holds  # the activation undoes a part
+    assert d_fig7.rule(through(nfa=0.5)).holds is False
+
+
+def traces(last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: float = 0.4, loss: float = 0.01) -> Rows:
+    made = []
+    for seed in SEEDS:
+        for step, within, error in ((0, 0.8, 1.0), (1, last * noise(seed, "within"), loss * noise(seed, "loss"))):
+            about = {"seed": seed, "step": step}
+            made += [
+                {**about, "quantity": "within", "value": within},
+                {**about, "quantity": "between", "value": divisor * (1 - within)},
+                {**about, "quantity": "train_loss", "value": error},
+                {**about, "quantity": "nfa/null", "value": null},
+            ]
+            made += [
+                {**about, "layer": str(layer), "quantity": "nfa", "value": nfa * noise(seed, layer)}
+                for layer in range(1, 6)
+            ]
+    return Rows(tables.table(made))
+
+
+def test_traces_nfa_and_loss():
+    found = d_fig10.rule(traces())
+    assert found.holds
+    assert found.measured.startswith("NFA 0.8")
+    assert d_fig10.rule(traces(divisor=10)).part == "sum"  # as the authors' code divides
+    for broken in ({"divisor": 10}, {"last": 0.9}, {"nfa": 0.55}, {"null": 0.9}, {"loss": 1.3}):
+        assert d_fig10.rule(traces(**broken)).holds is False, broken
