@@ -16,8 +16,8 @@ TITLE = "FACT holds and AGOP does not, on D(10⁻⁵, 0.02)"
 PRINTED = "cosine with WᵀW: FACT 0.994, AGOP < 0.068, Figure 4"
 CORRECTION = (
     "λ = 10⁻⁷ instead of 10⁻⁵. Where λ = p as printed, regularisation outweighs the uniform part of the data: the "
-    "minimiser has one neuron, and AGOP and WᵀW agree. With λ far below p, as the theorem has it, AGOP's cosine is 0.082: "
-    "nearly uncorrelated, though not below 0.068."
+    "minimiser has one neuron, and AGOP and WᵀW agree. With λ far below p, as the theorem has it, AGOP's cosine is "
+    "0.082: nearly uncorrelated, though not below 0.068."
 )
 QUANTITIES = ("fig4/minimiser/fact", "fig4/minimiser/agop", "fig4/adam/fact", "fig4/adam/agop", "fig4/excess",
               "fig4/distance")  # fmt: skip

@@ -1,4 +1,4 @@
-"""For any power s there are p, tau, lambda with corr(AGOP^s, W^T W) < eps at the minimiser on D(p, tau), and FACT holds.
+"""For any s, eps there are p, tau, lambda with corr(AGOP^s, W^T W) < eps at the minimiser on D(p, tau); FACT holds.
 
 As in the proof tau = eps^3, p = eps^8 and lambda = eps^32 p; it finds corr of the order eps^min(2, 2s). (The network
 that it begins with represents f* with a_2 = a_3 = -tau/2 and a_5 = a_6 = -1/2; printed are -tau and -1.)

@@ -94,8 +94,9 @@ def _lemma(instance: int) -> Iterator[dict]:
         yield from ({**about, "dtype": "float64", "quantity": "lemd2/ratio", "value": value} for value in costs)
         ends = networks[arm][len(PENALTIES) :: len(PENALTIES) + 1]
         best = min(ends, key=lambda theta: ((represented(theta) - Q) ** 2).sum() / PENALTIES[-1] + (theta**2).sum())
-        off = [(best**2).sum() / cost(Q, factor, rank) - 1, np.linalg.norm(represented(best) - Q) / np.linalg.norm(Q)]
-        yield {**about, "dtype": "float64", "quantity": "lemd2/search", "value": float(np.abs(off).max())}
+        missed = float(np.linalg.norm(represented(best) - Q) / np.linalg.norm(Q))
+        off = max(abs(np.square(best).sum() / cost(Q, factor, rank) - 1), missed)
+        yield {**about, "dtype": "float64", "quantity": "lemd2/search", "value": float(off)}
 
 
 def _built(about: dict, Q: np.ndarray, neurons: int, rank: int, factor: float) -> Iterator[dict]:
@@ -276,10 +277,10 @@ def _sweep(p: float, tau: float, ratio: float) -> Iterator[dict]:
     Q = np.zeros((4, 4))
     Q[0, 1] = Q[1, 0] = tau / 2
     Q[2, 3] = Q[3, 2] = 1 / 2
-    upper = np.triu_indices(4)
-    basis = np.zeros((10, 4, 4))  # of symmetric matrices, orthonormal
-    basis[range(10), upper[0], upper[1]] = basis[range(10), upper[1], upper[0]] = np.where(upper[0] == upper[1], 1, 0.5**0.5)
-    basis = basis.reshape(10, 16)
+    i, j = np.triu_indices(4)
+    units = np.zeros((10, 4, 4))
+    units[range(10), i, j] = units[range(10), j, i] = np.where(i == j, 1, 0.5**0.5)
+    basis = units.reshape(10, 16)  # of symmetric matrices, orthonormal
     uniform, edge = Population(1.0, tau, ratio), np.outer([1, 1, 0, 0], [1, 1, 0, 0]).ravel() @ basis.T
     inverse = np.linalg.inv(basis @ uniform.T @ basis.T)
     at = inverse @ edge  # T = p * uniform + 2 (1 - p) * edge edge^T, inverted by Sherman and Morrison

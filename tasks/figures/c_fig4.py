@@ -8,7 +8,11 @@ from tasks.figures import style
 
 PRINTED = {"fact": "0.994", "agop": "< 0.068"}
 TITLES = {"gram": "WᵀW", "fact": "FACT", "agop": "AGOP"}
-ROWS = {"claim": "λ = 10⁻⁵ = p, as printed", "corrected": "λ = 10⁻⁷", "control: p and tau near 1": "control: p = τ = 0.9"}
+ROWS = {
+    "claim": "λ = 10⁻⁵ = p, as printed",
+    "corrected": "λ = 10⁻⁷",
+    "control: p and tau near 1": "control: p = τ = 0.9",
+}
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:

@@ -18,9 +18,9 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     for case, color in zip(cases, sns.color_palette("viridis", len(cases)), strict=True):
         for arm in ["claim", *style.controls(rows)]:
             line = rows[(rows["case"] == case) & (rows["arm"] == arm)].sort_values("x")
-            control = arm != "claim"
-            axes.plot(line["x"], line["value"], color=color, linestyle=":" if control else "-", linewidth=1.3,
-                      marker="X" if control else "o", markersize=3.5, label=f"{case}{', ' + arm if control else ''}")  # fmt: skip
+            dashes, mark, label = ("-", "o", case) if arm == "claim" else (":", "X", f"{case}, {arm}")
+            axes.plot(line["x"], line["value"], color=color, linestyle=dashes, linewidth=1.3, marker=mark,
+                      markersize=3.5, label=label)  # fmt: skip
         claim = rows[(rows["case"] == case) & (rows["arm"] == "claim")].sort_values("x")
         power = min(2.0, 2 * float(case.removeprefix("s = ")))
         guide = claim["value"].iloc[0] * (claim["x"] / claim["x"].iloc[0]) ** power
