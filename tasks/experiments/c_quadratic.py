@@ -105,11 +105,11 @@ def _built(about: dict, Q: np.ndarray, neurons: int, rank: int, factor: float) -
         theta = construction(wanted, neurons, printed=factor == 2)
         least = cost(wanted, factor, rank)
         off = {
-            "lemd2/represented": np.linalg.norm(represented(theta) - wanted) / (len(Q) * np.linalg.norm(wanted)),
+            "lemd2/represented": float(np.linalg.norm(represented(theta) - wanted) / np.linalg.norm(wanted)) / len(Q),
             "lemd2/attained": abs(float((theta**2).sum()) - least) / (len(Q) * least),
         }
         for quantity, value in off.items():
-            yield {**about, "dtype": np.dtype(dtype).name, "quantity": quantity, "value": float(value)}
+            yield {**about, "dtype": np.dtype(dtype).name, "quantity": quantity, "value": value}
 
 
 def _search(Q: np.ndarray, neurons: int, draw: np.random.Generator) -> Iterator[np.ndarray]:
