@@ -54,7 +54,8 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     """
     A, B = float64(a, "a"), float64(b, "b")
     for matrix in (A, B):
-        if matrix.ndim != 2 or not torch.allclose(matrix, matrix.mT, rtol=1e-6, atol=1e-9 * float(matrix.abs().max())):
+        square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+        if not square or float((matrix - matrix.mT).norm()) > 1e-6 * float(matrix.norm()):
             raise ValueError(f"symmetric matrices are needed, not an array of shape {tuple(matrix.shape)}")
     if A.shape != B.shape:
         raise ValueError(f"two matrices of one shape are needed, not {tuple(A.shape)} and {tuple(B.shape)}")

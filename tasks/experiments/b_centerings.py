@@ -4,6 +4,10 @@ Appendices B, G and H: two hidden ReLU layers without biases, the chain monomial
 32 dimensions, full-batch gradient descent at 0.05 on the mean squared error. Only the first layer's scale s_0 varies;
 its values stand in the figures' legends, which the text at hand lacks: 1, 0.1, 0.01 here. A seed has its own data and
 its own initial weights, which its three scales share. All networks train side by side, as one stack.
+
+The correlation is the cosine, as printed; the authors' code subtracts the means first. At s_0 = 1 and width 256 on
+isotropic data the print's first steps overshoot: 0.05 times the loss's largest curvature is 4.2 at the start (at the
+quick scale's width 1.2), and gradient descent is stable below 2.
 """
 
 from collections.abc import Iterator

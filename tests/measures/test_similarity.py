@@ -56,6 +56,8 @@ def test_the_cosines_null_where_nothing_can_turn():
     assert gramlab.cosine_null(np.eye(4), psd(4, 2, 0))[1] == pytest.approx(0, abs=1e-15)
     with pytest.raises(ValueError, match="symmetric"):
         gramlab.cosine_null(np.triu(np.ones((3, 3))), np.eye(3))
+    with pytest.raises(ValueError, match="symmetric"):
+        gramlab.cosine_null(np.ones((2, 3)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="one shape"):
         gramlab.cosine_null(np.eye(2), np.eye(3))
 
