@@ -14,7 +14,6 @@ from torch import Tensor
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.solve import dual
 from gramlab.measures.collapse import neural_collapse
-from gramlab.measures.powers import psd_power
 from gramlab.streams import stream
 
 PLACES = ("data", "agop", "features")
@@ -160,8 +159,10 @@ class DeepRFM(TransformerMixin, BaseEstimator):
 
     def _root(self, kernel: Kernel, x: Tensor, codes: Tensor) -> tuple[Tensor, float]:
         alpha, used = dual(lambda: kernel.matrix(x), codes, self.ridge)
-        M = agop(kernel, x, x, alpha)
-        return psd_power((M + M.mT) / 2, 0.5).to(x), used
+        M = agop(kernel, x, x, alpha).double()
+        values, vectors = torch.linalg.eigh((M + M.mT) / 2)
+        values[values < len(M) * torch.finfo(x.dtype).eps * values[-1]] = 0.0  # round-off
+        return ((vectors * values.sqrt()) @ vectors.mT).to(x), used
 
     def _drawn(self, layer: int, x: Tensor) -> tuple[Tensor, Tensor | None]:
         shape = (self.n_features, x.shape[1])

@@ -135,20 +135,24 @@ def agop(
 
     With ``centered`` the Jacobian's mean over x is subtracted first.
     Two ways, by cost: the Jacobians through one product of (n, m) with (m, c d), in blocks; or, where c d exceeds m,
-    Proposition 5.1's sum over pairs, with τ = DᵀD/n of the slopes D, which holds D whole: one (n, m) matrix.
+    Proposition 5.1's sum over pairs, with τ = DᵀD/n of the slopes D, which holds D whole: one (n, m) matrix. That one
+    has squares of sums that cancel: where an ill-conditioned alpha leaves less than half of the digits, it is undone
+    and the first way taken.
     """
     n, d = x.shape
     if kernel.radial:
         x, z = x - z.mean(0), z - z.mean(0)
-    if alpha.shape[1] * d <= len(z):
+    pairs = alpha.shape[1] * d > len(z)
+    if pairs:
+        total, mean, terms = _over_pairs(kernel, x, z, alpha, M)
+        pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
+    if not pairs:
         total = x.new_zeros(d, d)
         mean = x.new_zeros(alpha.shape[1], d)
         for _, outputs, G in _bare(kernel, x, z, alpha, M):
             flat = G.flatten(0, 1)
             total += flat.mT @ flat
             mean[outputs] += G.sum(0)
-    else:
-        total, mean = _over_pairs(kernel, x, z, alpha, M)
     total, mean = total / n, mean / n
     if centered:
         total = total - mean.mT @ mean
@@ -189,11 +193,16 @@ def _bare(
             yield part, slice(first, first + step), G
 
 
-def _over_pairs(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Sums over x of JᵀJ, (d, d), and of J, (c, d), before M, through DᵀD: n m² instead of n m c d."""
+def _over_pairs(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None) -> tuple[Tensor, Tensor, float]:
+    """Sums over x of JᵀJ, (d, d), and of J, (c, d), before M, through DᵀD: n m² instead of n m c d.
+
+    And the sum of the squares of all terms of J, of which those of one entry may cancel.
+    """
     D = x.new_empty(len(x), len(z))
+    terms, sizes = 0.0, alpha.square().sum(1) * z.square().sum(1)
     for part in rows(x, len(z)):
         D[part] = kernel.slopes(x[part], z, M)
+        terms += float((D[part].square() @ sizes).sum()) * (4 if kernel.radial else 1)
     total = x.new_zeros(x.shape[1], x.shape[1])
     step = max(16, BLOCK // len(z))
     for first in range(0, len(z), step):
@@ -205,10 +214,10 @@ def _over_pairs(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor |
         total += (half + half.mT) / 2
     mean = alpha.mT @ (D.sum(0)[:, None] * z)
     if not kernel.radial:
-        return total, mean
+        return total, mean, terms
     A = D @ alpha
     cross = x.new_zeros(x.shape[1], x.shape[1])
     for part in rows(x, len(z)):
         cross += x[part].mT @ ((D[part] * (A[part] @ alpha.mT)) @ z)
     own_part = (x * A.square().sum(1, keepdim=True)).mT @ x
-    return 4 * (total - cross - cross.mT + own_part), 2 * (A.mT @ x - mean)
+    return 4 * (total - cross - cross.mT + own_part), 2 * (A.mT @ x - mean), terms

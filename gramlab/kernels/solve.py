@@ -27,9 +27,7 @@ def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> 
     return _substituted(factor, y), used
 
 
-def dual_left_out(
-    kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0
-) -> tuple[Tensor, float, Tensor]:
+def dual_left_out(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> tuple[Tensor, float, Tensor]:
     """``dual``, and y_i - f_i(x_i) of the machine f_i that was fitted without sample i, (n, c): the same work again.
 
     It is alpha_i / (C⁻¹)_ii for C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted anew.

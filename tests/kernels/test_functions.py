@@ -140,3 +140,13 @@ def test_agop_over_pairs_at_its_own_samples_in_many_dimensions(dtype):
         J = gradients(Kernel("laplace", 2.0), x.double(), x.double(), alpha.double())
         expected = torch.einsum("ica,icb->ab", J, J) / len(x)
         assert relative(agop(Kernel("laplace", 2.0), x, x, alpha).double(), expected) < 1e4 * torch.finfo(dtype).eps
+
+
+def test_agop_where_the_dual_weights_cancel():
+    x, alpha = drawn("cancel", size=(40, 12)), drawn("cancel alpha", size=(40, 10))
+    x[1] = x[0] + 1e-8 * x[1]
+    alpha[0] += 1e9
+    alpha[1] -= 1e9
+    kernel = Kernel("gaussian", 3.0)
+    J = gradients(kernel, x, x, alpha)
+    assert relative(agop(kernel, x, x, alpha), torch.einsum("ica,icb->ab", J, J) / len(x)) < 1e-6  # by pairs: 7
