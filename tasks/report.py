@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gramlab.files import atomic
+from tasks import differences
 from tasks import settings as reader
 from tasks import stage as stages
 from tasks.settings import ROOT
@@ -44,6 +45,7 @@ def main() -> None:
         "papers": PAPERS,
         "verdicts": VERDICTS,
         "stamp": STAMP[stage.scale],
+        "differences": differences.measured(stage),
     }
     environment = Environment(
         loader=FileSystemLoader(ROOT / "tasks" / "templates"), undefined=StrictUndefined, trim_blocks=True,
