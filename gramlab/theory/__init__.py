@@ -5,6 +5,8 @@ from gramlab.theory.kernels import expected_kernel, first_order
 from gramlab.theory.nfa import (
     Traces,
     centered_nfa,
+    combined,
+    data_moments,
     expected_derivatives,
     gaussian_moments,
     mean_term,
@@ -15,6 +17,8 @@ from gramlab.theory.nfa import (
 __all__ = [
     "Traces",
     "centered_nfa",
+    "combined",
+    "data_moments",
     "expected_derivatives",
     "expected_kernel",
     "first_order",

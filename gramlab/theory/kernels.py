@@ -7,6 +7,7 @@ For f(x) = wᵀ φ_L(W_L … φ_1(W_1 x)) with weights N(0, 1/fan-in), as the wi
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -65,10 +66,16 @@ def _relu(S: Tensor) -> tuple[Tensor, Tensor]:
     return norms * (torch.sin(angle) / (2 * math.pi) + slopes * cosine), slopes
 
 
+@cache
+def quadrature() -> tuple[Tensor, Tensor]:
+    """Nodes and weights (NODES,) for the expectation over a standard normal number."""
+    nodes, weights = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(NODES))
+    return nodes, weights / math.sqrt(2 * math.pi)
+
+
 def hermite(function: Function, S: Tensor) -> Tensor:
     """E[function(u) function(v)] for (u, v) ~ N(0, S on i, j): Σ_m c_m(S_ii) c_m(S_jj) corr_ij^m (Mehler's formula)."""
-    nodes, weights = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(NODES))
-    weights = weights / math.sqrt(2 * math.pi)
+    nodes, weights = quadrature()
     size = S.diagonal().sqrt()
     values = function(size[:, None] * nodes) * weights
     correlation = S / (size[:, None] * size)

@@ -46,8 +46,18 @@ def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float
 
 def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
     """The predicted traces that ``centered_nfa`` is the ratio of; arguments as there."""
+    return combined(data_moments(X, y), weight_moments)
+
+
+def combined(data: dict[str, float], weight_moments: Sequence[float]) -> Traces:
+    """``traces`` of data whose moments are there already: many networks on one data set cost as much as one."""
     if len(weight_moments) != 4:
         raise ValueError(f"four moments of R are needed, not {len(weight_moments)}")
+    return Traces(*(alternating(word, data, weight_moments) for word in ("AAB", "AA", "ABAB")))
+
+
+def data_moments(X: Tensor, y: Tensor) -> dict[str, float]:
+    """The traces over d of A = (XᵀYX)², of B = XᵀX and of the products of both that the prediction needs, by name."""
     M, B = statistics(X, y)
     A = M @ M
     AB = A @ B
@@ -55,8 +65,7 @@ def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
         "A": A.trace(), "B": B.trace(), "AA": A.square().sum(), "AB": AB.trace(), "BB": B.square().sum(),
         "AAB": (A * AB).sum(), "ABB": (AB * B).sum(), "ABAB": (AB * AB.T).sum(),
     }  # fmt: skip
-    tr = {word: float(total) / len(B) for word, total in sums.items()}
-    return Traces(*(alternating(word, tr, weight_moments) for word in ("AAB", "AA", "ABAB")))
+    return {word: float(total) / len(B) for word, total in sums.items()}
 
 
 def alternating(word: str, data: dict[str, float], weight_moments: Sequence[float]) -> float:

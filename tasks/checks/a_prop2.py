@@ -36,9 +36,7 @@ def rule(rows: Rows) -> Finding:
     if not len(general):
         return found
     alone = float(general.value.max() / UNIT["float64"])
-    return replace(
-        found, numbers={**found.numbers, "G_id = YYᵀ under NC1 alone, means in general position": alone}
-    )
+    return replace(found, numbers={**found.numbers, "G_id = YYᵀ under NC1 alone, means in general position": alone})
 
 
 def _trained(rows: Rows) -> dict[str, Finding]:

@@ -6,7 +6,7 @@ and that network's own moments of R, on Gaussian data of growing size; the relat
 takes R's moments from their limit, and (11) compares a mean of ratios with the ratio of means.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
 from typing import Any
@@ -15,15 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.polynomials import gaussian
 from gramlab.streams import stream
-from gramlab.theory import centered_nfa, gaussian_moments, moments, traces
+from gramlab.theory import Traces, combined, data_moments, gaussian_moments, moments
 
-SPECTRA: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of the covariance, by (k − ½)/d
-    "isotropic": np.ones_like,
-    "two levels": lambda t: np.where(t < 0.5, 1.0, 0.1),
-    "smooth decay": lambda t: 1 / (1 + 9 * t**2),
+SPECTRA: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # the covariance's eigenvalues λ_k, k = 1 … d
+    "isotropic": lambda k, d: np.ones(d),
+    "two levels": lambda k, d: np.where(k <= d / 2, 1.0, 0.1),
+    "smooth decay": lambda k, d: 1 / (1 + 9 * (k / d) ** 2),
+    "1/(1 + k)": lambda k, d: 1 / (1 + k),
+    "1/(1 + k²)": lambda k, d: 1 / (1 + k**2),
 }
+DECAYS = ("1/(1 + k)", "1/(1 + k²)")  # of Appendix G; they have no limit shape, and serve the ratio alone
 # n : d : k in units of the size, spectrum, labels
 CASES = (
     ((1, 1, 1), "isotropic", "normal"),
@@ -32,8 +34,11 @@ CASES = (
     ((2, 1, 1), "smooth decay", "normal"),
     ((1, 2, 1), "isotropic", "signs"),
     ((1, 1, 2), "two levels", "normal"),
+    ((1, 1, 1), "1/(1 + k)", "normal"),
+    ((1, 1, 1), "1/(1 + k²)", "normal"),
 )
-DECAYS = (1, 2)  # of Appendix G, λ_k = 1/(1 + k^α), which have no limit shape: for the ratio alone
+TRACES = ("(20)", "(22)", "(28)")
+NETWORKS = 3  # on each data set: enough for a mean that is known better than its margin
 TOGETHER = 10  # networks on one data set for (11)
 DEPENDENT = "control: R has the data's eigenvectors"
 
@@ -43,25 +48,22 @@ def measure(settings: Any) -> Iterator[dict]:
     for seed in range(settings.instances):
         yield from identities(seed)
         for size in settings.sizes:
-            for number, case in enumerate(CASES):
-                yield from one_network(number, case, size, seed)
-            for decay in DECAYS:
-                X, y, a, W = drawn((1, 1, 1), size, seed, f"decay {decay}", decay=float(decay), labels="normal")
-                about = {"case": f"1:1:1, λ_k = 1/(1 + k^{decay}), normal labels", "seed": seed, "x": float(size)}
-                yield from ratio(X, y, observed(X, y, a, W), gaussian_moments(size, size), about)
+            for case in CASES:
+                yield from one_data_set(case, size, seed)
             yield from isotropic(size, seed)
             if size < settings.sizes[-1]:
                 yield from means(size, seed)
 
 
-def drawn(
-    shape: tuple, size: int, seed: int, *name: str | int, **options: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """X, y, a, W of one instance; a data seed of its own for every case, size and seed."""
-    n, d, k = (int(part * size) for part in shape)
-    own = int(stream("b_rmt", "data", size, seed, *name).integers(2**31))
-    data = gaussian(n, d, seed=own, **options)
-    return data.x_train, data.y_train, *network(k, d, size, seed, *name)
+def drawn(case: tuple, size: int, *name: str | int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """X, y, a, W of one instance. The covariance is diagonal: W has the same distribution in every basis."""
+    shape, spectrum, labels = case
+    n, d, k = (part * size for part in shape)
+    draw = stream("b_rmt", "data", str(case), size, *name)
+    X = torch.from_numpy(draw.normal(size=(n, d)) * np.sqrt(SPECTRA[spectrum](np.arange(1.0, d + 1), d)))
+    y = torch.from_numpy(draw.normal(size=(n, 1)))
+    y = {"normal": y, "signs": y.sign(), "ones": torch.ones_like(y)}[labels]
+    return X, y, *network(k, d, str(case), size, *name)
 
 
 def network(k: int, d: int, *name: str | int) -> tuple[Tensor, Tensor]:
@@ -79,59 +81,58 @@ def observed(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[float, float, 
     return float((KS * S).sum()) / d, float(S.square().sum()) / d, float((KS * KS.T).sum()) / d
 
 
-def printed(A: Tensor, B: Tensor, r: tuple[float, float, float, float]) -> tuple[float, float, float]:
-    """(20), (22) and (28) as they stand in the paper; in (28)'s last term tr[Ā]² is 0."""
+def printed(A: Tensor, B: Tensor) -> Callable[[Sequence[float]], tuple[float, float, float]]:
+    """(20), (22) and (28) as they stand in the paper, of the moments of R; in (28)'s last term tr[Ā]² is 0."""
     eye = torch.eye(len(A), dtype=A.dtype)
-    a, b = tr(A), tr(B)
+    a, b, aa, bb = tr(A), tr(B), tr(A, A), tr(B, B)
     P, Q = A - a * eye, B - b * eye
     PQ = P @ Q
-    pq, ppq, pqq, qq = tr(PQ), tr(P, PQ), tr(PQ, Q), tr(Q, Q)
-    r1, r2, r3, r4 = r
-    numerator = a**2 * b * r3 + 2 * a * r2 * r1 * pq + b * r1 * r2 * tr(P, P) + r1**3 * ppq
-    nfm = tr(A, A) * r1**2 + a**2 * r2 - a**2 * r1**2
-    agop = (
-        r1**4 * tr(PQ, PQ) + 2 * r1**2 * (r2 - r1**2) * pq**2 + 2 * r1**2 * r2 * (b * ppq + a * pqq)
-        + 4 * a * b * r3 * r1 * pq + a**2 * b**2 * r4 + a**2 * qq * r2**2 + tr(P) ** 2 * tr(B, B) * r2**2
-    )  # fmt: skip
-    return numerator, nfm, agop
+    p, pp, qq, pq, ppq, pqq, pqpq = tr(P), tr(P, P), tr(Q, Q), tr(PQ), tr(P, PQ), tr(PQ, Q), tr(PQ, PQ)
+
+    def equations(r: Sequence[float]) -> tuple[float, float, float]:
+        r1, r2, r3, r4 = r
+        return (
+            a**2 * b * r3 + 2 * a * r2 * r1 * pq + b * r1 * r2 * pp + r1**3 * ppq,
+            aa * r1**2 + a**2 * r2 - a**2 * r1**2,
+            r1**4 * pqpq + 2 * r1**2 * (r2 - r1**2) * pq**2 + 2 * r1**2 * r2 * (b * ppq + a * pqq)
+            + 4 * a * b * r3 * r1 * pq + a**2 * b**2 * r4 + a**2 * qq * r2**2 + p**2 * bb * r2**2,
+        )  # fmt: skip
+
+    return equations
 
 
-def one_network(number: int, case: tuple, size: int, seed: int) -> Iterator[dict]:
-    """(20), (22), (28) and the ratio on one data set and one network."""
+def one_data_set(case: tuple, size: int, seed: int) -> Iterator[dict]:
+    """(20), (22), (28) with the networks' own moments of R, and the ratio (10) with their limits."""
     shape, spectrum, labels = case
-    values = SPECTRA[spectrum]((np.arange(shape[1] * size) + 0.5) / (shape[1] * size))
-    X, y, a, W = drawn(shape, size, seed, number, spectrum=values.tolist(), labels=labels)
-    scaled = a[:, None] * W
-    R, B, M = scaled.T @ scaled, X.T @ X, X.T @ (y * X)
-    A, r, seen = M @ M, moments(R), observed(X, y, a, W)
+    X, y, *first = drawn(case, size, seed)
+    B, M = X.T @ X, X.T @ (y * X)
+    A, limit = M @ M, gaussian_moments(shape[1], shape[2])
+    data, forms = data_moments(X, y), printed(A, B)
     about = {"case": f"{':'.join(map(str, shape))}, {spectrum}, {labels}", "seed": seed, "x": float(size)}
-    print_form, our_form = printed(A, B, r), traces(X, y, r)
-    for equation, left, one, other in zip(("(20)", "(22)", "(28)"), seen, print_form, our_form, strict=True):
-        yield {**about, "arm": "claim", "quantity": f"rmt/{equation}", "value": left / one - 1}
-        yield {**about, "arm": "corrected", "quantity": f"rmt/{equation}", "value": left / other - 1}
-    yield from ratio(X, y, seen, gaussian_moments(*(shape[at] * size for at in (1, 2))), about)
-    if number == 0:
+    for number in range(NETWORKS):
+        a, W = first if not number else network(shape[2] * size, shape[1] * size, str(case), size, seed, number)
+        scaled = a[:, None] * W
+        R, seen = scaled.T @ scaled, observed(X, y, a, W)
+        own = moments(R)
+        if spectrum not in DECAYS:
+            for arm, predicted in (("claim", forms(own)), ("corrected", combined(data, own))):
+                for equation, left, right in zip(TRACES, seen, predicted, strict=True):
+                    yield {**about, "arm": arm, "quantity": f"rmt/{equation}", "value": left / right - 1}
+        correlation = Traces(*seen).correlation
+        for arm, predicted in (("claim", Traces(*forms(limit))), ("corrected", combined(data, limit))):
+            yield {**about, "arm": arm, "quantity": "rmt/(10), predicted", "value": correlation - predicted.correlation}
+    if case == CASES[0]:
         vectors = torch.linalg.eigh(A).eigenvectors
         Q = vectors * torch.linalg.eigvalsh(R) @ vectors.T
         AQ, BQ = A @ Q, B @ Q
-        seen = tr(AQ, AQ, BQ), tr(AQ, AQ), tr(AQ, BQ, AQ, BQ)
-        for equation, left, other in zip(("(20)", "(22)", "(28)"), seen, our_form, strict=True):
-            yield {**about, "arm": DEPENDENT, "quantity": f"rmt/{equation}", "value": left / other - 1}
-
-
-def ratio(X: Tensor, y: Tensor, seen: tuple, r: tuple, about: dict) -> Iterator[dict]:
-    """(10) as a prediction: the observed correlation less the predicted one, with the print's (28) and with ours."""
-    M, B = X.T @ (y * X), X.T @ X
-    correlation = seen[0] / (seen[1] * seen[2]) ** 0.5
-    numerator, nfm, agop = printed(M @ M, B, r)
-    predicted = {"claim": numerator / (nfm * agop) ** 0.5, "corrected": centered_nfa(X, y, r)}
-    for arm, value in predicted.items():
-        yield {**about, "arm": arm, "quantity": "rmt/(10), predicted", "value": correlation - value}
+        dependent = tr(AQ, AQ, BQ), tr(AQ, AQ), tr(AQ, BQ, AQ, BQ)
+        for equation, left, right in zip(TRACES, dependent, combined(data, own), strict=True):
+            yield {**about, "arm": DEPENDENT, "quantity": f"rmt/{equation}", "value": left / right - 1}
 
 
 def isotropic(size: int, seed: int) -> Iterator[dict]:
     """(6): the numerator for XᵀX = 1."""
-    X, y, a, W = drawn((2, 1, 1), size, seed, "isotropic", labels="normal")
+    X, y, a, W = drawn(((2, 1, 1), "isotropic", "normal"), size, seed, "XᵀX = 1")
     X = torch.linalg.qr(X).Q
     scaled = a[:, None] * W
     R, M = scaled.T @ scaled, X.T @ (y * X)
@@ -144,12 +145,12 @@ def isotropic(size: int, seed: int) -> Iterator[dict]:
 
 def means(size: int, seed: int) -> Iterator[dict]:
     """(11): over networks on one data set, the mean of the ratios less the ratio of the means."""
-    X, y, _, _ = drawn((1, 1, 1), size, seed, "means", labels="normal")
+    X, y, _, _ = drawn(CASES[0], size, seed, "means")
     seen = np.array([observed(X, y, *network(size, size, size, seed, "means", one)) for one in range(TOGETHER)])
-    ratios, (numerator, nfm, agop) = seen[:, 0] / np.sqrt(seen[:, 1] * seen[:, 2]), seen.mean(0)
+    ratios = seen[:, 0] / np.sqrt(seen[:, 1] * seen[:, 2])
     for arm in ("claim", "corrected"):
         yield {"case": "1:1:1, isotropic, normal", "seed": seed, "x": float(size), "arm": arm, "quantity": "rmt/(11)",
-               "value": float(ratios.mean() - numerator / (nfm * agop) ** 0.5)}  # fmt: skip
+               "value": float(ratios.mean()) - Traces(*seen.mean(0).tolist()).correlation}  # fmt: skip
 
 
 def identities(instance: int) -> Iterator[dict]:
