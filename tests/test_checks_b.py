@@ -35,8 +35,10 @@ def cosine(A, B):
 def test_centerings_against_the_chain_rule():
     x = stream("test_checks_b", "x").normal(size=(30, 4))
     now, start, other = (weights("test_checks_b", which) for which in ("now", "start", "other"))
-    net = mlp(4, [6, 6], 1, "relu", bias=False).double()
-    rows = list(b_centerings.centerings(net, torch.from_numpy(x), now, start, other, 5, ("test_checks_b",)))
+    net, samples = mlp(4, [6, 6], 1, "relu", bias=False).double(), torch.from_numpy(x)
+    K = b_centerings.tangents(net, samples, now, start)
+    rows = [{"arm": "claim", **row} for row in b_centerings.centerings(K, now, start)]
+    rows += b_centerings.controls(net, samples, K, now, start, other, 5, ("test_checks_b",))
     found = {(row["arm"], row["layer"], row["quantity"]): row["value"] for row in rows}
     g, g0, gx = (tangents(W, x) for W in (now, start, other))
     for layer in ("0", "2"):
@@ -60,7 +62,7 @@ def test_centerings_against_the_chain_rule():
 def test_nothing_but_the_uncentered_is_defined_before_the_first_step():
     x, start = torch.randn(9, 4, dtype=torch.float64), weights("test_checks_b", "start")
     net = mlp(4, [6, 6], 1, "relu", bias=False).double()
-    rows = list(b_centerings.centerings(net, x, start, start, weights("test_checks_b", "other"), 0, ("test_checks_b",)))
+    rows = list(b_centerings.centerings(b_centerings.tangents(net, x, start, start), start, start))
     assert {row["quantity"] for row in rows} == {"nfa/uncentered", "null/uncentered"}
 
 

@@ -14,6 +14,10 @@ ID = "B.fig2"
 KIND = "statistical"
 TITLE = "The centered NFA is high at every initialisation scale, and highest early"
 PRINTED = "curves, both layers, Figure 2"
+CORRECTION = (
+    "Scales are of torch's default variance 1/(3k), as in the authors' code; with the printed 1/k the first steps "
+    "overshoot on isotropic data at width 256 and scale 1."
+)
 QUANTITIES = ("nfa/uncentered", "nfa/centered", "null/centered")
 CASE = "isotropic"
 

@@ -14,6 +14,10 @@ ID = "B.fig7"
 KIND = "statistical"
 TITLE = "Centered NFA on data with eigenvalues 1/(1+k)"
 PRINTED = "curves, both layers, Figure 7 and Appendix G"
+CORRECTION = (
+    "Scales are of torch's default variance 1/(3k), as in the authors' code; with the printed 1/k the first steps "
+    "overshoot on isotropic data at width 256 and scale 1."
+)
 QUANTITIES = ("nfa/uncentered", "nfa/centered", "test_loss")
 CASE = "1/(1+k)"
 

@@ -33,16 +33,16 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
             else:
                 axes.set_xlabel("step")
         line[0].set_ylabel(f"layer {number}")
-    for arm in style.controls(rows):
-        grid[0, 0].plot([], [], color=style.GUIDE, linestyle=":", linewidth=1, label=arm)
+    for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in style.controls(rows))):
+        grid[0, 0].plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=arm)
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
+    figure.legend(handles, names, loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
                   title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure
 
 
 def _lines(axes: Any, rows: pd.DataFrame, color: Any, label: str, controls: list[str]) -> None:
     style.band(axes, rows[rows["arm"] == "claim"], "step", color, linewidth=1.4, label=label)
-    for arm in controls:
+    for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in controls)):
         means = rows[rows["arm"] == arm].groupby("step")["value"].mean()
-        axes.plot(means.index, means, color=color, linestyle=":", linewidth=1)
+        axes.plot(means.index, means, color=color, linestyle=dashes, linewidth=1)

@@ -22,16 +22,16 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
             for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
                 one = found[found["x"] == scale]
                 style.band(axes, one[one["arm"] == "claim"], "step", color, linewidth=1.4, label=f"s₀ = {scale:g}")
-                for arm in style.controls(rows):
+                for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in style.controls(rows))):
                     means = one[one["arm"] == arm].groupby("step")["value"].mean()
-                    axes.plot(means.index, means, color=color, linestyle=":", linewidth=1)
+                    axes.plot(means.index, means, color=color, linestyle=dashes, linewidth=1)
             axes.set(ylim=(0, 1.2 if quantity == "double_over_centered" else 1.02), title=f"layer {number}, {case}")
         line[0].set_ylabel(LABELS[quantity])
     for axes in grid[-1]:
         axes.set_xlabel("step")
-    for arm in style.controls(rows):
-        grid[0, 0].plot([], [], color=style.GUIDE, linestyle=":", linewidth=1, label=arm)
+    for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in style.controls(rows))):
+        grid[0, 0].plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=arm)
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
+    figure.legend(handles, names, loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
                   title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure
