@@ -32,7 +32,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     linearity.set(xlabel="epoch", ylabel=f"target linearity ({shown})")
     lines, names = error.get_legend_handles_labels()
     more = linearity.get_legend_handles_labels()
-    figure.legend(lines + more[0], names + more[1], loc="outside lower center", ncols=5, fontsize=7, title_fontsize=7,
+    figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
                   title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
     shown_rows = [style.strip(rows[(rows["case"] == cases[0]) & (rows["quantity"] == "image/truth")])]
     shown_rows += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "image/decoded")]) for case in cases]

@@ -29,7 +29,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes.remove()
     _ends(cells[-1], rows)
     more = cells[-1].get_legend_handles_labels()
-    figure.legend(lines + more[0], names + more[1], loc="outside lower center", ncols=5, fontsize=7,
+    figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=5, fontsize=7,
                   title=f"mean and Student's 95 % interval over {claim['seed'].nunique()} seeds; against the epoch, "
                         "last panel: after training, against p", title_fontsize=7)  # fmt: skip
     return figure

@@ -25,6 +25,6 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("epoch")
     lines, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside lower center", ncols=5, fontsize=7, title_fontsize=7,
+    figure.legend(lines, names, loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
                   title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure

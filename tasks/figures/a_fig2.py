@@ -22,6 +22,6 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes.set(title=f"learning rate {case.rpartition('=')[2]}", xlabel="epoch", ylim=(0, 1.02))
     grid[0, 0].set_ylabel("test accuracy")
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=7, title_fontsize=7,
+    figure.legend(handles, names, loc="outside lower left", ncols=2 + (len(cases) > 1), fontsize=7, title_fontsize=7,
                   title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure

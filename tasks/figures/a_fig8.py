@@ -31,6 +31,6 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes.set(title=f"width {case.rpartition('=')[2]}", xlabel="epoch", ylim=(0, 1.3))
     grid[0, 0].set_ylabel("distance / ‖y‖")
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=7, title_fontsize=7,
+    figure.legend(handles, names, loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
                   title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure

@@ -89,8 +89,9 @@ def test_observers_sum_their_definitions(digits, tmp_path):
     assert not torch.allclose(got["observer:virtual_shift/shuffled"], got["observer:virtual_shift"])
 
 
-def test_a_loss_that_is_not_finite_names_seed_and_step(digits, tmp_path):
-    how = Fit(**{**vars(HOW), "loss": "mse", "lr": 1e200, "epochs": 5})
+@pytest.mark.parametrize("optimizer", ["sgd", "whitened"])
+def test_a_loss_that_is_not_finite_names_seed_and_step(digits, tmp_path, optimizer):
+    how = Fit(**{**vars(HOW), "loss": "mse", "optimizer": optimizer, "method": "svd", "lr": 1e200, "epochs": 5})
     with pytest.raises(Diverged, match=r"seed 0 is not a finite number at step \d+"):
         fit(mlp(64, [8], 10), digits, how, 2, tmp_path)
 
