@@ -22,7 +22,8 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         for axes, layer in zip(line, layers, strict=True):
             for part, (color, dashes, label) in PARTS.items():
                 one = (nc1["arm"] == arm) & (nc1["layer"] == layer) & (nc1["quantity"] == f"nc1/{part}")
-                style.band(axes, style.thinned(nc1[one]), "x", color, linestyle=dashes, linewidth=1.4, label=label)
+                style.log_band(axes, style.thinned(nc1[one]), "x", color, linestyle=dashes, linewidth=1.4,
+                           label=label)  # fmt: skip
             axes.set(yscale="log", ylim=limits)
             axes.minorticks_off()
             axes.set_title(f"layer {layer}", fontsize=8)
@@ -35,7 +36,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes.set_xlabel("epoch")
     handles, names = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {nc1['seed'].nunique()} seeds")  # fmt: skip
+                  title=f"geometric mean and Student's 95 % interval over {nc1['seed'].nunique()} seeds")  # fmt: skip
     return figure
 
 

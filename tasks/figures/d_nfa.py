@@ -17,9 +17,9 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     looks = ("small", style.CLAIM, "-"), ("large", style.CONTROL, ":")
     for arm, (name, color, dashes) in zip(rows, looks, strict=True):
         for quantity, label, mark in (("within", "Σ_W / Σ_T", None), ("between", "Σ_B / Σ_T", "s")):
-            style.band(traces, arm[arm["quantity"] == quantity], "x", color, linestyle=dashes, marker=mark,
+            style.log_band(traces, arm[arm["quantity"] == quantity], "x", color, linestyle=dashes, marker=mark,
                        markersize=3, linewidth=1.2, label=f"{label}, begun {name}")  # fmt: skip
-        style.band(loss, arm[arm["quantity"] == "train_loss"], "x", color, linestyle=dashes, linewidth=1.4,
+        style.log_band(loss, arm[arm["quantity"] == "train_loss"], "x", color, linestyle=dashes, linewidth=1.4,
                    label=f"begun {name}")  # fmt: skip
     style.layers(nfa, rows[0][rows[0]["quantity"] == "nfa"])
     style.band(nfa, rows[1][rows[1]["quantity"] == "nfa/mean"], "x", style.CONTROL, linestyle=":", linewidth=1.4,
@@ -33,8 +33,9 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     traces.set(xlabel="epoch", ylabel="share of tr Σ_T, last layer", yscale="log", ylim=(least / 2, 1.3))
     nfa.set(xlabel="epoch", ylabel="Pearson of WᵀW and √AGOP", ylim=(0, 1.02))
     loss.set(xlabel="epoch", ylabel="training loss", yscale="log")
+    seeds = rows[0]["seed"].nunique()
     handles, names = traces.get_legend_handles_labels()
     more = nfa.get_legend_handles_labels()
     figure.legend(handles + more[0], names + more[1], loc="outside lower center", ncols=5, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows[0]['seed'].nunique()} seeds")  # fmt: skip
+                  title=f"mean (left and right: geometric) and Student's 95 % interval over {seeds} seeds")  # fmt: skip
     return figure

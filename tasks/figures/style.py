@@ -85,7 +85,16 @@ def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
 
 def band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
     """Draw the mean over seeds as a line, and the interval as a band around it."""
-    found = mean_and_band(rows, x)
+    _band(axes, mean_and_band(rows, x), color, **line)
+
+
+def log_band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
+    """Draw the geometric mean over seeds as a line, and the interval of the logarithms as a band around it."""
+    found = mean_and_band(rows.assign(value=np.log(rows["value"])), x)
+    _band(axes, found.assign(**np.exp(found[["mean", "low", "high"]])), color, **line)
+
+
+def _band(axes: Axes, found: pd.DataFrame, color: Any, **line: Any) -> None:
     axes.plot(found["x"], found["mean"], color=color, **line)
     axes.fill_between(found["x"], found["low"], found["high"], color=color, alpha=0.2, linewidth=0)
 
