@@ -155,9 +155,12 @@ def rate(rows: Rows, power: float, within: float = 0.25) -> Finding:
     Not the mean of log |value|, whose slope also changes with the distribution's shape. The seed is the unit: Student's
     interval of the jackknife's pseudo-values.
     """
-    groups = rows.by("seed", "x")
-    x = np.log(sorted({size for _, size in groups}))
-    squares = np.array([(one.value**2).mean() for one in groups.values()]).reshape(-1, len(x))
+    seeds, of_seed = np.unique(rows.seed, return_inverse=True)
+    sizes, of_size = np.unique(rows.x, return_inverse=True)
+    total, count = np.zeros((2, len(seeds), len(sizes)))
+    np.add.at(total, (of_seed, of_size), rows.value**2)
+    np.add.at(count, (of_seed, of_size), 1)
+    squares, x = total / count, np.log(sizes)
     n, x = len(squares), x - x.mean()
     slope = lambda found: float(x @ np.log(found.mean(0)) / (2 * x @ x))  # noqa: E731
     whole = slope(squares)

@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 from gramlab import tables
 from gramlab.streams import stream
 from tasks import judge
-from tasks.judge import Rows, bound, every, exact, fisher, interval, kendall, none, order, positive
+from tasks.judge import (
+    Rows,
+    bound,
+    equivalent,
+    every,
+    exact,
+    fisher,
+    interval,
+    kendall,
+    none,
+    order,
+    positive,
+    rate,
+)
 
 
 def rows(made: list[dict]) -> Rows:
@@ -160,3 +173,36 @@ def test_a_check_without_a_control_is_no_check():
     check = SimpleNamespace(__name__="a_test", QUANTITIES=("q",), rule=lambda rows: positive(rows.value, "q"))
     with pytest.raises(ValueError, match="no control"):
         judge.judge(check, rows([{"value": 1.0}, {"value": 2.0}]))
+
+
+def random_errors(power: float, seeds: int = 200) -> Rows:
+    draw = stream("test_judge", "rate", str(power))
+    return rows(
+        [
+            {"seed": seed, "x": x, "case": case, "value": float(draw.normal()) * x**power}
+            for seed in range(seeds)
+            for x in (16.0, 32.0, 64.0, 128.0)
+            for case in ("a", "b")
+        ]
+    )
+
+
+def test_the_rate_of_a_random_error():
+    for power in (-1.0, -0.5, 0.0):
+        found = rate(random_errors(power), power)
+        assert found.holds
+        assert found.low < power < found.high
+        # the jackknife's interval is about the asymptotic one: log of a mean of 400 squares
+        spread = 1.972 * np.sqrt(0.5 / 400 / (np.log(2) ** 2 * 5))
+        assert (found.high - found.low) / 2 == pytest.approx(spread, rel=0.3)
+    assert rate(random_errors(-0.5), -1).holds is False
+    assert rate(random_errors(-1.0, seeds=4), -1).holds is None  # too few to decide
+
+
+def test_equivalence_is_two_one_sided_tests():
+    values = stream("test_judge", "equivalent").normal(size=30)
+    ends = [scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)[at] for at in (0, 1)]
+    widest = max(map(abs, ends))
+    assert equivalent(values, 1.01 * widest, "it").holds
+    assert equivalent(values, 0.99 * widest, "it").holds is None
+    assert equivalent(values + 9, 1.0, "it").holds is False

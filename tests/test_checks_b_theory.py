@@ -1,0 +1,164 @@
+"""The checks of paper B's theory against planted tables, and their experiments against other computations."""
+
+import numpy as np
+import pytest
+import torch
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.checks import b_fig3, b_fig6, b_free, b_prop3, b_prop4, b_prop10, b_rmt
+from tasks.experiments import b_dynamics
+from tasks.experiments import b_fig3 as figure_3
+from tasks.experiments import b_prop10 as proposition_10
+from tasks.experiments import b_rmt as equations
+from tasks.judge import Rows, judge
+from tasks.settings import Simulate
+
+
+def rows(made: list[dict]) -> Rows:
+    return Rows(tables.table([{"arm": "claim", **row} for row in made]))
+
+
+def noise(*name) -> float:
+    return float(stream("test_checks_b_theory", *map(str, name)).normal())
+
+
+def errors(name: str, power: float, limit: float = 0.0) -> list[dict]:
+    return [
+        {"seed": seed, "x": x, "quantity": name, "value": limit + 0.3 * noise(name, seed, x) * (x / 32) ** power}
+        for seed in range(150)
+        for x in (32.0, 64.0, 128.0, 256.0)
+    ]
+
+
+def test_free_families():
+    good = [row for name in b_free.QUANTITIES for row in errors(name, -1)]
+    assert b_free.rule(rows(good)).holds
+    assert not b_free.rule(rows([*good, *errors("free/(14)", -0.2)])).holds
+    assert not b_free.rule(rows([*good, *errors("free/(15)", -1, limit=0.5)])).holds
+
+
+def test_one_wrong_equation_is_enough():
+    good = [row for name in (*b_rmt.FREE, *b_rmt.FALLING) for row in errors(f"rmt/{name}", -1)]
+    good += [
+        {
+            "case": str(case),
+            "dtype": dtype,
+            "quantity": f"rmt/{name}",
+            "value": unit * (1 + 0.1 * noise(name, case, dtype)),
+        }
+        for name in b_rmt.EXACT
+        for case in range(6)
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]
+    assert b_rmt.rule(rows(good)).holds
+    for name in ("(10)", "(19)", "(26)"):
+        wrong = [row | {"value": 0.1} if row["quantity"] == f"rmt/{name}" else row for row in good]
+        assert b_rmt.rule(rows(wrong)).holds is False
+    for name in ("(28)", "(11)"):
+        assert b_rmt.rule(rows([*good, *errors(f"rmt/{name}", -1, limit=1.0)])).holds is False
+
+
+def test_expansions_differ_where_a_term_is_changed():
+    """(19) as printed, whose slip is tr[R]^3, is off by as much as that term; the others hold."""
+    A, B, R = ((g := torch.from_numpy(stream("b", i).normal(size=(6, 6)))) @ g.T for i in range(3))
+    for name, (left, right) in equations.expansions(A, B, R).items():
+        gap = equations.tr(A) ** 2 * equations.tr(B) * (equations.tr(R, R, R) - equations.tr(R) ** 3)
+        assert left - right == pytest.approx(gap if name == "(19)" else 0, rel=1e-6, abs=1e-9 * abs(left))
+
+
+def figure_three(predicted: float = 0.0, low: float = 0.5) -> Rows:
+    return rows(
+        [
+            {
+                "seed": seed,
+                "x": x,
+                "quantity": f"fig3/{what}",
+                "value": low + (1 - low) * x + off + 0.01 * noise(what, seed, x),
+            }
+            for seed in range(10)
+            for x in np.linspace(0, 1, 9)
+            for what, off in (("observed", 0.0), ("predicted", predicted))
+        ]
+    )
+
+
+def test_figure_3():
+    assert b_fig3.rule(figure_three()).holds
+    assert b_fig3.rule(figure_three(predicted=0.2)).holds is False
+    assert b_fig3.rule(figure_three(low=1.0)).holds is False  # nothing is reversed
+
+
+def figure_six(relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03, dip: float = 0.3) -> Rows:
+    alpha = np.linspace(0, 8, 9)
+    curve = 0.9 - dip * np.exp(-((alpha - 2) ** 2))
+    made = []
+    for seed in range(10):
+        for case, off in (("quadratic, low rank", quadratic), ("relu, low rank", relu)):
+            for what, layer, gap in (
+                ("predicted", "0", 0.0),
+                ("observed", "1024", off),
+                ("observed", "128", off + narrow),
+            ):
+                made += [
+                    {"seed": seed, "case": case, "layer": layer, "x": x, "quantity": f"fig6/{what}",
+                     "value": value + gap + 0.002 * noise(case, seed, layer, x)}
+                    for x, value in zip(alpha, curve, strict=True)
+                ]  # fmt: skip
+    return rows(made)
+
+
+def test_figure_6():
+    assert b_fig6.rule(figure_six()).holds
+    assert not b_fig6.rule(figure_six(quadratic=0.3, relu=0.5)).holds
+    assert not b_fig6.rule(figure_six(relu=0.0)).holds
+    assert not b_fig6.rule(figure_six(narrow=0.0, quadratic=0.03)).holds
+    assert not b_fig6.rule(figure_six(dip=-0.3)).holds
+
+
+def test_proposition_10_needs_every_coefficient():
+    def planted(wrong: str) -> Rows:
+        return rows(
+            [
+                {"case": "a", "seed": seed, "x": k, "quantity": f"prop10/{name}",
+                 "value": 0.01 * noise(name, seed, k) + 0.2 * (name == wrong and k == 4)}
+                for name in b_prop10.NAMES for k in (1.0, 4.0) for seed in range(20)
+            ]
+        )  # fmt: skip
+
+    assert b_prop10.rule(planted("")).holds
+    for name in b_prop10.NAMES:
+        assert b_prop10.rule(planted(name)).holds is False
+
+
+def test_the_monte_carlo_of_proposition_10_finds_planted_coefficients():
+    X, y = proposition_10.data(4)
+    B, M = X.T @ X, X.T @ (y * X)
+    found = proposition_10.coefficients(X, y, 2 * M @ M, 0.7 * B.trace() * M @ M + 1.9 * M @ B @ M)
+    assert found == pytest.approx(
+        {"nfm": 2, "nfm, rest": 0, "agop, trace": 0.7, "agop, product": 1.9, "agop, rest": 0}, abs=1e-10
+    )
+
+
+def test_dynamics_at_initialization():
+    made = list(b_dynamics.measure(Simulate(instances=6)))
+    for check in (b_prop3, b_prop4):
+        assert judge(check, rows(made))["verdict"] == "holds"
+
+
+def test_the_observed_value_is_that_of_a_differentiated_network():
+    """rho of Wdot^T Wdot and Wdot^T K Wdot from the loss's own gradient, at weights whose outputs are 0."""
+    n, d, k = 7, 5, 6
+    X, y, a, W = (
+        torch.from_numpy(stream("observed", i).normal(size=shape))
+        for i, shape in enumerate([(n, d), (n, 1), k, (k, d)])
+    )
+    live, h = W.clone().requires_grad_(), (X @ W.T).requires_grad_()
+    f = 0.5 * (X @ live.T).square() @ a
+    (step,) = torch.autograd.grad(0.5 * (f - f.detach() + y[:, 0]).square().sum(), live)
+    (J,) = torch.autograd.grad((0.5 * h.square() @ a).sum(), h)
+    nfm, agop = step.T @ step, step.T @ (J.T @ J) @ step
+    rho = float((nfm * agop).sum() / nfm.norm() / agop.norm())
+    assert figure_3.observed(X, y, a, W) == pytest.approx(rho, rel=1e-12)
+    seen = equations.observed(X, y, a, W)
+    assert seen == pytest.approx([float((u * v).sum()) / d for u, v in ((nfm, agop), (nfm, nfm), (agop, agop))])
