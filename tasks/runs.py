@@ -33,6 +33,8 @@ class Run:
         self.base = stage.run(stage.key)
         self.folder = self.base / variant
         self.data = DataSet.load(stage.dataset(self.settings.data))
+        if self.settings.samples is not None:
+            self.data = self.data.rows(train=torch.arange(self.settings.samples))
         self.epochs = self.settings.epochs_kept()
         self.seeds = range(self.settings.seeds)
         shared = {axis: getattr(self.settings, axis) for axis in ("lr", "weight_decay", "label_noise", "beta")}

@@ -216,6 +216,7 @@ class Train(Strict):
     """One training run, of several seeds together."""
 
     data: str
+    samples: Count | None = None  # of its training set: the first so many; all by default
     model: Model
     loss: Literal["cross_entropy", "mse", "signed_mse", "bce_with_logits", "vae"]
     optimizer: Literal["sgd", "adam", "adamw", "whitened", "whitened_complement"]

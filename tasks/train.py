@@ -17,6 +17,8 @@ def main() -> None:
     stage = stages.arguments("train")
     run: Train = pick(stage.settings.train, stage.key, "training run")
     device = stages.compute(stage.settings)
+    import torch
+
     from gramlab import tables
     from gramlab.data import DataSet
     from gramlab.nets import Fit, build, fit
@@ -37,7 +39,8 @@ def main() -> None:
                 name=(stage.key,),
             )  # fmt: skip
             with Bar(" ".join([f"train@{stage.key}", variant]).strip()) as bar:
-                snapshots[variant], rows = fit(model, data, how, run.seeds, scratch / variant, device, kept,
+                part = data if one.samples is None else data.rows(train=torch.arange(one.samples))
+                snapshots[variant], rows = fit(model, part, how, run.seeds, scratch / variant, device, kept,
                                                bar.advance)  # fmt: skip
             history += [{**row, "case": ",".join(filter(None, (variant, row.get("case", ""))))} for row in rows]
         out = stage.run(stage.key)

@@ -1,0 +1,18 @@
+"""After training five hidden ReLU layers FACT correlates with W^T W more than AGOP and eNFA, on every layer.
+
+Against the square roots of AGOP and eNFA too, on hidden layers. Pearson correlations, mean squared error.
+"""
+
+from tasks.judge import Finding, Rows
+from tasks.rules_c import NAMES, ahead
+
+ID = "C.fig3"
+KIND = "statistical"
+TITLE = "Every layer's FACT is ahead of AGOP and eNFA"
+PRINTED = "FACT above AGOP, eNFA and √eNFA at every layer, Figure 3"
+QUANTITIES = tuple(f"pearson/{name}" for name in NAMES)
+
+
+def rule(rows: Rows) -> Finding:
+    """Ahead of each of them on the worst layer, paired by seed in Fisher's z."""
+    return ahead(rows, "")

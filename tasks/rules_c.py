@@ -1,0 +1,40 @@
+"""Rules that several checks of paper C share: FACT's correlation with a weight's Gram against others', and its rise."""
+
+import numpy as np
+
+from tasks.judge import Finding, Rows, curves, every, positive
+
+OTHERS = ("agop", "root agop", "enfa", "root enfa")
+NAMES = ("fact", "symmetric fact", *OTHERS)
+HIDDEN = {"0", "2", "4", "6", "8"}  # not the readout: there AGOP is W^T W before any training, and bAGOP the identity
+
+
+def z(rows: Rows, name: str, *by: str) -> np.ndarray:
+    """Fisher's z of pearson/NAME, by seed and these columns, and by step on the last axis."""
+    return np.arctanh(np.clip(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by), -1 + 1e-15, 1 - 1e-15))
+
+
+def ahead(rows: Rows, side: str = "") -> Finding:
+    """After training FACT is ahead of AGOP, eNFA and their roots on every hidden layer: paired by seed, its worst."""
+    rows, parts = rows.where(layer=HIDDEN), {}
+    for other in OTHERS:
+        lead = (z(rows, f"{side}fact", "layer") - z(rows, f"{side}{other}", "layer"))[..., -1].min(1)
+        parts[f"above {other}"] = positive(lead, f"z of FACT minus z of {other} on the worst layer")
+    found = every(**parts)
+    for name in NAMES:
+        found.numbers[f"{name}, worst layer"] = float(np.tanh(z(rows, f"{side}{name}", "layer")[..., -1].min(1).mean()))
+    return found
+
+
+def rise(rows: Rows, side: str = "") -> Finding:
+    """FACT's correlation, mean over layers, is below 0.5 at most epochs, above 0.9 at last; the root's is higher."""
+    fact, root = (curves(rows.where(quantity=f"pearson/{side}{name}"), "seed", "layer").mean(1) for name in NAMES[:2])
+    found = every(
+        low=positive(0.5 - np.median(fact, 1), "0.5 minus FACT's median over epochs"),
+        end=positive(fact[:, -1] - 0.9, "FACT's correlation after training minus 0.9"),
+        root=positive(np.median(root - fact, 1), "√(FACT FACTᵀ)'s correlation minus FACT's, median over epochs"),
+    )
+    found.numbers["FACT, first epoch"] = float(fact[:, 0].mean())
+    found.numbers["FACT, median over epochs"] = float(np.median(fact, 1).mean())
+    found.numbers["FACT, last epoch"] = float(fact[:, -1].mean())
+    return found

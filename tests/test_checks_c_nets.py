@@ -1,0 +1,80 @@
+"""Checks of paper C on trained networks against planted tables: true claims, and claims false in one part."""
+
+import numpy as np
+import pytest
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.checks import c_fig3, c_fig8, c_fig9, c_fig10, c_tab2
+from tasks.judge import Rows
+from tasks.rules_c import HIDDEN, NAMES
+
+
+def wobbled(value: float, *name: object, size: float = 0.02) -> float:
+    return float(np.tanh(np.arctanh(value) + size * stream("test_checks_c", *map(str, name)).normal()))
+
+
+def after_training(check, worst: dict[str, float]) -> Rows:
+    """FACT at 0.95, all else at 0.8, but for ``worst`` on layer 4; at the readout, which is no hidden layer, AGOP at 1."""
+    back = "back_" if "back_" in check.QUANTITIES[0] else ""
+    made = []
+    for seed in range(5):
+        for layer in [*sorted(HIDDEN), "10"]:
+            for name in NAMES:
+                value = 0.95 if "fact" in name else 0.8
+                if layer == "4":
+                    value = worst.get(name, value)
+                if layer == "10" and name == "agop":
+                    value = 0.9999
+                made.append({"seed": seed, "layer": layer, "x": 9.0, "step": 9, "quantity": f"pearson/{back}{name}",
+                             "value": wobbled(value, seed, layer, name)})  # fmt: skip
+    return Rows(tables.table(made))
+
+
+@pytest.mark.parametrize("check", [c_fig3, c_fig9])
+def test_every_layer(check):
+    assert check.rule(after_training(check, {})).holds
+    for other in ("agop", "root agop", "enfa", "root enfa"):
+        assert check.rule(after_training(check, {other: 0.97})).holds is False
+    assert check.rule(after_training(check, {"fact": 0.6})).holds is False
+
+
+def along_training(check, fact, root) -> Rows:
+    back = "back_" if "back_" in check.QUANTITIES[0] else ""
+    made = [
+        {"seed": seed, "layer": layer, "step": epoch, "quantity": f"pearson/{back}{name}",
+         "value": wobbled(law(epoch / 20), seed, layer, epoch)}
+        for seed in range(5)
+        for layer in ("0", "2", "4")
+        for epoch in range(21)
+        for name, law in (("fact", fact), ("symmetric fact", root))
+    ]  # fmt: skip
+    return Rows(tables.table(made))
+
+
+@pytest.mark.parametrize("check", [c_fig8, c_fig10])
+def test_rise(check):
+    late, root = (lambda t: 0.1 + 0.88 * t**6), (lambda t: 0.5 + 0.48 * t**6)
+    assert check.rule(along_training(check, late, root)).holds
+    assert check.rule(along_training(check, lambda t: 0.98, root)).holds is False  # never low
+    assert check.rule(along_training(check, lambda t: 0.1, root)).holds is False  # never rises
+    assert check.rule(along_training(check, late, lambda t: 0.05)).holds is False  # the root is no better
+
+
+def table_2(**other: float) -> Rows:
+    made = []
+    for case, column in (("1K", 0), ("2K", 1)):
+        for name, printed in c_tab2.TABLE.items():
+            value = other.get(f"{name} {case}", list(printed.values())[column])
+            made += [{"case": case, "seed": seed, "layer": "0", "quantity": f"pearson/{name}", "scale": "paper",
+                      "value": wobbled(value, case, name, seed, size=0.001)} for seed in range(5)]  # fmt: skip
+    return Rows(tables.table(made))
+
+
+def test_table_2():
+    found = c_tab2.rule(table_2())
+    assert found.holds  # with FACT behind at n = 1K, as printed
+    assert all(value for name, value in found.numbers.items() if name.endswith("matches print"))
+    assert c_tab2.rule(table_2(**{"fact 2K": 0.85})).holds is False
+    assert c_tab2.rule(table_2(**{"symmetric fact 1K": 0.85})).holds is False
+    assert not c_tab2.rule(table_2(**{"fact 2K": 0.95})).numbers["2K, fact, matches print"]
