@@ -15,7 +15,7 @@ def wobbled(value: float, *name: object, size: float = 0.02) -> float:
 
 
 def after_training(check, worst: dict[str, float]) -> Rows:
-    """FACT at 0.95, all else at 0.8, but for ``worst`` on layer 4; at the readout, which is no hidden layer, AGOP at 1."""
+    """FACT at 0.95, all else at 0.8, but for ``worst`` on layer 4; at the readout, no hidden layer, AGOP at 1."""
     back = "back_" if "back_" in check.QUANTITIES[0] else ""
     made = []
     for seed in range(5):
