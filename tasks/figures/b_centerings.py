@@ -1,5 +1,6 @@
 """B, Figures 2, 7 and 8: uncentered and centered NFA and the losses along training, by the scale of the first layer."""
 
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -12,32 +13,39 @@ COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "t
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw as in the paper: a row of panels a layer; losses are divided by their largest value over all scales."""
+    """Draw as in the paper: a row of panels a layer; losses, once, divided by their largest value over all scales."""
     wanted = rows["quantity"].isin(COLUMNS) & (rows["case"] == style.check(key).CASE)
-    rows = style.thinned(rows[wanted])
+    rows = style.thinned(rows[wanted], 15)
     figure, grid = style.panels(key, columns=4, rows=2, height=4.4, width=8.0)
     scales = sorted(rows["x"].unique(), reverse=True)
-    for line, (number, layer) in zip(grid, enumerate(("0", "2"), 1), strict=True):
-        for axes, (quantity, title) in zip(line, COLUMNS.items(), strict=True):
-            found = rows[(rows["quantity"] == quantity) & rows["layer"].isin([layer, ""])]
-            if loss := quantity.endswith("loss"):
-                means = found.groupby(["x", "step"])["value"].transform("mean")
-                found = found.assign(value=found["value"] / means.max())
-            for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
-                one = found[found["x"] == scale]
-                _lines(axes, one, color, f"s₀ = {scale:g}", controls=[] if loss else style.controls(rows))
-            if not loss:
-                axes.set_ylim(0, 1.02)
-            if number == 1:
-                axes.set_title(title, fontsize=9)
-            else:
-                axes.set_xlabel("step")
-        line[0].set_ylabel(f"layer {number}")
+    for (at, layer), (column, quantity) in product(enumerate(("0", "2")), enumerate(COLUMNS)):
+        axes, loss = grid[at, column], quantity.endswith("loss")
+        if loss and at:
+            axes.set_axis_off()
+            continue
+        found = rows[(rows["quantity"] == quantity) & rows["layer"].isin([layer, ""])]
+        if loss:
+            means = found.groupby(["x", "step", "arm"])["value"].transform("mean")
+            found = found.assign(value=found["value"] / means.max())
+        for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
+            one = found[found["x"] == scale]
+            _lines(axes, one, color, f"s₀ = {scale:g}", controls=[] if loss else style.controls(rows))
+        if at == 0:
+            axes.set_title(COLUMNS[quantity], fontsize=9)
+        if loss or at:
+            axes.set_xlabel("step")
+        if not loss:
+            axes.set_ylim(0, 1.02)
+        if column == 0:
+            axes.set_ylabel(f"layer {at + 1}")
     for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in style.controls(rows))):
         grid[0, 0].plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=arm)
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
+    title = f"mean and Student's 95 % interval\nover {rows['seed'].nunique()} seeds"
+    key_of_lines = grid[1, 2].legend(
+        handles, names, loc="center left", fontsize=8, title_fontsize=8, title=title, alignment="left"
+    )
+    key_of_lines.set_in_layout(False)  # it may reach over into the empty place beside it
     return figure
 
 

@@ -13,7 +13,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw a column a layer, lines by the first layer's scale; the control, dotted, is clipped at the top."""
     check = style.check(key)
     quantity = check.QUANTITIES[0]
-    rows = style.thinned(rows[rows["quantity"] == quantity])
+    rows = style.thinned(rows[rows["quantity"] == quantity], 20)
     figure, grid = style.panels(key, columns=2, rows=len(check.CASES), height=0.9 + 2.1 * len(check.CASES), width=7.0)
     scales = sorted(rows["x"].unique(), reverse=True)
     for line, case in zip(grid, check.CASES, strict=True):
