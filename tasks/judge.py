@@ -326,9 +326,21 @@ def t_cdf(t: float, freedom: int) -> float:
     return float(stdtr(freedom, t))
 
 
+def searched(rows: Rows, name: str) -> dict[str, str]:
+    """By arm, the smallest violating instance that tasks/search.py found, or among how many it found none."""
+    found = {}
+    for (arm,), one in rows.where(quantity={f"{name}/smallest", f"{name}/searched"}).by("arm").items():
+        value = f"{float(one.value[0]):.6g}"
+        found[arm] = one.case[0] or f"none among {value} instances"
+        if one.case[0] and value != "1":
+            found[arm] += f": left / right {value}"
+    return found
+
+
 def judge(check: Any, rows: Rows) -> dict[str, Any]:
     """The verdict on a claim, as the report and claims.json hold it."""
     rule: Callable[[Rows], Finding] = check.rule
+    adversaries = searched(rows, check.QUANTITIES[0].split("/")[0])
     rows = rows.where(quantity=set(check.QUANTITIES))
     found = {arm: rule(rows.where(arm=arm)) for arm in sorted(set(rows.arm.tolist()))}
     controls = {arm.removeprefix("control: "): one for arm, one in found.items() if arm.startswith("control: ")}
@@ -363,6 +375,7 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "printed": check.PRINTED,
         "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
         "corrected form": corrected and {"what": check.CORRECTION, **asdict(corrected)},
+        "smallest violations": adversaries,
         "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
         "controls": {
             name: {"statistic": one.statistic, "rejected": one.holds is not True, "numbers": one.numbers}

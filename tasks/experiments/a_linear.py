@@ -14,6 +14,7 @@ import torch
 from torch.nn import functional as F
 
 from gramlab.streams import stream
+from tasks.search import array, arrays, smallest
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
@@ -35,6 +36,7 @@ class Layer:
 
 def measure(settings: Any) -> Iterator[dict]:
     """Rows of all six claims."""
+    yield from adversaries()
     for instance in range(settings.instances):
         layers = [*drawn(instance), *trained(instance)]
         for layer in [*layers, aligned(instance)]:
@@ -48,6 +50,41 @@ def measure(settings: Any) -> Iterator[dict]:
             yield from cross_entropy(kind, instance)
         for kind in ("random", "tall", "wide", "rank one", "orthogonal", "labels"):
             yield from lemma_5(kind, instance)
+
+
+def adversaries() -> Iterator[dict]:
+    """The smallest instances that hypothesis finds to violate the four inequalities, arm by arm."""
+    def layer(one: dict) -> Layer:
+        return Layer("extremal", array(one["W"]), np.maximum(array(one["H"]), 0), array(one["Y"]), one.get("λ", 0))
+
+    def of_lemma_1(one: dict) -> list[dict]:
+        return [*lemma_1(layer(one))] if array(one["W"]).any() else []
+
+    def of_theorem_2(one: dict) -> list[dict]:
+        return [*theorem_2(layer(one), 0)]
+
+    def usual(one: dict) -> bool:
+        return len(one["H"]) < len(one["Y"]) and len(set(one["Y"])) > 1  # N > d, and T is defined
+
+    def of_lemma_2(one: dict) -> list[dict]:
+        A, Y = array(one["A"]), array(one["Y"])
+        return [*kantorovich("multiple of I", A.T @ A, Y, one["λ"])] if Y.any() else []
+
+    def of_lemma_5(one: dict) -> list[dict]:
+        A, G = array(one["A"]), array(one["B"]) + array(one["B"]).T
+        if not (A.any() and G.any()):
+            return []
+        ratio = float(np.trace(A.T @ G @ A)) / float(np.linalg.norm(G) * np.linalg.norm(A @ A.T))
+        return [{"arm": arm, "dtype": "float64", "quantity": "lem5/ratio", "value": factor * ratio}
+                for arm, factor in (("claim", 1.0), ("control: norm of G beyond c", 1.01))]  # fmt: skip
+
+    layers: dict[str, Any] = {"W": (0, 1), "H": (1, 2), "Y": (2,)}
+    yield from smallest("lem1", ["claim", "corrected", "control: W beyond c"], arrays(**layers), of_lemma_1)
+    printed = "control: 0.99 of the printed kappa"
+    yield from smallest("lem2", ["claim", printed], arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
+    tight = "control: 0.99 of 4/27 C"
+    yield from smallest("thm2", ["claim", "corrected", tight], arrays(ridge=True, **layers).filter(usual), of_theorem_2)
+    yield from smallest("lem5", ["claim", "control: norm of G beyond c"], arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
 
 
 def drawn(instance: int) -> Iterator[Layer]:
@@ -154,20 +191,25 @@ def lemma_2(layers: list[Layer], instance: int) -> Iterator[dict]:
     cases = [(layer.kind, layer.H.T @ layer.H, layer.Y, layer.ridge) for layer in layers]
     cases += [("attains Kantorovich", G, equal, ridge), ("extremal", G, best, ridge), ("climbed", G, climbed, ridge)]
     cases += [("multiple of I", flat, draw.normal(size=n), ridge)]
-    for kind, gram, Y, lam in cases:
-        A = lam * np.eye(len(gram)) + gram
-        left = float((np.linalg.solve(A, Y) ** 2).sum())
-        values = np.linalg.eigvalsh(gram)
-        low, high = lam + values[0], lam + values[-1]
-        right = float((Y @ Y) ** 2 / (Y @ A @ Y))
-        printed, sharp = (low + high) ** 2 / (4 * low**3), _sharp(high / low) / low
-        about = {"arm": "claim", "case": kind, "dtype": "float64"}
-        yield {**about, "quantity": "lem2/ratio", "value": left / (printed * right)}
-        yield {**about, "quantity": "lem2/sharp", "value": left / (sharp * right)}
-        if kind in ("extremal", "multiple of I"):
-            name, kappa = {"extremal": ("best", sharp), "multiple of I": ("printed", printed)}[kind]
-            arm = f"control: 0.99 of the {name} kappa"
-            yield {**about, "arm": arm, "quantity": "lem2/ratio", "value": left / (LEAST * kappa * right)}
+    for case in cases:
+        yield from kantorovich(*case)
+
+
+def kantorovich(kind: str, gram: np.ndarray, Y: np.ndarray, lam: float) -> Iterator[dict]:
+    """Lemma 2's rows of one Gram matrix, labels and ridge."""
+    A = lam * np.eye(len(gram)) + gram
+    left = float((np.linalg.solve(A, Y) ** 2).sum())
+    values = np.linalg.eigvalsh(gram)
+    low, high = lam + values[0], lam + values[-1]
+    right = float((Y @ Y) ** 2 / (Y @ A @ Y))
+    printed, sharp = (low + high) ** 2 / (4 * low**3), _sharp(high / low) / low
+    about = {"arm": "claim", "case": kind, "dtype": "float64"}
+    yield {**about, "quantity": "lem2/ratio", "value": left / (printed * right)}
+    yield {**about, "quantity": "lem2/sharp", "value": left / (sharp * right)}
+    if kind in ("extremal", "multiple of I"):
+        name, kappa = {"extremal": ("best", sharp), "multiple of I": ("printed", printed)}[kind]
+        arm = f"control: 0.99 of the {name} kappa"
+        yield {**about, "arm": arm, "quantity": "lem2/ratio", "value": left / (LEAST * kappa * right)}
 
 
 def _sharp(r: float) -> float:

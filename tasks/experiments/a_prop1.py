@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from gramlab.nets import ACTIVATIONS
 from gramlab.streams import stream
+from tasks.search import array, arrays, smallest
 
 LIPSCHITZ = {"relu": 1.0, "leaky_relu": 1.0, "tanh": 1.0, "sigmoid": 0.25, "softplus": 1.0, "linear": 1.0}
 MONOTONE_NOT = {"gelu": (nn.GELU(), 1.1290), "sin": (torch.sin, 1.0)}  # with their Lipschitz constants, rounded up
@@ -21,6 +22,7 @@ U = 2.0**-53
 
 def measure(settings: Any) -> Iterator[dict]:
     """Rows: the largest ratio of the two sides over the elements, and how many signs disagree."""
+    yield from adversaries()
     for name, constant in LIPSCHITZ.items():
         for instance in range(settings.instances):
             actual, virtual, allowance = _steps(ACTIVATIONS[name](), name, instance)
@@ -48,21 +50,43 @@ def _steps(activation: Any, name: str, instance: int) -> tuple[Tensor, Tensor, T
     if kind == 9:
         head = torch.where(torch.from_numpy(draw.random(width)) < 0.5, 0.0, head)  # some outputs without a gradient
 
-    def loss(features: Tensor) -> Tensor:
-        output = torch.tanh(head @ features) if kind % 2 else head @ features
-        return (output - target).square()
-
     for _ in range(50 if kind in (5, 6, 7) else 0):
         W = W.requires_grad_()
-        (step,) = torch.autograd.grad(loss(activation(W @ h)), W)
+        (step,) = torch.autograd.grad(_loss(activation(W @ h), head, target, kind % 2 > 0), W)
         W = (W - 0.05 * step / (1 + step.norm())).detach()
+    return _moved(activation, W, head, h, target, rate, kind % 2 > 0)
+
+
+def _loss(features: Tensor, head: Tensor, target: float, bounded: bool) -> Tensor:
+    output = torch.tanh(head @ features) if bounded else head @ features
+    return (output - target).square()
+
+
+def _moved(
+    activation: Any, W: Tensor, head: Tensor, h: Tensor, target: float, rate: float, bounded: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
     W = W.requires_grad_()
     before = activation(W @ h)
-    at_W, at_h = torch.autograd.grad(loss(before), [W, before])
+    at_W, at_h = torch.autograd.grad(_loss(before, head, target, bounded), [W, before])
     after = activation((W - rate * at_W) @ h)
     reach = (W.detach().abs() + rate * at_W.abs()) @ h.abs()
-    allowance = 8 * U * (1 + inputs) * (reach + before.detach().abs() + after.detach().abs())
+    allowance = 8 * U * (1 + len(h)) * (reach + before.detach().abs() + after.detach().abs())
     return (after - before).detach(), -rate * at_h, allowance
+
+
+def adversaries() -> Iterator[dict]:
+    """The smallest layers that hypothesis finds to violate the proposition: h is divided by its norm, the rate is 1."""
+    given = arrays(W=(0, 1), head=(0,), h=(1,), target=()).filter(lambda one: any(one["h"]))
+    arms = {"claim": (torch.relu, 1.0), "control: L halved": (torch.relu, 0.5),
+            **{f"control: {name}, not monotone": kept for name, kept in MONOTONE_NOT.items()}}  # fmt: skip
+    for arm, (activation, constant) in arms.items():
+
+        def rows(one: dict, arm: str = arm, activation: Any = activation, constant: float = constant) -> list[dict]:
+            W, head, h = (torch.from_numpy(array(one[name])) for name in ("W", "head", "h"))
+            actual, virtual, allowance = _moved(activation, W, head, h / h.norm(), float(one["target"]), 1.0)
+            return [*_rows(arm, "", 0, actual, constant**2 * virtual, allowance)]
+
+        yield from smallest("prop1", [arm], given, rows)
 
 
 def _rows(arm: str, case: str, instance: int, actual: Tensor, scaled: Tensor, allowance: Tensor) -> Iterator[dict]:

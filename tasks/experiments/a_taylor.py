@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gramlab.streams import stream
+from tasks.search import array, arrays, smallest
 
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
 ARMS = ("claim", "control: x not centred", "control: f not centred", "control: f not homogeneous")
@@ -24,6 +25,7 @@ SEGMENTS = ("1 hidden layer", "2 hidden layers", "3 hidden layers", "near points
 
 def measure(settings: Any) -> Iterator[dict]:
     """Rows: prop4/residual, lem4/ratio and lem4/violated."""
+    yield from adversaries()
     for instance in range(settings.instances):
         for kind in KINDS:
             yield from proposition_4(kind, instance)
@@ -102,6 +104,13 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
         if (at_a * at_b >= 0).any():
             return  # one of them does not, for it is too nearly orthogonal to a
         head[(at_a / (at_a - at_b)).argmin()] = 1e-4
+    yield from segment(kind, weights, head, a, b)
+
+
+def segment(
+    kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray
+) -> Iterator[dict]:
+    """Lemma 4's rows of one ReLU network and segment, whose ends lie on no boundary."""
     slopes = gradients(weights, head, a, b)
     jumps = [float(np.linalg.norm(after - before)) for before, after in pairwise(slopes)]
     jumps = [jump for jump in jumps if jump > 1e-12 * np.abs(slopes).max()]  # others divide no linear regions of f
@@ -123,6 +132,19 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
         yield {**about, "quantity": "lem4/violated", "value": float(violated)}
         if right > 0:
             yield {**about, "quantity": "lem4/ratio", "value": error / right}
+
+
+def adversaries() -> Iterator[dict]:
+    """The smallest networks of one hidden layer, and segments, that hypothesis finds to violate Lemma 4."""
+
+    def rows(one: dict) -> list[dict]:
+        return [*segment("extremal", [array(one["W"])], array(one["w"]), array(one["a"]), array(one["b"]))]
+
+    def inside(one: dict) -> bool:
+        return all((array(one["W"]) @ array(one[end])).all() for end in "ab")
+
+    given = arrays(W=(0, 1), w=(0,), a=(1,), b=(1,)).filter(inside)
+    yield from smallest("lem4", ["claim", "corrected", "control: 0.99 of M B delta"], given, rows)
 
 
 def gradients(weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:

@@ -1,0 +1,77 @@
+"""Adversarial instances: hypothesis looks for one that violates a rule, and shrinks it to the smallest it can find.
+
+For the claim as for every control: what is found stands in the table beside the drawn instances, and counts as they
+do; "NAME/smallest" names it, and the verdict and the report show it. The search is deterministic.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from hypothesis import Phase, find, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+EXAMPLES = 300
+LONGEST = 4  # sides of an array
+COUNTS = ("violated", "opposite signs")  # what must never happen
+NUMBERS = st.integers(-3, 3)
+
+
+def arrays(ridge: bool = False, **shapes: tuple[int, ...]) -> st.SearchStrategy[dict]:
+    """Named vectors and matrices of whole numbers, and λ for a ridge, which shrink towards few numbers and towards 0.
+
+    A shape names sides by 0, 1, 2, …; sides of one name are equally long.
+    """
+
+    def drawn(sides: list[int]) -> st.SearchStrategy[dict]:
+        numbers: dict[str, st.SearchStrategy] = dict.fromkeys(shapes, NUMBERS)
+        for name, shape in shapes.items():
+            for side in reversed(shape):
+                numbers[name] = st.lists(numbers[name], min_size=sides[side], max_size=sides[side])
+        return st.fixed_dictionaries({**numbers, **({"λ": st.integers(1, 9)} if ridge else {})})
+
+    count = 1 + max(side for shape in shapes.values() for side in shape)
+    return st.lists(st.integers(1, LONGEST), min_size=count, max_size=count).flatmap(drawn)
+
+
+def array(numbers: Any) -> np.ndarray:
+    """Lists of numbers in float64."""
+    return np.array(numbers, dtype=float)
+
+
+def smallest(
+    name: str, arms: list[str], instances: st.SearchStrategy, rows: Callable[[Any], list[dict]]
+) -> Iterator[dict]:
+    """For each arm the rows of the smallest instance that violates its rule; where there is none, how many were tried.
+
+    ``rows(instance)`` are a table's, of an instance as ``arrays`` gives it; without rows of the arm it does not count.
+    A rule is violated by a "/ratio" above 1, and by one of COUNTS above 0.
+    """
+    how = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None,
+                   phases=[Phase.generate, Phase.shrink])  # fmt: skip
+    for arm in arms:
+        tried = 0
+
+        def violates(instance: Any, arm: str = arm) -> bool:
+            nonlocal tried
+            found = [row for row in rows(instance) if row["arm"] == arm]
+            tried += bool(found)
+            return any(_violated(row) for row in found)
+
+        about = {"arm": arm, "dtype": "float64"}
+        try:
+            instance = find(instances, violates, settings=how)
+        except NoSuchExample:
+            yield {**about, "quantity": f"{name}/searched", "value": float(tried)}
+            continue
+        found = [row for row in rows(instance) if row["arm"] == arm]
+        yield from ({**row, "case": "found by hypothesis"} for row in found)
+        text = ", ".join(f"{key} = {value}" for key, value in instance.items())
+        worst = float(max(row["value"] for row in found))
+        yield {**about, "quantity": f"{name}/smallest", "case": text, "value": worst}
+
+
+def _violated(row: dict) -> bool:
+    at = row["quantity"].rpartition("/")[2]
+    return row["value"] > (1 + 1e-12 if at == "ratio" else 0) if at in ("ratio", *COUNTS) else False
