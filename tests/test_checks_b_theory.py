@@ -132,9 +132,9 @@ def test_proposition_10_needs_every_coefficient():
 
 
 def test_the_monte_carlo_of_proposition_10_finds_planted_coefficients():
-    X, y = proposition_10.data(4)
+    X, y = proposition_10.data(1)
     B, M = X.T @ X, X.T @ (y * X)
-    found = proposition_10.coefficients(X, y, 2 * M @ M, 0.7 * B.trace() * M @ M + 1.9 * M @ B @ M)
+    found = proposition_10.coefficients(B, M, 2 * M @ M, 0.7 * B.trace() * M @ M + 1.9 * M @ B @ M)
     assert found == pytest.approx(
         {"nfm": 2, "nfm, rest": 0, "agop, trace": 0.7, "agop, product": 1.9, "agop, rest": 0}, abs=1e-10
     )

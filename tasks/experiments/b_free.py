@@ -6,7 +6,6 @@ tr[C²] = 1 and tr[R²] = 1, and errors are the difference of both sides.
 """
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import torch
@@ -52,17 +51,18 @@ def errors(C: list[Tensor], R: list[Tensor]) -> dict[str, float]:
     """Left less right side of (12), (13), (14) and (15), whose indices begin at 0 here."""
     r = [tr(one) for one in R]
     word = [C[i] @ R[i] for i in range(4)]
-    centred = [one - mean * torch.eye(len(one)) for one, mean in zip(R, r, strict=True)]
+    first, last, centred_first = word[0] @ word[1], word[2] @ word[3], C[0] @ C[1]
+    covariance = {(i, j): tr(R[i], R[j]) - r[i] * r[j] for i, j in ((0, 2), (1, 3))}
     return {
         "(12)": tr(word[0]),
-        "(13)": tr(*word[:2]) - r[0] * r[1] * tr(*C[:2]),
-        "(14)": tr(*word[:3]) - r[0] * r[1] * r[2] * tr(*C[:3]),
-        "(15)": tr(*word) - r[0] * r[1] * r[2] * r[3] * tr(*C)
-        - r[0] * r[2] * tr(centred[1], centred[3]) * tr(C[0], C[1]) * tr(C[2], C[3])
-        - r[1] * r[3] * tr(centred[0], centred[2]) * tr(C[1], C[2]) * tr(C[0], C[3]),
+        "(13)": tr(first) - r[0] * r[1] * tr(centred_first),
+        "(14)": tr(first, word[2]) - r[0] * r[1] * r[2] * tr(centred_first, C[2]),
+        "(15)": tr(first, last) - r[0] * r[1] * r[2] * r[3] * tr(centred_first, C[2] @ C[3])
+        - r[0] * r[2] * covariance[1, 3] * tr(centred_first) * tr(C[2], C[3])
+        - r[1] * r[3] * covariance[0, 2] * tr(C[1], C[2]) * tr(C[0], C[3]),
     }  # fmt: skip
 
 
-def tr(*factors: Tensor) -> float:
-    """The trace of a product over the size."""
-    return float(reduce(torch.matmul, factors).trace()) / len(factors[0])
+def tr(A: Tensor, B: Tensor | None = None) -> float:
+    """The trace of A, or of AB, over the size."""
+    return float(A.trace() if B is None else (A * B.T).sum()) / len(A)
