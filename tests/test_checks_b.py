@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+import gramlab
 from gramlab import tables
+from gramlab.data.polynomials import chain_monomial
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
 from tasks.checks import b_egop, b_fig1, b_fig2, b_fig4, b_fig5, b_fig7, b_fig8, b_fig9
@@ -57,6 +59,29 @@ def test_centerings_against_the_chain_rule():
         for arm, P in (("claim", centered), ("control: another start", misplaced)):
             ratio = np.trace(V.T @ V @ V.T @ P @ V) / below
             assert found[arm, layer, "double_over_centered"] == pytest.approx(ratio, rel=1e-10)
+
+
+# UC-NFA and C-NFA after so many steps of full-batch SGD at 0.05, by the authors' code (its MLP, training step, get_Ks
+# and mat_cov, which is Pearson's correlation) on the samples and initial weights below
+AUTHORS = {
+    (5, "0"): (0.672068282877, 0.949748782782), (5, "2"): (0.465960688914, 0.9617862714),
+    (40, "0"): (0.715970883518, 0.895033837618), (40, "2"): (0.432726703989, 0.865736260045),
+}  # fmt: skip
+
+
+def test_against_the_authors_code():
+    data = chain_monomial(64, 8, 5, seed=0)
+    net = mlp(8, [16, 16], 1, "relu", bias=False).double()
+    start = initialize(net, ("authors",), "normal")
+    stack = {key: value[None].clone().requires_grad_() for key, value in start.items()}
+    for step in b_centerings.train(stack, data.x_train[None], data.y_train[None], 40, {5, 40}):
+        net.load_state_dict(b_centerings.one(stack, 0))
+        wanted = ["gram", "agop", "centered_gram", "centered_agop"]
+        for key, layer in gramlab.measure(
+            net, data.x_train, layers=["0", "2"], quantities=wanted, initial=start
+        ).items():
+            ours = gramlab.pearson(layer.gram, layer.agop), gramlab.pearson(layer.centered_gram, layer.centered_agop)
+            assert ours == pytest.approx(AUTHORS[step, key], abs=1e-10)
 
 
 def test_nothing_but_the_uncentered_is_defined_before_the_first_step():
