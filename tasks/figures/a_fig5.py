@@ -22,7 +22,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     T = T[T["arm"] == ("corrected" if "corrected" in set(T["arm"]) else "claim")].groupby("case")["value"].mean()
     images.set(xticks=[0.5 * side, (frames - 0.5) * side], yticks=[(at + 0.5) * side for at in range(len(strips))])
     images.set_xticklabels(["α = 0", "α = 1"], fontsize=7)
-    images.set_yticklabels(["truth", *(f"β = {betas[case]:g}, TL {T[case]:.3f}" for case in cases)], fontsize=7)
+    images.set_yticklabels(["truth", *(f"β = {betas[case]:g}\nTL {T[case]:.3f}" for case in cases)], fontsize=7)
     images.tick_params(length=0)
     names = {"claim": "decoder", "control: shuffled pairs": "decoder, control: shuffled pairs"}
     for arm, color in zip(names, (style.CLAIM, style.CONTROL), strict=True):
