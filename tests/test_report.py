@@ -8,6 +8,7 @@ import sys
 import pytest
 from playwright.sync_api import sync_playwright
 
+from gramlab import tables
 from tasks.report import holm, number
 from tasks.settings import load
 
@@ -57,8 +58,12 @@ def project(copy_project):
         "a_fig4": {"verdict": "fails", "p": 0.9},
         "a_fig7": {"p": 1e-6, "low": 0.2, "measured": "ρ = 0.99 against 0.70"},
         "a_tl": {"verdict": "holds corrected", "corrected form": corrected},
+        "a_lem1": {"smallest violations": {"claim": "H = [[0]]", "corrected": "none among 278 instances"}},
     }
     plant(there, **changes)
+    twice = [{"case": "test loss", "quantity": "test_loss", "arm": arm, "seed": seed, "value": factor * (seed + 1)}
+             for seed in range(2) for arm, factor in (("printed", 1.0), ("code", 2.0))]  # fmt: skip
+    tables.write(there / "data" / "quick" / "tables" / "a_differences.parquet", twice)
     return there
 
 
@@ -95,6 +100,15 @@ def test_readme_lists_every_claim(pages):
     for key in load("quick").claims:
         assert f"| [{verdict(key)['id']}](#{key}) Title of {key} |" in text
         assert f"figures/{key}.svg" in text
+
+
+def test_smallest_violations_and_the_codes_differences_are_shown(pages):
+    for name in ("README.md", "index.html"):
+        text = (pages / name).read_text()
+        assert "as printed: H = [[0]]" in text
+        assert "corrected: none among 278 instances" in text
+        assert "every batch added twice" in text
+        assert "× 2 [2, 2]" in text
 
 
 def test_holm_is_applied_within_a_paper():
