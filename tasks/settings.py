@@ -88,6 +88,7 @@ SYNTHETIC: dict[str, dict[str, Any]] = {
         "constant": (Natural, 0),
         "fraction": (Annotated[float, Field(gt=0, le=1)], 0.5),
     },
+    "linear_teacher": {**_DRAWN, "dimension": (Count, ...), "outputs": (Count, ...)},
     "fact_population": {"p": (Probability, 1e-5), "tau": (Probability, 0.02)},
 }
 OPTIONS: dict[str, type[Strict]] = {
@@ -106,7 +107,7 @@ class Data(Strict):
     source: Literal[
         "digits", "mnist", "cifar10", "cifar100", "svhn", "celeba", "folder", "parquet", "swiss_roll",
         "chain_monomial", "high_rank_polynomial", "staircase", "gaussian", "alignment_reversing", "sparse_parity",
-        "modular", "fact_population",
+        "modular", "fact_population", "linear_teacher",
     ]  # fmt: skip
     train: Count | None = None  # of images: how many to keep; all by default
     test: Natural | None = None

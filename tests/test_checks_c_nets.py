@@ -5,7 +5,7 @@ import pytest
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import c_fig3, c_fig8, c_fig9, c_fig10, c_tab2
+from tasks.checks import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2
 from tasks.judge import Rows
 from tasks.rules_c import HIDDEN, NAMES
 
@@ -78,3 +78,22 @@ def test_table_2():
     assert c_tab2.rule(table_2(**{"fact 2K": 0.85})).holds is False
     assert c_tab2.rule(table_2(**{"symmetric fact 1K": 0.85})).holds is False
     assert not c_tab2.rule(table_2(**{"fact 2K": 0.95})).numbers["2K, fact, matches print"]
+
+
+def linear(own: float = 0.9995, other: float = 0.97, fact: float = 0.9997, balance: float = 0.01) -> Rows:
+    made = []
+    for seed in range(5):
+        for depth in (2, 3):
+            about = {"case": f"L{depth}", "seed": seed}
+            for s in (1, 1 / 2, 1 / 3, 1 / 4):
+                value = wobbled(own if s == 1 / depth else other, seed, depth, s)
+                made.append({**about, "quantity": "cosine/agop", "x": s, "value": value})
+            made.append({**about, "quantity": "cosine/fact", "value": wobbled(fact, seed, depth)})
+            made.append({**about, "quantity": "balance", "value": balance * (1 + 0.01 * seed)})
+    return Rows(tables.table(made))
+
+
+def test_deep_linear_networks():
+    assert c_fig11.rule(linear()).holds
+    for broken in ({"own": 0.98}, {"other": 0.9999}, {"fact": 0.99}, {"balance": 0.2}):
+        assert c_fig11.rule(linear(**broken)).holds is False

@@ -15,6 +15,7 @@ from gramlab.data.polynomials import chain_monomial, gaussian, high_rank_polynom
 from gramlab.data.population import fact_population
 from gramlab.data.roll import swiss_roll
 from gramlab.data.select import Select, standardized, with_random_labels
+from gramlab.data.teacher import linear_teacher
 
 # A source is a function of its options; those that read files also take ``root``, the folder to seek them in,
 # and those that cost too much to read whole take ``select``.
@@ -23,6 +24,7 @@ SOURCES: dict[str, Callable[..., DataSet]] = {
     for made in (
         digits, mnist, cifar10, cifar100, svhn, celeba, folder, parquet, swiss_roll, chain_monomial,
         high_rank_polynomial, staircase, gaussian, alignment_reversing, sparse_parity, modular, fact_population,
+        linear_teacher,
     )
 }  # fmt: skip
 

@@ -236,6 +236,13 @@ def test_alignment_reverses_at_a_small_scale_and_not_at_the_papers(balance):
     assert reversal(d**-0.75) < 0.35
 
 
+def test_linear_teacher_is_one_linear_map():
+    data = made("linear_teacher", samples=50, dimension=6, outputs=3, test_samples=9)
+    W = torch.linalg.lstsq(data.x_train, data.y_train).solution
+    assert torch.allclose(data.x_test @ W, data.y_test, rtol=1e-10)
+    assert 0.3 < float(W.std()) < 2
+
+
 # ----------------------------------------------------------------------------------------- streams and seeds
 
 SYNTHETIC = {
@@ -244,6 +251,7 @@ SYNTHETIC = {
     "high_rank_polynomial": {"samples": 40, "dimension": 6, "test_samples": 40},
     "staircase": {"samples": 40, "dimension": 6, "test_samples": 40},
     "alignment_reversing": {"samples": 40, "dimension": 6, "balance": 0.5},
+    "linear_teacher": {"samples": 40, "dimension": 6, "outputs": 3, "test_samples": 40},
     "swiss_roll": {"samples": 40},
 }
 
