@@ -292,6 +292,9 @@ class Simulate(Strict):
     widths: list[Count] | None = None  # of networks
     draws: Count | None = None  # networks drawn for one average
     balances: list[Probability] | None = None  # of the alignment-reversing data
+    data: list[Literal["digits", "mnist", "cifar10", "svhn"]] | None = None  # of images, where it has any
+    samples: Count | None = None  # of each of these
+    layers: Count | None = None
 
 
 class Claim(Strict):

@@ -1,0 +1,76 @@
+"""A layer of Deep RFM, and the AGOP of a kernel machine against per-sample Jacobians.
+
+    python benchmarks/deep_rfm.py [--threads 2] [--rounds 3] [--samples 4000] [--dimension 3072]
+
+The authors of paper D take AGOPs by vmap(jacrev(f)) over samples (their grads.py, which does not run as it stands); the
+same is written here for a Laplace kernel. Seconds are the process's CPU time, of all threads together.
+"""
+
+import argparse
+import time
+
+import torch
+from timing import gap, race, show
+from torch.func import jacrev, vmap
+
+from gramlab import DeepRFM
+from gramlab.kernels.functions import Kernel, agop
+from gramlab.kernels.solve import dual
+
+
+def jacobians(samples, dimension, outputs, rounds):
+    """The AGOP both ways, in float64; a few samples' Jacobians at a time, so that memory is no matter."""
+    kernel = Kernel("laplace", 2.0)
+    x = torch.nn.functional.normalize(torch.randn(samples, dimension, dtype=torch.float64).relu())
+    alpha, _ = dual(lambda: kernel.matrix(x), torch.randn(samples, outputs, dtype=torch.float64))
+
+    def f(p):
+        square = (x - p).square().sum(1)
+        own = square == 0  # where the distance has no derivative
+        return torch.where(own, 1.0, torch.exp(-square.where(~own, 1.0).sqrt() / 2.0)) @ alpha
+
+    def per_sample():
+        total = 0
+        for part in x.split(25):
+            J = vmap(jacrev(f))(part).flatten(0, 1)
+            total = total + J.mT @ J
+        return total / samples
+
+    kept = {}
+    acts = {
+        "gramlab": lambda: kept.update(ours=agop(kernel, x, x, alpha)),
+        "per-sample Jacobians": lambda: kept.update(theirs=per_sample()),
+    }
+    show(f"AGOP of a kernel machine, n = {samples}, d = {dimension}, {outputs} outputs", race(acts, rounds),
+         [("per-sample Jacobians", "gramlab")])  # fmt: skip
+    print(f"  difference {gap(kept['ours'], kept['theirs']):.1e}")
+
+
+def layer(samples, dimension, rounds):
+    """One layer with 1024 ReLU features and ten classes, its measures and the last machine included."""
+    labels = torch.arange(samples) % 10
+    x = (torch.rand(samples, dimension) + 0.3 * torch.rand(10, dimension)[labels]).numpy()
+    for dtype in ("float64", "float32"):
+        model = DeepRFM(1, dtype=dtype)
+        for _ in range(rounds):
+            wall, cpu = time.perf_counter(), time.process_time()
+            model.fit(x, labels.numpy())
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            print(f"Deep RFM layer, n = {samples}, d = {dimension}, {dtype}: {cpu:.1f} s of CPU, {wall:.1f} s of time")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--dimension", type=int, default=3072)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    torch.manual_seed(0)
+    jacobians(500, 784, 10, given.rounds)
+    layer(given.samples, given.dimension, given.rounds)
+
+
+if __name__ == "__main__":
+    main()
