@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from tasks.figures import style
 
 PLACES = {  # the paper has green, orange and blue; these are the same three for everyone
-    "data": ("data", style.OTHER, "o"),
-    "agop": ("after M^{1/2}", style.CONTROL, "s"),
-    "features": ("after M^{1/2} and Φ", style.CLAIM, "^"),
+    "data": ("data", style.OTHER, "-"),
+    "agop": ("after M^{1/2}", style.CONTROL, "--"),
+    "features": ("after M^{1/2} and Φ", style.CLAIM, "-."),
 }
 
 
@@ -22,12 +22,13 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     for case, pair in zip(cases, grid, strict=True):
         own = rows[rows["case"] == case]
         for axes, name in zip(pair, ("nc1", "nc2"), strict=True):
-            for place, (label, color, mark) in PLACES.items():
+            for place, (label, color, dashes) in PLACES.items():
                 one = own[(own["arm"] == "claim") & (own["quantity"] == f"{name}/{place}")]
-                style.band(axes, one, "x", color, linewidth=1.2, marker=mark, markersize=2.5, markevery=2, label=label)
+                style.band(axes, one, "x", color, linewidth=1.4, linestyle=dashes, label=label)
             for arm in style.controls(own):
                 one = own[(own["arm"] == arm) & (own["quantity"] == f"{name}/data")]
-                style.band(axes, one, "x", style.GUIDE, linestyle=":", marker="X", markersize=3.5, label=f"{arm}, data")
+                style.band(axes, one, "x", style.GUIDE, linestyle=":", linewidth=1.4, label=f"{arm}, data")
+            axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set(xlabel="layer", ylabel=f"{name.upper()}", title=case)
         pair[0].set(yscale="log", ylabel="NC1 = tr Σ_W / tr Σ_B")
         pair[1].set(ylim=(0, None), ylabel="NC2 = ‖H̄ᵀH̄ − Σ_ETF‖")

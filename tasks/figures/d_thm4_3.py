@@ -21,7 +21,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     for arm, (label, color, mark) in SHOWN.items():
         for case, dashes in lines.items():
             line = course[(course["arm"] == arm) & (course["case"] == case)].sort_values("x")
-            axes[0].plot(line["x"], line["value"].clip(lower=1e-16), color=color, linestyle=dashes, marker=mark,
+            axes[0].plot(line["x"], line["value"], color=color, linestyle=dashes, marker=mark, markevery=4,
                          markersize=3, linewidth=1, label=label if dashes == "-" else "_")  # fmt: skip
     for case, dashes in lines.items():
         axes[0].plot([], [], color=style.GUIDE, linestyle=dashes, label=case)
@@ -41,7 +41,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
                 title="remainder, ε = 0.1")  # fmt: skip
 
     rate = some[some["quantity"] == "thm4_3/rate"].groupby(["case", "x"], as_index=False)["value"].max()
-    axes[2].plot(rate["x"], rate["value"], ".", color=style.CLAIM, markersize=3)
+    axes[2].plot(rate["x"], rate["value"], ".", color=style.CLAIM, markersize=3, markevery=2)
     ends = np.array([rate["x"].min(), rate["x"].max()])
     axes[2].plot(ends, ends, color=style.GUIDE, linestyle="--", linewidth=1.2)
     axes[2].annotate("λ_k/λ_Φ", (ends[0], 6 * ends[0]), fontsize=7, color=style.GUIDE)

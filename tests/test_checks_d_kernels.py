@@ -1,0 +1,118 @@
+"""Paper D's checks on kernels against planted tables, and the corrected constants of Theorem 4.3 by brute force."""
+
+import numpy as np
+import pytest
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.checks import d_fig1, d_fig3, d_propa_1, d_thm4_3, d_thm4_4
+from tasks.experiments import d_lemmas
+from tasks.experiments.d_thm4_3 import REMAINDER, distances
+from tasks.judge import Rows
+
+
+def rows(made: list[dict]) -> Rows:
+    return Rows(tables.table(made))
+
+
+def theorem(power: float = 2.0, ratio: float = 0.6) -> Rows:
+    made = [{"quantity": "thm4_3/ratio", "value": ratio}, {"quantity": "thm4_3/floor", "value": 0.1}]
+    for case in ("a", "b"):
+        made += [
+            {"case": case, "dtype": "float64", "quantity": "thm4_3/remainder", "x": x, "value": x**power}
+            for x in 2.0 ** -np.arange(10)
+        ]
+    return rows(made)
+
+
+def test_theorem_4_3():
+    assert d_thm4_3.rule(theorem()).holds
+    assert d_thm4_3.rule(theorem(power=1.0)).holds is False
+    assert d_thm4_3.rule(theorem(ratio=1.1)).holds is False
+
+
+@pytest.mark.parametrize("n", [1, 3, 10])
+@pytest.mark.parametrize("ridge", [0.05, 1.0, 40.0])
+def test_the_corrected_theorem_on_explicit_data(n, ridge):
+    """One step from its definition: data X, the mean outer product of gradients, its root, and stacked features."""
+    draw = stream("test_checks_d", n, str(ridge))
+    y = np.kron(np.eye(3), np.ones((n, 1)))
+    raw = draw.normal(size=(len(y), 2 * len(y)))
+    X = np.hstack([raw, np.sqrt(ridge) * np.eye(len(y))]).T  # least eigenvalue of X^T X at least lambda_Phi
+    lam = 0.2 * ridge
+    kappa = 1 - 2 * lam / (ridge + n)
+    d = distances(X.T @ X, y, lam, ridge, kappa)
+    for step in range(3):
+        alpha = np.linalg.solve(X.T @ X + lam * np.eye(len(y)), y)
+        slopes = X @ alpha  # of every sample alike
+        values, vectors = np.linalg.eigh(slopes @ slopes.T)
+        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        projected = root @ X / np.sqrt(kappa)
+        assert np.linalg.norm(projected.T @ projected - y @ y.T, 2) == pytest.approx(d[step], rel=1e-6, abs=1e-9)
+        X = np.vstack([projected, np.sqrt(ridge) * np.eye(len(y))])
+    floor = REMAINDER * n * (lam / (ridge + n)) ** 2
+    assert (d[1:] <= 0.2 * d[:-1] + floor + 1e-12).all()  # the rate is lambda_k / lambda_Phi at most
+    assert d[-1] <= floor + 1e-12
+
+
+def test_theorem_4_4():
+    exact = [
+        {"case": str(case), "dtype": dtype, "quantity": "thm4_4/residual", "value": unit}
+        for case in range(5)
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]
+    good = [{"quantity": "thm4_4/ratio", "value": 0.9}, {"quantity": "thm4_4/near", "value": 0.5}]
+    assert d_thm4_4.rule(rows([*exact, *good])).holds
+    for quantity in ("thm4_4/ratio", "thm4_4/near"):
+        assert d_thm4_4.rule(rows([*exact, *good, {"quantity": quantity, "value": 1.01}])).holds is False
+
+
+def test_proposition_a_1_takes_a_mean_and_a_variance():
+    made = [
+        {"arm": "claim", "case": str(r), "dtype": "float64", "quantity": f"propA1/{name}", "x": x, "value": value}
+        for r in range(3)
+        for x in 2.0 ** -np.arange(3, 12)
+        for name, value in (("away", 1.0), ("remainder", x))
+    ]
+    assert d_propa_1.rule(rows(made)).holds
+    assert (
+        d_propa_1.rule(rows([{**row, "value": 5.0} if row["quantity"] == "propA1/away" else row for row in made])).holds
+        is False
+    )
+    slow = [{**row, "value": row["x"] ** 0.5} if row["quantity"] == "propA1/remainder" else row for row in made]
+    assert d_propa_1.rule(rows(slow)).holds is False
+    assert d_lemmas.closed_form(np.float64(0.0)) == pytest.approx(1 / np.pi)
+    assert d_lemmas.closed_form(np.float64(1.0)) == pytest.approx(1.0)
+
+
+def collapse(**rates: float) -> Rows:
+    """NC1 and NC2 that change by these factors a layer, with some noise between seeds."""
+    made = []
+    for seed in range(5):
+        wobble = stream("test_checks_d", seed).uniform(0.95, 1.05)
+        for layer in range(1, 9):
+            data = rates.get("nc1", 0.5) ** layer
+            values = {"nc1/data": data, "nc1/agop": data * rates.get("agop", 0.3)}
+            values["nc1/features"] = values["nc1/agop"] * rates.get("features", 1.5)
+            values["nc2/data"] = rates.get("nc2", 0.8) ** layer
+            made += [{"case": "digits, laplace, relu", "seed": seed, "x": float(layer), "quantity": name,
+                      "value": value * wobble ** (layer % 3)} for name, value in values.items()]  # fmt: skip
+    return rows(made)
+
+
+def test_figure_3():
+    assert d_fig3.rule(collapse()).holds
+    for broken in ({"nc1": 1.1}, {"agop": 1.2}, {"features": 0.7}, {"nc2": 1.1}):
+        assert d_fig3.rule(collapse(**broken)).holds is False
+
+
+def test_figure_1():
+    def simplex(within=0.98, across=-0.11, spread=0.05):
+        values = {"within": within, "across": across, "spread": spread}
+        return rows([{"case": "digits, gaussian, relu", "seed": seed, "x": float(layer), "quantity": f"gram/{name}",
+                      "value": value + 0.001 * seed} for seed in range(5) for layer in (1, 2)
+                     for name, value in values.items()])  # fmt: skip
+
+    assert d_fig1.rule(simplex()).holds
+    for broken in ({"within": 0.8}, {"across": 0.1}, {"spread": 0.2}):
+        assert d_fig1.rule(simplex(**broken)).holds is False
