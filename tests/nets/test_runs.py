@@ -116,7 +116,7 @@ def test_every_key_reaches_the_training():
     """What Train holds is what Fit takes, beside what the stage itself reads."""
     from gramlab.nets import Fit
 
-    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == {"data", "model", "seeds", "variants"}
+    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == {"data", "model", "samples", "seeds", "variants"}
     assert set(Fit.__dataclass_fields__) - set(Train.model_fields) == {"name"}
     for name in set(Train.model_fields) & set(Fit.__dataclass_fields__) - {"grid", "snapshots", "method"}:
         default = Train.model_fields[name].default
