@@ -281,6 +281,17 @@ class Measure(Strict):
     samples: Count | None = None  # of the training set; all by default
 
 
+class Parity(Strict):
+    """Sparse parities of one kind, for kernel machines with ``steps`` feature updates."""
+
+    degree: Count
+    dimension: Count
+    samples: Count
+    test_samples: Count = 1000
+    steps: Count = 5
+    transition: bool = False  # of Figure 1, not of Figure 5
+
+
 class Simulate(Strict):
     """A Monte Carlo experiment without a data set."""
 
@@ -295,6 +306,12 @@ class Simulate(Strict):
     data: list[Literal["digits", "mnist", "cifar10", "svhn"]] | None = None  # of images, where it has any
     samples: Count | None = None  # of each of these
     layers: Count | None = None
+    modulus: Count | None = None  # of modular addition, and the fraction of its table to train on
+    fraction: Rate | None = None
+    folder: str | None = None  # of Parquet tables, under the data root; scikit-learn's own without one
+    largest: Count | None = None  # number of rows of a table
+    parities: list[Parity] | None = None
+    ridges: list[Rate] | None = None  # of kernel machines, each chosen by its leave-one-out error
 
 
 class Claim(Strict):

@@ -3,10 +3,14 @@
 M = WᵀW. Every update is a fixed point where its ansatz holds: M = AGOP^s, or M = FACT.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from gramlab.kernels.functions import Kernel, agop, fact, times
+from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.measures.powers import psd_power
 
 UPDATES = ("agop", "fact", "fact-geometric", "fact-simplified")
@@ -40,3 +44,32 @@ def updated(
     values, vectors = torch.linalg.eigh((G + G.mT) / 2)
     root = values.abs() if update == "fact-geometric" else values.clamp_min(0)
     return (vectors * root.sqrt()) @ vectors.mT
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A kernel machine on the way: its features M (d, d), dual weights (n, c), and errors (n, c) if asked for."""
+
+    M: Tensor
+    alpha: Tensor
+    ridge: float
+    left_out: Tensor | None
+
+
+def iterates(
+    update: str, kernel: Kernel, x: Tensor, y: Tensor, ridge: float, *, power: float = 0.5, centered: bool = False,
+    leave_one_out: bool = False,
+) -> Iterator[Iterate]:  # fmt: skip
+    """The machines of Algorithm 1, from M = I on and without end; x is (n, d), y (n, c), ridge on the diagonal.
+
+    With ``leave_one_out`` each comes with its leave-one-out errors (gramlab.kernels.solve.dual_left_out).
+    """
+    M = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
+    while True:
+        left_out = None
+        if leave_one_out:
+            alpha, used, left_out = dual_left_out(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
+        else:
+            alpha, used = dual(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
+        yield Iterate(M, alpha, used, left_out)
+        M = updated(update, kernel, x, alpha, M, power=power, centered=centered)

@@ -128,6 +128,15 @@ def strip(rows: pd.DataFrame) -> np.ndarray:
     return np.hstack(values.reshape(len(values), channels, side, side).mean(1))
 
 
+def image(axes: Axes, rows: pd.DataFrame, title: str) -> None:
+    """The moduli of a square matrix, one row an entry and ``x`` its place, as a picture from 0 to 1."""
+    values = rows.sort_values("x")["value"].to_numpy()
+    side = round(len(values) ** 0.5)
+    axes.imshow(np.abs(values.reshape(side, side)), cmap="viridis", vmin=0, vmax=1)
+    axes.set(xticks=[], yticks=[])
+    axes.set_title(title, fontsize=8)
+
+
 def save(figure: Figure, path: Path, scale: str) -> None:
     """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes."""
     figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=7, color=CONTROL)

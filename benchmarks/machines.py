@@ -1,0 +1,94 @@
+"""Kernel machines beside xRFM: the same data, kernel, bandwidth, ridge and updates, to the same predictions.
+
+    python benchmarks/machines.py [--xrfm FOLDER] [--sizes 1000 5000] [--dimensions 20 100 500]
+
+FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is its own process: CPU seconds
+and the most memory beyond the data, in n x n matrices. M is AGOP over its largest entry, as xRFM has it. (The package
+index's `rfm` is another thing: customer segmentation.)
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+UPDATES, RIDGE, BANDWIDTH = 2, 1e-2, 10.0
+
+
+def data(n: int, d: int):
+    import torch
+
+    draw = torch.Generator().manual_seed(n + d)
+    x = torch.randn(n + 200, d, generator=draw, dtype=torch.float64)
+    y = (x[:, :1] * x[:, 1:2]).tanh() + x[:, 2:3].sin()
+    return x[:n], y[:n], x[n:], y[n:]
+
+
+def gramlab(x, y, z, _):
+    import torch
+
+    from gramlab.kernels.functions import Kernel, agop, predict
+    from gramlab.kernels.solve import dual
+
+    kernel, M = Kernel("laplace", BANDWIDTH), torch.eye(x.shape[1], dtype=x.dtype)
+    for step in range(UPDATES + 1):
+        alpha, _ = dual(lambda: kernel.matrix(x, None, M), y, RIDGE)  # noqa: B023
+        if step < UPDATES:
+            M = agop(kernel, x, x, alpha, M)
+            M /= M.max()
+    return predict(kernel, z, x, alpha, M)
+
+
+def xrfm(x, y, z, z_targets):
+    from xrfm.rfm_src.recursive_feature_machine import RFM
+
+    machine = RFM("laplace", iters=UPDATES, bandwidth=BANDWIDTH, device="cpu", verbose=False, solver="cholesky")
+    machine.fit((x, y), (z, z_targets), iters=UPDATES, reg=RIDGE, return_best_params=False, early_stop_rfm=False,
+                total_points_to_sample=len(x), verbose=False, solver="cholesky")  # fmt: skip
+    return machine.predict(z)
+
+
+def one(name: str, n: int, d: int) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    parts = data(n, d)
+    {"gramlab": gramlab, "xrfm": xrfm}[name](*(part[:100] for part in parts))  # imports and first calls
+    before, clock = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    found = {"gramlab": gramlab, "xrfm": xrfm}[name](*parts)
+    spent = time.process_time() - clock
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (8 * n * n)
+    print(json.dumps({"seconds": spent, "matrices": memory, "predictions": torch.as_tensor(found).flatten().tolist()}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one", nargs=3)
+    parser.add_argument("--xrfm")
+    parser.add_argument("--sizes", nargs="*", type=int, default=[1000, 5000])
+    parser.add_argument("--dimensions", nargs="*", type=int, default=[20, 100, 500])
+    given = parser.parse_args()
+    if given.xrfm:
+        sys.path.append(given.xrfm)
+    if given.one:
+        return one(given.one[0], int(given.one[1]), int(given.one[2]))
+    names = ["gramlab", *(["xrfm"] if given.xrfm else [])]
+    print("| n | d | " + " | ".join(f"{name}: CPU s | n x n" for name in names) + " | largest difference |")
+    print("| --- " * (3 + 2 * len(names)) + "|")
+    for n in given.sizes:
+        for d in given.dimensions:
+            found = []
+            for name in names:
+                command = [sys.executable, __file__, "--one", name, str(n), str(d)]
+                command += ["--xrfm", given.xrfm] if given.xrfm else []
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                found.append(json.loads(done.stdout.splitlines()[-1]))
+            apart = max(abs(a - b) for a, b in zip(found[0]["predictions"], found[-1]["predictions"], strict=True))
+            cells = " | ".join(f"{one['seconds']:.2f} | {one['matrices']:.2f}" for one in found)
+            print(f"| {n} | {d} | {cells} | {apart:.1e} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
