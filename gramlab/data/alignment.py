@@ -24,7 +24,7 @@ def alignment_reversing(
 
     - The scale of X₁ (none is printed: 1). The recipe is not invariant under it: X₁ᵀX₁ goes with scale², X₂ᵀX₂
       with scale⁻⁴. At 1, X₂ is smaller than the noise, XᵀX ≈ X₁ᵀX₁, and X₁ᵀX₁ XᵀX X₁ᵀX₁ is as good as parallel
-      to (X₁ᵀX₁)²: nothing is reversed. Near dimension^(-3/4) it is, for balances up to a half.
+      to (X₁ᵀX₁)²: nothing is reversed. At dimension^-0.8 it is (docs/centered_nfa.md has other scales).
     - X₁ᵀX₁ has no inverse with fewer rows than columns: S₁⁻¹ is the pseudo-inverse, 0 at singular values that are
       0 to round-off.
     - V₂ (n₂, r), r = min(n₂, d), has room for r of the pairs (S₁, U₁): those with the largest S₁, an SVD's order.
