@@ -115,7 +115,11 @@ def commit() -> str:
 
 
 def compute(settings: Settings) -> str:
-    """Set torch's threads and determinism; the device to compute on."""
+    """Set the threads of linear algebra and torch's determinism; the device to compute on."""
+    # numpy, scipy and torch each bring a library with threads of its own, which reads this when it is loaded: two
+    # stages on two cores with two threads each take several times as long, and sums in another order
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{library}_NUM_THREADS"] = str(settings.machine.threads)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch's determinism asks of cuBLAS
     import torch
 

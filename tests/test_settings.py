@@ -100,3 +100,14 @@ def test_pick_names_what_there_is(capsys):
     with pytest.raises(SystemExit):
         pick({"a": 1, "b": 2}, "c", "claim")
     assert capsys.readouterr().err == "unknown claim 'c'; allowed: a, b\n"
+
+
+def test_a_stages_linear_algebra_has_the_threads_of_the_settings():
+    program = (
+        "from tasks import settings, stage; stage.compute(settings.load('quick'))\n"
+        "import numpy, scipy.linalg, torch; from threadpoolctl import threadpool_info\n"
+        "print([one['num_threads'] for one in threadpool_info()], torch.get_num_threads())"
+    )
+    free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", program], env=free, capture_output=True, text=True, check=True)
+    assert set(done.stdout) <= set("[1, ]\n"), done.stdout
