@@ -1,6 +1,8 @@
 """Put the verdicts together: ``python -m tasks.report --scale quick`` writes claims.json, index.html and README.md."""
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,7 +39,8 @@ def main() -> None:
     keys = list(stage.settings.claims)
     if stage.scale == "paper":  # takes days in all, and is read while it grows
         keys = [key for key in keys if stage.verdict(key).is_file()]
-    claims = holm([collect(stage, key) for key in keys])
+    waiting = Counter(key[0].upper() for key in stage.settings.claims if key not in keys)
+    claims = holm([collect(stage, key) for key in keys], waiting)
     about = {
         "claims": claims,
         "all": len(stage.settings.claims),
@@ -135,33 +138,35 @@ def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def holm(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def holm(claims: list[dict[str, Any]], waiting: Mapping[str, int]) -> list[dict[str, Any]]:
     """Holm's correction of the one-sided p-values within each paper; what does not survive it is inconclusive.
 
+    The claims of a paper that wait to be run count as tests too, so that a verdict cannot be lost by running them.
     A claim whose printed form does not survive, and whose corrected form was found, is judged by that one instead.
     """
     for paper in PAPERS:
         tested = [claim for claim in claims if claim["paper"] == paper and claim["p"] is not None]
-        correct_p(tested)
+        count = len(tested) + waiting.get(paper, 0)
+        correct_p(tested, count)
         lost = [claim for claim in tested if claim["verdict"] == "holds" and claim["p, Holm"] > ALPHA]
         for claim in lost:
             if (corrected := claim["corrected form"]) and corrected["holds"]:
                 shown = ("statistic", "low", "high", "p", "rule", "numbers", "evidence", "measured", "part")
                 claim.update({name: corrected[name] for name in shown}, verdict="holds corrected")
                 claim["printed form"]["holds"] = None
-        correct_p(tested)
+        correct_p(tested, count)
         for claim in tested:
             if claim["verdict"].startswith("holds") and claim["p, Holm"] > ALPHA:
                 claim["verdict"] = "inconclusive"
-                claim["rule"] += f"; not significant after Holm's correction over {len(tested)} claims of the paper"
+                claim["rule"] += f"; not significant after Holm's correction over {count} claims of the paper"
     return claims
 
 
-def correct_p(tested: list[dict[str, Any]]) -> None:
-    """Holm's step-down p-values."""
+def correct_p(tested: list[dict[str, Any]], count: int) -> None:
+    """Holm's step-down p-values, of so many tests."""
     adjusted = 0.0
     for rank, claim in enumerate(sorted(tested, key=lambda one: one["p"])):
-        adjusted = max(adjusted, min(1.0, (len(tested) - rank) * claim["p"]))
+        adjusted = max(adjusted, min(1.0, (count - rank) * claim["p"]))
         claim["p, Holm"] = adjusted
 
 

@@ -114,17 +114,19 @@ def test_smallest_violations_and_the_codes_differences_are_shown(pages):
 def test_holm_is_applied_within_a_paper():
     claims = [verdict(f"a_{name}", p=p) for name, p in (("one", 0.001), ("two", 0.02), ("three", 0.3))]
     claims[2]["verdict"] = "inconclusive"
-    found = holm([*claims, verdict("b_one", p=0.02)])
+    found = holm([*claims, verdict("b_one", p=0.02)], {})
     assert [one["verdict"] for one in found] == ["holds", "inconclusive", "inconclusive", "holds"]
     assert [one["p, Holm"] for one in found] == pytest.approx([0.003, 0.04, 0.3, 0.02])
     assert "Holm's correction over 3 claims" in found[1]["rule"]
+    (one,) = holm([verdict("b_one", p=0.02)], {"A": 5, "B": 1})
+    assert (one["verdict"], one["p, Holm"]) == ("inconclusive", pytest.approx(0.04))
 
 
 def test_a_corrected_form_is_judged_where_the_print_does_not_survive_holm():
     form = {"what": "w", "holds": True, "statistic": 5.0, "low": 4.0, "high": 6.0, "p": 1e-5, "rule": "r",
             "numbers": {}, "evidence": "direction", "measured": "", "part": ""}  # fmt: skip
     other = verdict("a_two", p=0.5, verdict="inconclusive")
-    claims = holm([verdict("a_one", p=0.02, **{"corrected form": form}), other])
+    claims = holm([verdict("a_one", p=0.02, **{"corrected form": form}), other], {})
     assert (claims[0]["verdict"], claims[0]["statistic"]) == ("holds corrected", 5.0)
     assert claims[0]["p, Holm"] == pytest.approx(2e-5)
 

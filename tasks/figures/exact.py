@@ -1,4 +1,7 @@
-"""Residuals of an exact identity: one dot a case (its worst layer) for the claim and for each control."""
+"""Residuals of an exact identity: one dot a case (its worst layer) for the claim and for each control.
+
+Of many cases some are drawn, the worst among them; the rule judges all.
+"""
 
 import numpy as np
 import pandas as pd
@@ -11,12 +14,22 @@ ROUND_OFF = {"float64": 2.0**-53, "float32": 2.0**-24}
 COLORS = {"float64": style.CLAIM, "float32": style.OTHER}
 
 
+MOST = 60  # dots in a row
+
+
+def few(rows: pd.DataFrame) -> pd.DataFrame:
+    """At most so many cases, evenly by the size of their residuals; the smallest and the largest are among them."""
+    at = np.linspace(0, len(rows) - 1, min(MOST, len(rows))).round().astype(int)
+    return rows.sort_values("value", kind="stable").iloc[at]
+
+
 def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw the residuals in both precisions, with the 8 u that the rule allows in float64."""
     names = [name for name in style.check(key).QUANTITIES if not name.endswith("/remainder")]
     rows = rows[rows["quantity"].isin(names)]
     arms = [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])] + style.controls(rows)
     worst = rows.groupby(["arm", "case", "dtype"], as_index=False)["value"].max()
+    worst = pd.concat([few(one) for _, one in worst.groupby(["arm", "dtype"])])
     positive = worst["value"][worst["value"] > 0]
     floor = 10 ** np.floor(np.log10(min(positive.min(), ROUND_OFF["float64"]))) / 3
     worst["value"] = worst["value"].clip(lower=floor)
