@@ -49,13 +49,17 @@ def main() -> None:
         for variant, paths in snapshots.items():
             (out / variant).mkdir(exist_ok=True)
             for path in paths.values():
-                shutil.move(path, out / variant / path.name)
+                shutil.copyfile(path, out / variant / path.name)  # a kill from here on may cost `out`: DVC deletes it
         about = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
         tables.write(out / "history.parquet", [{**about, **row} for row in history])
         plots(out / "plots", history)
         # measurements read the data set too; through this file they go stale with it
         (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
-        shutil.rmtree(scratch)
+        # in one step: a run that goes on must find all of its snapshots or none
+        over = scratch.with_name(f"{scratch.name}.over")
+        shutil.rmtree(over, ignore_errors=True)
+        scratch.rename(over)
+        shutil.rmtree(over)
 
 
 def plots(folder: Path, history: list[dict[str, Any]]) -> None:
