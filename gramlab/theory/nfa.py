@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gramlab.theory.free import complement, noncrossing
+from gramlab.theory.free import mixed_moment, noncrossing
 
 
 class Traces(NamedTuple):
@@ -78,20 +78,7 @@ def alternating(word: str, data: dict[str, float], weight_moments: Sequence[floa
         letters = "".join(word[place] for place in block)
         return data[letters if len(letters) > 3 else "".join(sorted(letters))]
 
-    cumulant = _cumulants(weight_moments)
-    return sum(
-        prod(cumulant[len(block)] for block in one) * prod(map(moment, complement(one)))
-        for one in noncrossing(len(word))
-    )
-
-
-def _cumulants(powers: Sequence[float]) -> dict[int, float]:
-    """The free cumulants of one matrix from its moments, by number."""
-    found: dict[int, float] = {}
-    for n, moment in enumerate(powers, start=1):
-        finer = (one for one in noncrossing(n) if len(one) > 1)
-        found[n] = moment - sum(prod(found[len(block)] for block in one) for one in finer)
-    return found
+    return mixed_moment(len(word), lambda block: weight_moments[len(block) - 1], moment)
 
 
 def statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
