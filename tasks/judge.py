@@ -36,6 +36,7 @@ class Finding:
     numbers: dict[str, float] = field(default_factory=dict)  # more of what was measured, for the report
     measured: str = ""  # in the print's own terms, where the statistic is not
     part: str = ""  # of several rules, the one whose statistic this is
+    parts: dict[str, "Finding"] = field(default_factory=dict)  # and all of them
 
 
 class Rows:
@@ -215,8 +216,9 @@ def every(**parts: Finding) -> Finding:
     rule = "; and ".join(f"{name}: {one.rule}" for name, one in parts.items())
     p = max((one.p for one in parts.values() if one.p is not None), default=None)
     return Finding(
-        weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part
-    )
+        weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part,
+        parts=parts,
+    )  # fmt: skip
 
 
 def denoised(rows: Rows, least: float) -> Finding:
@@ -372,9 +374,10 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "numbers": shown.numbers,
         "measured": shown.measured,
         "part": shown.part,
+        "lines": lines(check, found),
         "printed": check.PRINTED,
         "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
-        "corrected form": corrected and {"what": check.CORRECTION, **asdict(corrected)},
+        "corrected form": corrected and {"what": check.CORRECTION, **asdict(replace(corrected, parts={}))},
         "smallest violations": adversaries,
         "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
         "controls": {
@@ -382,3 +385,28 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
             for name, one in controls.items()
         },
     }
+
+
+def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
+    """Each part of a rule of several: what the arms found of it, its own verdict, and whether a control broke it.
+
+    A check that goes through equations may have FORMS: of a part, the printed form, and the derived one if it differs.
+    """
+    made = []
+    for name, printed in found["claim"].parts.items():
+        arms = {arm: one.parts[name] for arm, one in found.items() if name in one.parts}
+        corrected = arms.get("corrected", printed)
+        shown = corrected if corrected.holds and not printed.holds else printed
+        verdict = {True: "holds" if shown is printed else "holds corrected", False: "fails", None: "inconclusive"}
+        broken = [one.holds is not True for arm, one in arms.items() if arm.startswith("control: ")]
+        made.append(
+            {
+                "name": name,
+                "forms": list(getattr(check, "FORMS", {}).get(name, ())),
+                "printed": {key: getattr(printed, key) for key in ("statistic", "low", "high")},
+                "shown": {key: getattr(shown, key) for key in ("statistic", "low", "high")},
+                "verdict": verdict[shown.holds],
+                "control": ("rejected" if any(broken) else "not rejected") if broken else "",
+            }
+        )
+    return made

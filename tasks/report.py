@@ -54,7 +54,7 @@ def main() -> None:
         loader=FileSystemLoader(ROOT / "tasks" / "templates"), undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, autoescape=lambda name: "html" in (name or ""),
     )  # fmt: skip
-    environment.filters.update(number=number, measured=measured)
+    environment.filters.update(number=number, measured=measured, interval=interval)
     kept = {
         claim["id"]: {key: value for key, value in claim.items() if key not in ("settings", "made")} for claim in claims
     }
@@ -185,10 +185,15 @@ def measured(claim: dict[str, Any]) -> str:
     if claim["measured"]:
         return claim["measured"]
     part = f"{claim['part'].replace('_', ' ')} " if claim["part"] else ""
-    if claim["low"] is not None and claim["high"] is not None:
-        return f"{part}{number(claim['statistic'])} [{number(claim['low'])}, {number(claim['high'])}]"
-    bound = f" (≤ {number(claim['high'])})" if claim["high"] is not None else ""
-    return part + number(claim["statistic"]) + bound
+    return part + interval(claim)
+
+
+def interval(found: dict[str, Any]) -> str:
+    """A statistic with its interval or its bound."""
+    if found["low"] is not None and found["high"] is not None:
+        return f"{number(found['statistic'])} [{number(found['low'])}, {number(found['high'])}]"
+    bound = f" (≤ {number(found['high'])})" if found["high"] is not None else ""
+    return number(found["statistic"]) + bound
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks import judge
 from tasks.judge import (
+    Finding,
     Rows,
     bound,
     equivalent,
@@ -167,6 +168,28 @@ def test_verdicts():
     assert verdict(DOWN, DOWN, DOWN)["verdict"] == "fails"
     assert verdict(UP, DOWN)["control"] == {"name": "broken", "statistic": pytest.approx(-1.1), "rejected": True}
     assert not verdict(UP, UP)["control"]["rejected"]
+
+
+def test_each_part_has_a_line_with_its_own_verdict():
+    """Of two parts one needs its correction; the control breaks the other one alone."""
+
+    def two(rows_: Rows) -> Finding:
+        return every(**{name: bound(rows_.where(case=name)) for name in ("one", "two")})
+
+    ends = {"claim": (0.5, 2.0), "corrected": (0.5, 0.5), "control: c": (2.0, 0.5)}
+    made = [
+        {"arm": arm, "case": case, "value": value}
+        for arm, pair in ends.items()
+        for case, value in zip(("one", "two"), pair, strict=True)
+    ]
+    check = SimpleNamespace(ID="A.x", KIND="bound", TITLE="", PRINTED="", QUANTITIES=("q",), CORRECTION="", rule=two,
+                            FORMS={"two": ("p", "d")}, __doc__="", __name__="x")  # fmt: skip
+    found = judge.judge(check, rows(made))
+    assert found["verdict"] == "holds corrected"
+    one, other = found["lines"]
+    assert (one["verdict"], one["control"], one["forms"]) == ("holds", "rejected", [])
+    assert (other["verdict"], other["control"], other["forms"]) == ("holds corrected", "not rejected", ["p", "d"])
+    assert (other["printed"]["statistic"], other["shown"]["statistic"]) == (2.0, 0.5)
 
 
 def test_a_check_without_a_control_is_no_check():

@@ -58,6 +58,18 @@ def project(copy_project):
         "a_fig4": {"verdict": "fails", "p": 0.9},
         "a_fig7": {"p": 1e-6, "low": 0.2, "measured": "ρ = 0.99 against 0.70"},
         "a_tl": {"verdict": "holds corrected", "corrected form": corrected},
+        "b_rmt": {
+            "lines": [
+                {
+                    "name": "(28)",
+                    "forms": ["tr[Ā]", "tr[Ā²]"],
+                    "verdict": "holds corrected",
+                    "printed": {"statistic": 0.5, "low": 0.25, "high": 0.75},
+                    "control": "rejected",
+                    "shown": {"statistic": 0.0, "low": None, "high": 8.0},
+                }
+            ]
+        },
         "a_lem1": {"smallest violations": {"claim": "H = [[0]]", "corrected": "none among 278 instances"}},
     }
     plant(there, **changes)
@@ -100,6 +112,12 @@ def test_readme_lists_every_claim(pages):
     for key in load("quick").claims:
         assert f"| [{verdict(key)['id']}](#{key}) Title of {key} |" in text
         assert f"figures/{key}.svg" in text
+
+
+def test_equations_have_lines_of_their_own(pages):
+    line = ["(28)", "tr[Ā]", "tr[Ā²]", "0.5 [0.25, 0.75]", "0 (≤ 8)", "holds corrected", "rejected"]
+    assert f"| {' | '.join(line)} |\n" in (pages / "README.md").read_text()
+    assert "".join(f"<td>{cell}</td>" for cell in line) in (pages / "index.html").read_text()
 
 
 def test_smallest_violations_and_the_codes_differences_are_shown(pages):

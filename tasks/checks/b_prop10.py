@@ -15,6 +15,13 @@ CORRECTION = (
     "of different hidden units. For f = aᵀ(Wx)² as printed both expectations are 4 and 16 times these: the print's 𝒦 "
     "leaves out the 2 of the square's derivative."
 )
+FORMS = {
+    "nfm": ("E[ẆᵀẆ]: 1 of M²",),
+    "nfm, rest": ("0 of anything else",),
+    "agop, trace": ("E[ẆᵀKẆ]: 3 of tr(XᵀX) M²", "3/k"),
+    "agop, product": ("6 of M XᵀX M", "1 + 5/k"),
+    "agop, rest": ("0 of anything else",),
+}
 NAMES = ("nfm", "nfm, rest", "agop, trace", "agop, product", "agop, rest")
 QUANTITIES = tuple(f"prop10/{name}" for name in NAMES)
 MARGIN = 0.05  # of each coefficient's relative error

@@ -1,8 +1,8 @@
 """The numerator and both denominators of the centered NFA's ratio factor into moments of data and of weights.
 
-Every printed equation is judged by itself. (10), (17), (19), (21), (23)-(27) are identities of any matrices, to
-round-off. (6), (20), (22), (28) hold for a sampled network with its own moments of R, up to a relative error that falls
-with the size. So do the prediction of the ratio (10) from the limit of R's moments, and (11).
+Every printed equation is judged by itself. (10), (16)-(19), (21), (23)-(27) are identities of any matrices, to
+round-off. (6), (20), (22), (28) hold for a sampled network with its own moments of R, as sums and word by word, up to a
+relative error that falls with the size. So do the prediction of the ratio (10) from the limit of R's moments, and (11).
 """
 
 from dataclasses import replace
@@ -14,16 +14,52 @@ from tasks.judge import Finding, Rows, equivalent, every, exact, rate
 ID = "B.rmt"
 KIND = "statistical"
 TITLE = "The random-matrix prediction of the centered NFA, term by term"
-PRINTED = "(6), (10), (11), (17)–(28), Section 3.2 and Appendix E"
+PRINTED = "(6), (10), (11), (16)–(28), Section 3.2 and Appendix E"
 CORRECTION = (
     "(10): its denominator's roots have exponent +1/2, as in (4), not −1/2. (19): the last term has tr[R³], "
     "not tr[R]³. (28): the last term is tr[Ā²] tr[B]² tr[R²]², not tr[Ā]² tr[B²] tr[R²]², which is 0."
 )
-EXACT = ("(10)", "(17)", "(19)", "(21)", "(23)", "(24)", "(25)", "(26)", "(27)")
+_NUMERATOR, _NFM, _AGOP = "tr(XᵀY𝒦YX XᵀY𝒦²YX)", "tr((XᵀY𝒦YX)²)", "tr((XᵀY𝒦²YX)²)"
+FORMS = {  # as printed, and as derived where that differs; Ā = A − tr[A], B̄ = B − tr[B]
+    "(6)": ("for XᵀX = 1: tr(A)² tr(R³) + tr(R) tr(R²) tr(Ā²)",),
+    "(10)": (
+        f"ρ = {_NUMERATOR} / ({_NFM}^−½ {_AGOP}^−½)",
+        f"ρ = {_NUMERATOR} / ({_NFM}^½ {_AGOP}^½)",
+    ),
+    "(10), predicted": (
+        "ρ from (20), (22), (28) as printed and the limit of R's moments",
+        "the same with (28) as derived",
+    ),
+    "(11)": ("E[ρ] ≈ E[tr(AᵀB)] / √(E[tr(AᵀA)] E[tr(BᵀB)])",),
+    "(16)": ("R = Wᵀ diag(a²) W, A = (XᵀYX)², B = XᵀX: 𝒦 = XRXᵀ",),
+    "(17)": (f"{_NUMERATOR} = tr(ARARBR)",),
+    "(18)": ("(17) = tr((Ā + tr[A]) R (Ā + tr[A]) R (B̄ + tr[B]) R)",),
+    "(19)": (
+        "(18) multiplied out: …, last term tr(A)² tr(B) tr(R)³",
+        "…, last term tr(A)² tr(B) tr(R³)",
+    ),
+    "(20)": ("(17) = tr[A]² tr[B] tr(R³) + 2 tr[A] tr[R²] tr[R] tr(ĀB̄) + tr[B] tr[R] tr[R²] tr(Ā²) + tr[R]³ tr(Ā²B̄)",),
+    "(21)": (f"{_NFM} = tr(ARAR)",),
+    "(22)": ("(21) = tr[A²] tr[R]² + tr[A]² tr(R²) − tr[A]² tr[R]²",),
+    "(23)": (f"{_AGOP} = tr(ARBRARBR)",),
+    "(24)": ("(23) with the first A taken apart",),
+    "(25)": ("(24) with the first B taken apart",),
+    "(26)": ("(25) with the next A taken apart",),
+    "(27)": ("(26) with the last B taken apart: nine terms",),
+    "(28)": (
+        "(23) in moments: seven terms and tr[Ā]² tr[B²] tr[R²]², which is 0",
+        "the seven terms and tr[Ā²] tr[B]² tr[R²]²",
+    ),
+}
+EXACT = ("(10)", "(16)", "(17)", "(18)", "(19)", "(21)", "(23)", "(24)", "(25)", "(26)", "(27)")
 FREE = ("(6)", "(20)", "(22)", "(28)")
 FALLING = ("(10), predicted", "(11)")
-QUANTITIES = tuple(f"rmt/{equation}" for equation in (*EXACT, *FREE, *FALLING))
-RELATIVE, ABSOLUTE = 0.05, 0.03  # margins of mean errors at the largest size: of traces, and of correlations
+QUANTITIES = (
+    *(f"rmt/{equation}" for equation in (*EXACT, *FREE, *FALLING)), *(f"rmt/{equation}, terms" for equation in FREE[1:])
+)  # fmt: skip
+# margins of mean errors at the largest size: of traces, of correlations, and of a single word's trace, which a wrong
+# term misses by its half or more
+RELATIVE, ABSOLUTE, WORD = 0.05, 0.03, 0.2
 
 
 def rule(rows: Rows) -> Finding:
@@ -36,12 +72,23 @@ def rule(rows: Rows) -> Finding:
         if equation in EXACT:
             parts[equation] = exact(found)
             continue
-        last = found.where(x=found.x.max())
-        at_last = np.array([one.value.mean() for one in last.by("seed").values()])
         margin, what = (RELATIVE, "relative error") if equation in FREE else (ABSOLUTE, "difference of correlations")
-        parts[f"{equation}, falls"] = falls(found)
-        parts[f"{equation}, limit"] = equivalent(at_last, margin, f"the mean {what} at the largest size")
+        own = {"falls": falls(found), "limit": limit(found, margin, what)}
+        if len(words := rows.where(quantity=f"rmt/{equation}, terms")):
+            each = [
+                limit(one, WORD, "relative error of the word that is farthest off")
+                for one in words.by("layer").values()
+            ]
+            own["terms"] = max(each, key=lambda one: abs(one.statistic))
+        parts[equation] = every(**own)
     return every(**parts)
+
+
+def limit(rows: Rows, margin: float, what: str) -> Finding:
+    """At the largest size the mean over seeds, each its cases' mean, is 0."""
+    last = rows.where(x=rows.x.max())
+    means = np.array([one.value.mean() for one in last.by("seed").values()])
+    return equivalent(means, margin, f"the mean {what} at the largest size")
 
 
 def falls(rows: Rows) -> Finding:

@@ -17,7 +17,8 @@ from torch import Tensor
 from gramlab.streams import stream
 
 DIMENSION, SETS = 4, 2
-CONTROL = "control: a_s of one sign and size"
+CONTROL = "control: W of unequal columns"
+UNEQUAL = torch.tensor([0.5, 1.0, 1.5, 2.0], dtype=torch.float64)  # their standard deviations, times k^-½
 
 
 def measure(settings: Any) -> Iterator[dict]:
@@ -54,10 +55,10 @@ def formula(name: str, k: int) -> float:
 
 
 def means(k: int, networks: int, seed: int, control: bool) -> tuple[Tensor, Tensor]:
-    """Means of R (d, d) and R ⊗ R (d, d, d, d) over networks, a ~ N(0, 1) (of the control a_s = 1), W ~ N(0, 1/k)."""
+    """Means of R (d, d) and R ⊗ R (d, d, d, d) over networks, a ~ N(0, 1), W ~ N(0, 1/k)."""
     draw = stream("b_prop10", "networks", k, seed)
     a, W = (torch.from_numpy(draw.normal(size=shape)) for shape in ((networks, k, 1), (networks, k, DIMENSION)))
-    scaled = W if control else a * W
+    scaled = a * W * UNEQUAL if control else a * W
     flat = (scaled.transpose(1, 2) @ scaled / k).flatten(1)
     return flat.mean(0).unflatten(0, (DIMENSION,) * 2), (flat.T @ flat / networks).reshape((DIMENSION,) * 4)
 

@@ -1,9 +1,10 @@
 """Every printed equation of paper B's Appendix E after the lemmas, with (6): printed form, our form, networks.
 
-(10), (17), (19), (21), (23)-(27) are identities of any matrices: residuals on small ones. (6), (20), (22), (28) hold
+(10), (16)-(19), (21), (23)-(27) are identities of any matrices: residuals on small ones. (6), (20), (22), (28) hold
 for free families: the traces of a sampled network, through its Ẇ and K, against the formula with the data's moments
-and that network's own moments of R, on Gaussian data of growing size; the relative error. (10) as a prediction
-takes R's moments from their limit, and (11) compares a mean of ratios with the ratio of means.
+and that network's own moments of R, on Gaussian data of growing size; the relative error. Since a small term can be
+wrong unseen in these sums, each word that (19), (22), (27) leave to be factored is compared by itself, too: "terms".
+(10) as a prediction takes R's moments from their limit, and (11) compares a mean of ratios with the ratio of means.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,8 @@ CASES = (
     ((1, 1, 1), "1/(1 + k²)", "normal"),
 )
 TRACES = ("(20)", "(22)", "(28)")
+ISOTROPIC = (((2, 1, 1), "normal"), ((3, 1, 2), "signs"))  # of (6)
+MEANS = (CASES[0], CASES[1], CASES[3])  # of (11)
 NETWORKS = 3  # on each data set: enough for a mean that is known better than its margin
 TOGETHER = 10  # networks on one data set for (11)
 DEPENDENT = "control: R has the data's eigenvectors"
@@ -50,9 +53,10 @@ def measure(settings: Any) -> Iterator[dict]:
         for size in settings.sizes:
             for case in CASES:
                 yield from one_data_set(case, size, seed)
-            yield from isotropic(size, seed)
-            if size < settings.sizes[-1]:
-                yield from means(size, seed)
+            for shape, labels in ISOTROPIC:
+                yield from isotropic(shape, labels, size, seed)
+            for case in MEANS if size < settings.sizes[-1] else ():
+                yield from means(case, size, seed)
 
 
 def drawn(case: tuple, size: int, *name: str | int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -114,6 +118,8 @@ def one_data_set(case: tuple, size: int, seed: int) -> Iterator[dict]:
         scaled = a[:, None] * W
         R, seen = scaled.T @ scaled, observed(X, y, a, W)
         own = moments(R)
+        if spectrum not in DECAYS and not number:
+            yield from ({**about, **row} for row in factored(A, B, R, own))
         if spectrum not in DECAYS:
             for arm, predicted in (("claim", forms(own)), ("corrected", combined(data, own))):
                 for equation, left, right in zip(TRACES, seen, predicted, strict=True):
@@ -130,26 +136,70 @@ def one_data_set(case: tuple, size: int, seed: int) -> Iterator[dict]:
             yield {**about, "arm": DEPENDENT, "quantity": f"rmt/{equation}", "value": left / right - 1}
 
 
-def isotropic(size: int, seed: int) -> Iterator[dict]:
+def factored(A: Tensor, B: Tensor, R: Tensor, r: Sequence[float]) -> Iterator[dict]:
+    """The relative error of what each word of (19), (22) and (27) becomes in (20), (22) and (28).
+
+    For words that become 0 it is the word over its size: the trace of its power of R, with P and Q, the centred A and
+    B, over the roots of tr[P²] and tr[Q²]. (28) as printed has tr[P]² = 0 in place of tr[P²].
+    """
+    r1, r2, r3, r4 = r
+    eye = torch.eye(len(A), dtype=A.dtype)
+    P, Q = A - tr(A) * eye, B - tr(B) * eye
+    P, Q = P / tr(P, P) ** 0.5, Q / tr(Q, Q) ** 0.5
+    PR, QR, RR = P @ R, Q @ R, R @ R
+    PRR, QRR, PQ = PR @ R, QR @ R, P @ Q
+    pq, ppq, pqq, pqpq = tr(PQ), tr(P, PQ), tr(PQ, Q), tr(PQ, PQ)
+    words = {  # left and right side; and the size of those that become 0
+        "(20)": {
+            "ARARBR": (tr(PR, PR @ QR), r1**3 * ppq),
+            "ARBRR": (tr(PR, QRR), r1 * r2 * pq),
+            "ARARR": (tr(PR, PRR), r1 * r2),
+            "ARRR": (tr(PRR, R), 0.0, r3),
+            "BRRR": (tr(QRR, R), 0.0, r3),
+        },
+        "(22)": {"ARAR": (tr(PR, PR), r1**2), "ARR": (tr(PRR), 0.0, r2)},
+        "(28)": {
+            "ARBRARBR": (tr(PR @ QR, PR @ QR), r1**4 * pqpq + 2 * r1**2 * (r2 - r1**2) * pq**2),
+            "ARBRARR": (tr(PR @ QR, PRR), r1**2 * r2 * ppq),
+            "ARBRRBR": (tr(PR @ QRR, QR), r1**2 * r2 * pqq),
+            "RRRARB": (tr(RR, R @ PR @ Q), r3 * r1 * pq),
+            "RRRRA": (tr(RR, RR @ P), 0.0, r4),
+            "RRRRB": (tr(RR, RR @ Q), 0.0, r4),
+            "RRBRRB": (tr(RR @ Q, RR @ Q), r2**2),
+            "RRARRA": (tr(RR @ P, RR @ P), r2**2),
+        },
+    }
+    for equation, found in words.items():
+        for word, (left, right, *size) in found.items():
+            for arm in ("claim", "corrected"):
+                wanted = 0.0 if (arm, word) == ("claim", "RRARRA") else right
+                error = (left - wanted) / (right or size[0])
+                yield {"arm": arm, "layer": word, "quantity": f"rmt/{equation}, terms", "value": error}
+
+
+def isotropic(shape: tuple[int, int, int], labels: str, size: int, seed: int) -> Iterator[dict]:
     """(6): the numerator for XᵀX = 1."""
-    X, y, a, W = drawn(((2, 1, 1), "isotropic", "normal"), size, seed, "XᵀX = 1")
+    X, y, a, W = drawn((shape, "isotropic", labels), size, seed, "XᵀX = 1")
     X = torch.linalg.qr(X).Q
     scaled = a[:, None] * W
     R, M = scaled.T @ scaled, X.T @ (y * X)
     A, (r1, r2, r3, _) = M @ M, moments(R)
     right = tr(A) ** 2 * r3 + r1 * r2 * (tr(A, A) - tr(A) ** 2)
+    case = f"{':'.join(map(str, shape))}, XᵀX = 1, {labels}"
     for arm in ("claim", "corrected"):
-        yield {"case": "2:1:1, XᵀX = 1, normal", "seed": seed, "x": float(size), "arm": arm, "quantity": "rmt/(6)",
+        yield {"case": case, "seed": seed, "x": float(size), "arm": arm, "quantity": "rmt/(6)",
                "value": observed(X, y, a, W)[0] / right - 1}  # fmt: skip
 
 
-def means(size: int, seed: int) -> Iterator[dict]:
+def means(case: tuple, size: int, seed: int) -> Iterator[dict]:
     """(11): over networks on one data set, the mean of the ratios less the ratio of the means."""
-    X, y, _, _ = drawn(CASES[0], size, seed, "means")
-    seen = np.array([observed(X, y, *network(size, size, size, seed, "means", one)) for one in range(TOGETHER)])
+    (shape, spectrum, labels), (_, d, k) = case, (part * size for part in case[0])
+    X, y, _, _ = drawn(case, size, seed, "means")
+    seen = np.array([observed(X, y, *network(k, d, str(case), size, seed, "means", one)) for one in range(TOGETHER)])
     ratios = seen[:, 0] / np.sqrt(seen[:, 1] * seen[:, 2])
+    about = {"case": f"{':'.join(map(str, shape))}, {spectrum}, {labels}", "seed": seed, "x": float(size)}
     for arm in ("claim", "corrected"):
-        yield {"case": "1:1:1, isotropic, normal", "seed": seed, "x": float(size), "arm": arm, "quantity": "rmt/(11)",
+        yield {**about, "arm": arm, "quantity": "rmt/(11)",
                "value": float(ratios.mean()) - Traces(*seen.mean(0).tolist()).correlation}  # fmt: skip
 
 
@@ -157,23 +207,30 @@ def identities(instance: int) -> Iterator[dict]:
     """Residuals of the equations that hold for any matrices, over (length of the words) x (norms of the factors)."""
     draw = stream("b_rmt", "identities", instance)
     n, d, k = (int(draw.integers(3, 9)) for _ in range(3))
-    X, y = torch.from_numpy(draw.normal(size=(n, d))), torch.from_numpy(draw.normal(size=(n, 1)))
-    P = torch.from_numpy(draw.normal(size=(k, 1)) * draw.normal(size=(k, d)))
+    X, y, a, W = (torch.from_numpy(draw.normal(size=shape)) for shape in ((n, d), (n, 1), k, (k, d)))
     for dtype in (torch.float64, torch.float32):
-        x, labels, p = X.to(dtype), y.to(dtype), P.to(dtype)
-        B, M, R = x.T @ x, x.T @ (labels * x), p.T @ p
+        x, labels, outer, inner = (one.to(dtype) for one in (X, y, a, W))
+        h = (x @ inner.T).requires_grad_()
+        (J,) = torch.autograd.grad((0.5 * h.square() @ outer).sum(), h)
+        B, M, R = x.T @ x, x.T @ (labels * x), inner.T @ (outer.square()[:, None] * inner)
         A = M @ M
-        kernel = x @ R @ x.T
+        kernel = J @ J.T
         nfm = x.T @ (labels * (kernel @ (labels * x)))
         agop = x.T @ (labels * (kernel @ (kernel @ (labels * x))))
         norms = [float(torch.linalg.matrix_norm(one, 2)) for one in (M, B, R)]
         forms = expansions(A, B, R)
-        left = {"(17)": tr(nfm, agop), "(21)": tr(nfm, nfm), "(23)": tr(agop, agop)}
-        right = {"(17)": tr(A, R, A, R, B, R), "(21)": tr(A, R, A, R), "(23)": tr(A, R, B, R, A, R, B, R)}
-        sizes = {"(17)": _scale(norms, 4, 1, 3), "(21)": _scale(norms, 4, 0, 2), "(23)": _scale(norms, 4, 2, 4)}
+        left = {"(16)": float((kernel - x @ R @ x.T).norm()), "(17)": tr(nfm, agop), "(21)": tr(nfm, nfm),
+                "(23)": tr(agop, agop)}  # fmt: skip
+        right = {"(16)": 0.0, "(17)": tr(A, R, A, R, B, R), "(21)": tr(A, R, A, R), "(23)": tr(A, R, B, R, A, R, B, R)}
+        sizes = {
+            "(16)": (2 * d + k) * float(x.norm() * inner.norm() * outer.norm()) ** 2,
+            "(17)": _scale(norms, 4, 1, 3),
+            "(21)": _scale(norms, 4, 0, 2),
+            "(23)": _scale(norms, 4, 2, 4),
+        }
         for equation, sides in forms.items():
             left[equation], right[equation] = sides[:2]
-            sizes[equation] = sizes["(17)" if equation.startswith("(19)") else "(23)"]
+            sizes[equation] = sizes["(17)" if equation.startswith(("(18)", "(19)")) else "(23)"]
         cosine = float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
         left["(10)"] = left["(10) corrected"] = cosine
         right["(10)"] = left["(17)"] * (left["(21)"] * left["(23)"]) ** 0.5
@@ -195,7 +252,7 @@ def _scale(norms: list[float], *powers: int) -> float:
 
 
 def expansions(A: Tensor, B: Tensor, R: Tensor) -> dict[str, tuple[float, float]]:
-    """Both sides of (19) and (24)-(27), which take A and B apart into their means a, b and the rest P, Q."""
+    """Both sides of (18), (19) and (24)-(27), which take A and B apart into their means a, b and the rest P, Q."""
     eye = torch.eye(len(A), dtype=A.dtype)
     a, b = tr(A), tr(B)
     P, Q = A - a * eye, B - b * eye
@@ -205,6 +262,7 @@ def expansions(A: Tensor, B: Tensor, R: Tensor) -> dict[str, tuple[float, float]
         + a**2 * tr(Q, R, R, R) + 2 * a * b * tr(P, R, R, R)
     )  # fmt: skip
     return {
+        "(18)": (three, tr(P + a * eye, R, P + a * eye, R, Q + b * eye, R)),
         "(19)": (three, inner + a**2 * b * tr(R) ** 3),
         "(19) corrected": (three, inner + a**2 * b * tr(R, R, R)),
         "(24)": (four, tr(P, R, B, R, A, R, B, R) + a * tr(R, R, B, R, A, R, B)),
