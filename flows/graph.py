@@ -1,4 +1,4 @@
-"""The graph, as DVC loads it from dvc.yaml, and what of it is stale, as DVC says."""
+"""The graph, as DVC loads it from the dvc.yaml files, and what of it is stale, as DVC says."""
 
 import io
 import re
@@ -13,7 +13,10 @@ from dvc.repo import Repo, lock_repo
 from gramlab.files import atomic
 from tasks import settings
 
-FILES = {"quick": "dvc.yaml", "paper": "paper/dvc.yaml"}
+FILES = {
+    "quick": ("dvc.yaml", "runs/dvc.yaml", "tables/dvc.yaml"),
+    "paper": ("paper/dvc.yaml", "paper/runs/dvc.yaml", "paper/tables/dvc.yaml"),
+}
 
 
 class Refused(ValueError):
@@ -33,13 +36,14 @@ class Graph:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
             with lock_repo(self.repo):
-                mend(root / FILES[scale].replace(".yaml", ".lock"))
+                for name in FILES[scale]:
+                    mend(root / name.replace(".yaml", ".lock"))
             edges = self.repo.index.graph
         except DvcException as error:
             raise Refused(f"{root.name}: {error}") from error
-        self.stages = {one.name: one for one in edges if one.path_in_repo == FILES[scale]}
+        self.stages = {one.name: one for one in edges if Path(one.path_in_repo).as_posix() in FILES[scale]}
         self.needs = {
-            name: {up.name for up in edges.successors(one) if up.path_in_repo == FILES[scale]}
+            name: {up.name for up in edges.successors(one) if up.name in self.stages}
             for name, one in self.stages.items()
         }
 
@@ -75,7 +79,7 @@ class Graph:
 
     def address(self, name: str) -> str:
         """The stage as DVC takes it on its command line, from the root."""
-        return f"{FILES[self.scale]}:{name}"
+        return f"{Path(self.stages[name].path_in_repo).as_posix()}:{name}"
 
     def verdict(self, name: str) -> Path:
         """The verdict that a check leaves."""

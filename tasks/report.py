@@ -86,6 +86,7 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
     return {
         **verdict,
         "key": key,
+        "stage": stage.address(f"check@{key}"),
         "figure": str(stage.figure(key).relative_to(ROOT)),
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "seconds": round(sum(record["seconds"] for record in records.values()), 1),
@@ -101,14 +102,13 @@ def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
     except FileNotFoundError:
         missing(stage, path, name)
     except json.JSONDecodeError as error:
-        again = f"`dvc repro --force {name}` makes it anew"
+        again = f"`dvc repro --force {stage.address(name)}` makes it anew"
         raise SystemExit(f"{path.relative_to(ROOT)} is damaged ({error}); {again}") from error
 
 
 def missing(stage: stages.Stage, path: Path, name: str) -> NoReturn:
     """Say which file is not there and what makes it."""
-    where = "paper/dvc.yaml:" if stage.scale == "paper" else ""
-    raise SystemExit(f"{path.relative_to(ROOT)} is missing; `dvc repro {where}{name}` makes it")
+    raise SystemExit(f"{path.relative_to(ROOT)} is missing; `dvc repro {stage.address(name)}` makes it")
 
 
 def settings_of(stage: stages.Stage, experiment: str) -> list[dict[str, Any]]:

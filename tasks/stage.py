@@ -49,6 +49,12 @@ class Stage:
         """How, where and in what time a stage was made; for the report, beside the results."""
         return self.data / "made" / f"{kind}@{key}.json"
 
+    def address(self, name: str) -> str:
+        """A stage as DVC takes it on its command line, from the root."""
+        folder = {"prepare": "runs/", "train": "runs/", "measure": "tables/", "simulate": "tables/"}
+        file = ("paper/" if self.scale == "paper" else "") + folder.get(name.split("@")[0], "") + "dvc.yaml:"
+        return name if file == "dvc.yaml:" else file + name
+
 
 def arguments(kind: str, key: str | None = None) -> Stage:
     """The stage that the command line names: ``KEY --scale quick``, or without KEY where it is given here."""

@@ -7,7 +7,7 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks.checks import a_fig1, a_fig4, a_fig7, a_prop1, a_thm1, a_tl, c_rem3_3, c_thm3_1, c_thma_1
 from tasks.judge import Rows
-from tasks.rules_a import laws
+from tasks.rules.a import laws
 
 SEEDS = range(5)
 

@@ -7,7 +7,7 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks.checks import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2
 from tasks.judge import Rows
-from tasks.rules_c import HIDDEN, NAMES
+from tasks.rules.c import HIDDEN, NAMES
 
 
 def wobbled(value: float, *name: object, size: float = 0.02) -> float:

@@ -6,7 +6,7 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks.checks import a_fig2, a_fig3, a_fig5, a_fig6, a_fig8, a_fig10, a_fig12, a_fig13, a_fig14
 from tasks.judge import Rows
-from tasks.rules_a import grokking
+from tasks.rules.a import grokking
 
 SEEDS = range(5)
 

@@ -17,7 +17,7 @@ import pytest
 import throwaway
 from throwaway import ROOT, begun, call, environment, order, traces, until
 
-from flows.graph import Graph, Refused
+from flows.graph import FILES, Graph, Refused
 
 SIMULATIONS = 6
 GPUS = ("3", "5", "7")
@@ -68,8 +68,8 @@ def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> Non
     graph = Graph(project, "quick")
     assert sorted(begun(project)) == sorted(graph.stages)
     assert len(graph.stages) == 4 + SIMULATIONS + SIMULATIONS + 1
-    assert stale(project, "dvc.yaml") == []
-    assert all(name.startswith("paper/dvc.yaml:") for name in stale(project))
+    assert stale(project, *FILES["quick"]) == []
+    assert all(name.startswith("paper/") for name in stale(project))
 
 
 def test_a_stage_begins_after_all_that_it_needs_and_others_run_meanwhile(project: Path) -> None:
@@ -104,15 +104,15 @@ def test_a_second_run_runs_nothing(project: Path, server: dict[str, str]) -> Non
     assert begun(project) == before
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9])
-def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, str], share: float) -> None:
-    lock, before = project / "dvc.lock", begun(project)
+@pytest.mark.parametrize(("name", "share"), [("dvc.lock", 0.3), ("tables/dvc.lock", 0.9)])
+def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, str], name: str, share: float) -> None:
+    lock, before = project / name, begun(project)
     whole = lock.read_bytes()
     lock.write_bytes(whole[: whole.index(b"    outs:", int(share * len(whole))) + 6])
     refused = subprocess.run(["dvc", "status"], cwd=project, env=server, capture_output=True, text=True)
     assert "is invalid" in refused.stderr + refused.stdout
     assert flow(server, project).returncode == 0
-    assert stale(project, "dvc.yaml") == []
+    assert stale(project, *FILES["quick"]) == []
     again = begun(project)[len(before) :]
     assert {name.split("@")[0] for name in again} <= {"check", "report"}, "all else comes from DVC's run-cache"
 
@@ -164,7 +164,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: 
     done = flow(server, root, "--workers", "2")
     assert done.returncode == 0, done.stdout
     assert set(begun(root)) == set(Graph(root, "quick").stages) - well
-    assert stale(root, "dvc.yaml") == []
+    assert stale(root, *FILES["quick"]) == []
 
 
 def test_no_process_outlives_a_killed_flow_and_the_next_run_goes_on(tmp_path: Path, server: dict[str, str]) -> None:

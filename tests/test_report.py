@@ -160,7 +160,7 @@ def test_numbers_are_readable():
     [
         ("reports/quick/verdicts/a_eq1.json", "dvc repro check@a_eq1"),
         ("reports/quick/figures/a_eq1.svg", "dvc repro check@a_eq1"),
-        ("data/quick/made/measure@a_tl.json", "dvc repro simulate@a_tl"),
+        ("data/quick/made/measure@a_tl.json", "dvc repro tables/dvc.yaml:simulate@a_tl"),
     ],
 )
 def test_what_is_missing_is_named_with_the_command_that_makes_it(project, pages, path, says):

@@ -1,4 +1,4 @@
-"""A throw-away project laid out as this one: the real graph of dvc.yaml, with stages that cost nothing."""
+"""A throw-away project laid out as this one: the real graph of the dvc.yaml files, with stages that cost nothing."""
 
 import json
 import os
@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 import yaml
+
+from flows.graph import FILES
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -80,9 +82,10 @@ def pipeline(text: str) -> dict[str, Any]:
 
 def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
     """The project in a new git and DVC repository."""
-    (folder / "paper").mkdir(parents=True)
+    folder.mkdir(parents=True)
     (folder / "params.yaml").write_text(yaml.safe_dump(settings))
-    for name in ("dvc.yaml", "paper/dvc.yaml"):
+    for name in (one for files in FILES.values() for one in files):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(yaml.safe_dump(pipeline((ROOT / name).read_text()), sort_keys=False))
     (folder / CODE).write_text(PROGRAM)
     (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n")

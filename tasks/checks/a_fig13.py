@@ -5,7 +5,7 @@ and grokked at the first one after that with a test accuracy of 0.9.
 """
 
 from tasks.judge import Finding, Rows, curves, every
-from tasks.rules_a import while_grokking
+from tasks.rules.a import while_grokking
 
 ID = "A.fig13"
 KIND = "statistical"

@@ -5,7 +5,7 @@ epoch with a test accuracy below 0.25, and is over at the first with 0.9.
 """
 
 from tasks.judge import Finding, Rows, curves, every
-from tasks.rules_a import while_grokking
+from tasks.rules.a import while_grokking
 
 ID = "A.fig14"
 KIND = "statistical"

@@ -4,7 +4,7 @@ At every learning rate the final test accuracy is no worse, by more than one per
 Here on MNIST (quick scale: 8 x 8 digits); the paper's SVHN, CIFAR-10 and CIFAR-100 are not judged.
 """
 
-from tasks.rules_a import no_worse
+from tasks.rules.a import no_worse
 
 ID = "A.fig2"
 KIND = "statistical"

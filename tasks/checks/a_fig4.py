@@ -4,7 +4,7 @@ The surrogate grows roughly exponentially, Target Linearity roughly logarithmica
 a e^(bt), a + b t and a + b log(1 + t), fitted by least squares, these leave the smallest squared error.
 """
 
-from tasks.rules_a import growth as rule
+from tasks.rules.a import growth as rule
 
 __all__ = ["rule"]
 

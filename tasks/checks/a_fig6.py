@@ -4,7 +4,7 @@ The final test accuracy is no worse, by more than one percentage point, than tha
 (quick scale: 8 x 8 digits); the paper's figure has SVHN and CIFAR-100 too.
 """
 
-from tasks.rules_a import no_worse
+from tasks.rules.a import no_worse
 
 ID = "A.fig6"
 KIND = "statistical"

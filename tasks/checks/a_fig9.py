@@ -3,7 +3,7 @@
 "A consistent pattern for various optimizers": judged by the rule of A.fig4, its laws of growth and all.
 """
 
-from tasks.rules_a import growth as rule
+from tasks.rules.a import growth as rule
 
 __all__ = ["rule"]
 

@@ -4,7 +4,7 @@ The hidden layers of networks of five hidden ReLU layers. "Little", "near 1": be
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_c import HIDDEN, rise
+from tasks.rules.c import HIDDEN, rise
 
 ID = "C.fig10"
 KIND = "statistical"

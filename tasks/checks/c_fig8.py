@@ -4,7 +4,7 @@ The first three layers of networks of five hidden ReLU layers. "Little", "near 1
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_c import rise
+from tasks.rules.c import rise
 
 ID = "C.fig8"
 KIND = "statistical"

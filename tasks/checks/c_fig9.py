@@ -4,7 +4,7 @@ Against the square roots of AGOP and eNFA too, on hidden layers. Pearson correla
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_c import NAMES, ahead
+from tasks.rules.c import NAMES, ahead
 
 ID = "C.fig9"
 KIND = "statistical"

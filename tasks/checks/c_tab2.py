@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.judge import Finding, Rows, every, fisher, matches, positive
-from tasks.rules_c import z
+from tasks.rules.c import z
 
 ID = "C.tab2"
 KIND = "statistical"

@@ -5,7 +5,7 @@ over pairs across, and, since each pair of classes must have -1/(K-1), their roo
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_d import simplex
+from tasks.rules.d import simplex
 
 ID = "D.fig1"
 KIND = "statistical"

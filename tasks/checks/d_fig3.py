@@ -5,7 +5,7 @@ distance from a simplex ETF. Measured before M^{1/2}, after it, and after the fe
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_d import collapse
+from tasks.rules.d import collapse
 
 ID = "D.fig3"
 KIND = "statistical"

@@ -4,7 +4,7 @@ As D.fig3, with the features of the l1 kernel: cos(Wx + b) with Cauchy W of scal
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_d import collapse
+from tasks.rules.d import collapse
 
 ID = "D.fig4"
 KIND = "statistical"

@@ -4,7 +4,7 @@ As D.fig1: centred and normalised points have inner product 1 within a class and
 """
 
 from tasks.judge import Finding, Rows
-from tasks.rules_d import simplex
+from tasks.rules.d import simplex
 
 ID = "D.fig6"
 KIND = "statistical"

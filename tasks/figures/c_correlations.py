@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.figures import style
-from tasks.rules_c import HIDDEN
+from tasks.rules.c import HIDDEN
 
 LINES = {
     "fact": ("FACT", style.CLAIM, "-", "o"),
