@@ -4,15 +4,22 @@ import hashlib
 import pickle
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file
 from torchvision import datasets
 
-from gramlab.data import DataError, Select, prepare
+from gramlab.data import DataError, DataSet, Select, prepare
 from gramlab.data.downloaded import arrays, faces
+from gramlab.nets import Fit, build, fit
+from tasks.experiments import b_fig9
+from tasks.figures import b_alignment
+from tasks.settings import load
 
 NOWHERE = "http://127.0.0.1:9/"  # nobody answers there
 
@@ -173,6 +180,36 @@ def test_celeba_balanced(tmp_path):
     assert sorted(with_glasses.round().tolist()) == pytest.approx([0, 60, 120], abs=1)
     with pytest.raises(DataError, match="4 train samples of class 1 wanted, it has 3"):
         faces(celeba(tmp_path / "more"), tmp_path / "more", "Eyeglasses", 8, Select(train=8, balanced=True))
+
+
+def test_figure_9_of_paper_b_from_torchvisions_files_to_its_images(tmp_path, monkeypatch):
+    """At the paper's settings but for the numbers of faces, pixels and epochs: prepared, trained, measured, drawn."""
+    monkeypatch.setattr(datasets.CelebA, "file_list", celeba(tmp_path, 11).file_list)  # its checksums are the faces'
+    settings = load("paper")
+    options = {**settings.data["glasses"].options(), "train": 6, "test": 2, "size": 24}
+    prepare("celeba", tmp_path, **options).save(tmp_path / "glasses.safetensors")
+    data = DataSet.load(tmp_path / "glasses.safetensors")
+    assert data.x_train.shape == (6, 3, 24, 24)
+    assert [torch.bincount(y).tolist() for y in (data.y_train, data.y_test)] == [[3, 3], [1, 1]]
+    one = settings.train["b_fig9"]
+    same = set(Fit.__dataclass_fields__) & set(type(one).model_fields) - {"snapshots", "grid", "epochs"}
+    how = Fit(**{name: getattr(one, name) for name in same}, grid={}, snapshots=(0, 2), epochs=2, name=("b_fig9",))
+    net = build("mlp", data.x_train.shape[1:], data.outputs, **one.model.options())
+    snapshots, history = fit(net, data, how, 2, tmp_path / "scratch", "cpu", 60.0, lambda *_: None)
+    trained = load_file(snapshots[2])
+
+    def model(epoch, seed):
+        made = build("mlp", data.x_train.shape[1:], data.outputs, **one.model.options())
+        made.load_state_dict({key: value[seed] for key, value in trained.items()})
+        return made
+
+    run = SimpleNamespace(data=data, epochs=(0, 2), seeds=range(2), model=model, steps_per_epoch=1, history=history)
+    rows = pd.DataFrame(b_fig9.measure(settings.measure["b_fig9"], run))
+    W = next(model(2, 0).parameters())
+    found = rows[rows["quantity"] == "diagonal/NFM"].sort_values("x")["value"]
+    assert found.to_numpy() == pytest.approx(W.detach().double().square().sum(0).numpy(), rel=1e-5)
+    assert rows[rows["quantity"] == "pearson/K"]["value"].between(-1, 1).all()
+    assert b_alignment.draw(rows, "b_fig9").axes
 
 
 def test_celeba_names_what_is_wrong(tmp_path):

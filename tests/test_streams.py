@@ -1,0 +1,93 @@
+"""What one experiment draws, data, weights and all else, are numbers of their own: paper B's averages rest on it."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from gramlab.data.alignment import alignment_reversing
+from gramlab.data.polynomials import chain_monomial, high_rank_polynomial
+from gramlab.nets import initialize, mlp
+from gramlab.streams import stream
+from tasks.experiments import b_centerings, b_dynamics, b_fig3, b_fig6, b_rmt
+
+LENGTH = 400  # independent numbers: correlations of 400 pairs stay below 0.35 at all 799 shifts, but for 1 in 10^9
+
+
+def likeness(one, other) -> float:
+    """The largest correlation of the beginnings of two arrays, over all shifts: 1 where both are the same numbers."""
+    a, b = (np.asarray(part, float).ravel()[:LENGTH] for part in (one, other))
+    a, b = a - a.mean(), b - b.mean()
+    size = 2 * LENGTH
+    products = np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size).conj(), size)
+    return float(np.abs(products).max() / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def theory():
+    X, _, _, W = b_rmt.drawn(b_rmt.CASES[0], 32, 0)
+    more, _, _, _ = b_rmt.drawn(b_rmt.CASES[0], 32, 1)
+    return {
+        "X": X,
+        "another seed's X": more,
+        "W": W,
+        "W of another network": b_rmt.network(32, 32, "case", 32, 0, 1)[1],
+    }
+
+
+def figure_3():
+    sets = {f"X, seed {seed}": alignment_reversing(40, 40, 1.0, noise=0, seed=seed).x_train for seed in range(2)}
+    # the rows' common part is no white noise
+    sets = {name: X - X.mean(1, keepdim=True) for name, X in sets.items()}
+    return {**sets, **{f"W {number}": b_fig3.network(40, number)[1] for number in range(3)}}
+
+
+def figure_6():
+    made = {
+        "W": b_fig6.weights(32, 32, 0)[0],
+        "V": b_fig6.weights(32, 32, 0)[1],
+        "wide W": b_fig6.weights(32, 64, 0)[0],
+    }
+    return made | {"X": chain_monomial(32, 32, 5).x_train, "X, high rank": high_rank_polynomial(32, 32).x_train}
+
+
+def centerings():
+    net = mlp(32, [32, 32], 1, "relu", bias=False)
+    W = [b_centerings.drawn_weights(net, "claim", "isotropic", seed, 1.0) for seed in range(2)]
+    drawn = {f"{key}, seed {seed}": W[seed][key] for seed in range(2) for key in ("0.weight", "2.weight")}
+    data = chain_monomial(32, 32, 5, 32)
+    return {**drawn, "x": data.x_train, "test x": data.x_test, "x, seed 1": chain_monomial(32, 32, 5, seed=1).x_train}
+
+
+def training():
+    return {**initialize(mlp(32, [32, 32], 1, "relu", bias=False), ("b_fig1", 0), "normal"),
+            "x": chain_monomial(32, 32, 5).x_train}  # fmt: skip
+
+
+@pytest.mark.parametrize("drawn", [theory, figure_3, figure_6, centerings, training])
+def test_data_and_weights_share_no_numbers(drawn):
+    for (name, one), (other_name, other) in combinations(drawn().items(), 2):
+        if one.numel() >= LENGTH <= other.numel():
+            assert likeness(one, other) < 0.35, (name, other_name)
+
+
+def test_a_small_experiment_shares_no_numbers():
+    """Too few for a correlation: no number occurs twice, each in units of its array's first."""
+    _, weights, x, y = b_dynamics.drawn("prop3", 0, b_dynamics.SMOOTH)
+    numbers = np.concatenate([(one.ravel() / one.ravel()[0])[1:] for one in (*weights, x, y)])
+    assert len(np.unique(numbers.round(10))) == len(numbers)
+
+
+def test_equal_seeds_would_be_seen():
+    """What the streams are there for: generators seeded alike give data and weights the same numbers, even shifted."""
+    data = torch.randn(25, 20, generator=torch.Generator().manual_seed(0))
+    weight = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer = nn.init.normal_(torch.empty(40, 20), std=0.1)
+    assert likeness(data, weight) > 0.99
+    assert likeness(data, layer) > 0.99
+    assert likeness(data.ravel()[100:], weight) > 0.5
+    assert likeness(stream("a", 0).normal(size=500), stream("a", 0).normal(size=500)) > 0.99
+    assert likeness(stream("a", 0).normal(size=500), stream("a", 1).normal(size=500)) < 0.35
