@@ -404,7 +404,9 @@ def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
                 "name": name,
                 "forms": list(getattr(check, "FORMS", {}).get(name, ())),
                 "printed": {key: getattr(printed, key) for key in ("statistic", "low", "high")},
-                "shown": {key: getattr(shown, key) for key in ("statistic", "low", "high")},
+                "corrected": {key: getattr(arms["corrected"], key) for key in ("statistic", "low", "high")}
+                if "corrected" in arms
+                else None,
                 "verdict": verdict[shown.holds],
                 "control": ("rejected" if any(broken) else "not rejected") if broken else "",
             }

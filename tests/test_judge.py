@@ -189,7 +189,7 @@ def test_each_part_has_a_line_with_its_own_verdict():
     one, other = found["lines"]
     assert (one["verdict"], one["control"], one["forms"]) == ("holds", "rejected", [])
     assert (other["verdict"], other["control"], other["forms"]) == ("holds corrected", "not rejected", ["p", "d"])
-    assert (other["printed"]["statistic"], other["shown"]["statistic"]) == (2.0, 0.5)
+    assert (other["printed"]["statistic"], other["corrected"]["statistic"]) == (2.0, 0.5)
 
 
 def test_a_check_without_a_control_is_no_check():

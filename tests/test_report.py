@@ -66,7 +66,7 @@ def project(copy_project):
                     "verdict": "holds corrected",
                     "printed": {"statistic": 0.5, "low": 0.25, "high": 0.75},
                     "control": "rejected",
-                    "shown": {"statistic": 0.0, "low": None, "high": 8.0},
+                    "corrected": {"statistic": 0.0, "low": None, "high": 8.0},
                 }
             ]
         },
