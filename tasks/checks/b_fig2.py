@@ -42,11 +42,13 @@ def rule(rows: Rows) -> Finding:
         ),
         early=positive((first - rest).min((1, 2)), "mean early C-NFA minus mean later"),
     )
-    measured = f"early C-NFA {_range(first)}, later {_range(rest)}; final UC-NFA {_range(U[..., -1])}"
-    return replace(found, measured=measured)
-
-
-def _range(values: np.ndarray) -> str:
-    """The least and the largest of the layers' and scales' means over seeds."""
-    means = values.mean(0)
-    return f"{means.min():.2f} to {means.max():.2f}"
+    scales = np.unique(rows.x)
+    said = [
+        f"layer {layer}: "
+        + ", ".join(f"{a:.2f} → {b:.2f} at s₀ = {s:g}" for a, b, s in zip(one, two, scales, strict=True))
+        for layer, one, two in zip((1, 2), first.mean(0), rest.mean(0), strict=True)
+    ]
+    last = U[..., -1].mean(0)
+    return replace(
+        found, measured=f"C-NFA early → later, {'; '.join(said)}; final UC-NFA {last.min():.2f} to {last.max():.2f}"
+    )

@@ -30,11 +30,14 @@ def rule(rows: Rows) -> Finding:
     for case in CASES:
         fall = _fall(rows.where(case=case, quantity=QUANTITIES[0]))
         falls[case] = positive(fall.min((1, 2)), "first correlation minus last")
-        measured.append(f"{case} {fall.mean(0).min():.2f} to {fall.mean(0).max():.2f}")
+        means = zip(np.unique(rows.x), fall.mean(0).T, strict=True)
+        measured.append(f"{case} " + ", ".join(f"{min(one):.2f} to {max(one):.2f} at s₀ = {s:g}" for s, one in means))
         if len(walk := rows.where(case=case, quantity=QUANTITIES[1])):
             aside[f"{case}, a random step as long, mean"] = float(_fall(walk).mean())
     found = every(**falls)
-    return replace(found, measured=f"falls by: {'; '.join(measured)}", numbers={**found.numbers, **aside})
+    return replace(
+        found, measured=f"falls, from layer to layer, by: {'; '.join(measured)}", numbers={**found.numbers, **aside}
+    )
 
 
 def _fall(rows: Rows) -> np.ndarray:

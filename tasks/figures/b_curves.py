@@ -10,10 +10,13 @@ LABELS = {"double_over_centered": "double-centered / centered", "nfa/ptk_centere
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw a column a layer, lines by the first layer's scale; the control, dotted, is clipped at the top."""
+    """Draw a column a layer, lines by the first layer's scale; what is dashed or dotted is clipped at the top.
+
+    Solid with bands is the corrected reading of the scales, under which gradient descent is stable.
+    """
     check = style.check(key)
     quantity = check.QUANTITIES[0]
-    rows = style.thinned(rows[rows["quantity"] == quantity], 20)
+    rows = style.thinned(rows[rows["quantity"] == quantity], 20, power=2)
     figure, grid = style.panels(key, columns=2, rows=len(check.CASES), height=0.9 + 2.1 * len(check.CASES), width=7.0)
     scales = sorted(rows["x"].unique(), reverse=True)
     for line, case in zip(grid, check.CASES, strict=True):
@@ -21,17 +24,19 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
             found = rows[(rows["case"] == case) & (rows["layer"] == layer)]
             for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
                 one = found[found["x"] == scale]
-                style.band(axes, one[one["arm"] == "claim"], "step", color, linewidth=1.4, label=f"s₀ = {scale:g}")
-                for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in style.controls(rows))):
+                style.band(axes, one[one["arm"] == "corrected"], "step", color, linewidth=1.4, label=f"s₀ = {scale:g}")
+                for arm, dashes in (("claim", "--"), *((arm, ":") for arm in style.controls(rows))):
                     means = one[one["arm"] == arm].groupby("step")["value"].mean()
                     axes.plot(means.index, means, color=color, linestyle=dashes, linewidth=1)
             axes.set(ylim=(0, 1.2 if quantity == "double_over_centered" else 1.02), title=f"layer {number}, {case}")
         line[0].set_ylabel(LABELS[quantity])
     for axes in grid[-1]:
         axes.set_xlabel("step")
-    for arm, dashes in (("corrected", "--"), *((arm, ":") for arm in style.controls(rows))):
-        grid[0, 0].plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=arm)
+    for arm, dashes in (("claim", "--"), *((arm, ":") for arm in style.controls(rows))):
+        label = "as printed: variances s₀/k" if arm == "claim" else arm
+        grid[0, 0].plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=label)
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
+    figure.legend(handles, names, loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
+                  title="variances s₀/(3k): mean and Student's 95 % interval over "
+                  f"{rows['seed'].nunique()} seeds")  # fmt: skip
     return figure

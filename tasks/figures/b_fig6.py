@@ -29,7 +29,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         ):
             one = found[(found["arm"] == arm) & (found["quantity"] == "fig6/predicted")]
             style.band(axes, one, "x", color, linestyle=dashes, label=label)
-        axes.set(title=case, xlabel="data decay α", ylim=(0.4, 1.02))
+        axes.set(title=case, xlabel="data decay α", ylim=(0.65, 1.01))
     grid[0, 0].set_ylabel("correlation ρ(ẆᵀẆ, ẆᵀKẆ)")
     for axes in grid[0, 1:]:
         axes.set_yticklabels([])

@@ -66,10 +66,16 @@ def controls(rows: pd.DataFrame) -> list[str]:
     return sorted(arm for arm in rows["arm"].unique() if arm.startswith("control"))
 
 
-def thinned(rows: pd.DataFrame, points: int = 25) -> pd.DataFrame:
-    """The rows of at most about so many steps, evenly among those measured, and of the first and the last ones."""
+def thinned(rows: pd.DataFrame, points: int = 25, power: float = 1) -> pd.DataFrame:
+    """The rows of at most about so many steps, evenly among those measured, and of the first and the last ones.
+
+    With a ``power`` above 1 the steps are the denser the earlier.
+    """
     steps = np.sort(rows["step"].unique())
     kept = {*steps[:: -(-len(steps) // points)], *steps[:2], steps[-1]}
+    if power > 1:
+        places = np.linspace(0, 1, points) ** power * (len(steps) - 1)
+        kept = {*steps[np.unique(places.round().astype(int))], *steps[:2]}
     return rows[rows["step"].isin(kept)]
 
 
