@@ -9,15 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.judge import Finding, Rows, curves, every, positive
+from tasks.rules.b import SCALES
 
 ID = "B.fig2"
 KIND = "statistical"
 TITLE = "The centered NFA is high at every initialisation scale, and highest early"
 PRINTED = "curves, both layers, Figure 2"
-CORRECTION = (
-    "Scales are of torch's default variance 1/(3k), as in the authors' code; with the printed 1/k the first steps "
-    "overshoot on isotropic data at width 256 and scale 1."
-)
+CORRECTION = SCALES
 QUANTITIES = ("nfa/uncentered", "nfa/centered", "null/centered")
 CASE = "isotropic"
 

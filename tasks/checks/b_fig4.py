@@ -6,15 +6,13 @@ Its size is tr(W̄ᵀW̄ W̄ᵀK̄W̄) / tr(W̄ᵀW̄ W̄ᵀKW̄), with the weig
 from dataclasses import replace
 
 from tasks.judge import Finding, Rows, curves, every, positive
+from tasks.rules.b import SCALES
 
 ID = "B.fig4"
 KIND = "statistical"
 TITLE = "The double-centered NFA is a small part early in training, and a larger one later"
 PRINTED = "curves, both layers, Figure 4"
-CORRECTION = (
-    "Scales are of torch's default variance 1/(3k), as in the authors' code; with the printed 1/k the first steps "
-    "overshoot on isotropic data at width 256 and scale 1."
-)
+CORRECTION = SCALES
 QUANTITIES = ("double_over_centered",)
 CASES = ("isotropic",)
 

@@ -8,15 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.judge import Finding, Rows, curves, every, positive
+from tasks.rules.b import SCALES
 
 ID = "B.fig5"
 KIND = "statistical"
 TITLE = "The PTK-centered NFA falls in training"
 PRINTED = "curves, both layers, two spectra, Figure 5"
-CORRECTION = (
-    "Scales are of torch's default variance 1/(3k), as in the authors' code; with the printed 1/k the first steps "
-    "overshoot on isotropic data at width 256 and scale 1."
-)
+CORRECTION = SCALES
 QUANTITIES = ("nfa/ptk_centered", "nfa/ptk_centered, random step")
 CASES = ("isotropic", "1/(1+k^2)")
 

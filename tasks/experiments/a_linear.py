@@ -54,6 +54,7 @@ def measure(settings: Any) -> Iterator[dict]:
 
 def adversaries() -> Iterator[dict]:
     """The smallest instances that hypothesis finds to violate the four inequalities, arm by arm."""
+
     def layer(one: dict) -> Layer:
         return Layer("extremal", array(one["W"]), np.maximum(array(one["H"]), 0), array(one["Y"]), one.get("λ", 0))
 

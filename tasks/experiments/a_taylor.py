@@ -107,9 +107,7 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
     yield from segment(kind, weights, head, a, b)
 
 
-def segment(
-    kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray
-) -> Iterator[dict]:
+def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[dict]:
     """Lemma 4's rows of one ReLU network and segment, whose ends lie on no boundary."""
     slopes = gradients(weights, head, a, b)
     jumps = [float(np.linalg.norm(after - before)) for before, after in pairwise(slopes)]
