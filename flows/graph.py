@@ -14,8 +14,8 @@ from gramlab.files import atomic
 from tasks import settings
 
 FILES = {
-    "quick": ("dvc.yaml", "runs/dvc.yaml", "tables/dvc.yaml"),
-    "paper": ("paper/dvc.yaml", "paper/runs/dvc.yaml", "paper/tables/dvc.yaml"),
+    "quick": ("runs/dvc.yaml", "tables/dvc.yaml", "dvc.yaml"),
+    "paper": ("paper/runs/dvc.yaml", "paper/tables/dvc.yaml", "paper/dvc.yaml"),
 }
 
 
@@ -41,7 +41,8 @@ class Graph:
             edges = self.repo.index.graph
         except DvcException as error:
             raise Refused(f"{root.name}: {error}") from error
-        self.stages = {one.name: one for one in edges if Path(one.path_in_repo).as_posix() in FILES[scale]}
+        files = {name: [one for one in edges if Path(one.path_in_repo).as_posix() == name] for name in FILES[scale]}
+        self.stages = {one.name: one for stages in files.values() for one in stages}
         self.needs = {
             name: {up.name for up in edges.successors(one) if up.name in self.stages}
             for name, one in self.stages.items()

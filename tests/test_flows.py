@@ -177,7 +177,7 @@ def test_no_process_outlives_a_killed_flow_and_the_next_run_goes_on(tmp_path: Pa
         os.kill(process.pid, signal.SIGKILL)
         assert until(lambda: not any(map(throwaway.alive, stage)), 15)
     order(root)
-    call("dvc", "repro", "prepare", cwd=root)
+    call("dvc", "repro", "runs/dvc.yaml:prepare", cwd=root)
 
 
 def test_what_another_machine_has_computed_is_taken_from_the_remote(tmp_path: Path, server: dict[str, str]) -> None:
@@ -185,9 +185,9 @@ def test_what_another_machine_has_computed_is_taken_from_the_remote(tmp_path: Pa
     two = Path(shutil.copytree(one, tmp_path / "two"))
     for root in (one, two):
         call("dvc", "remote", "add", "--quiet", "--default", "store", str(tmp_path / "store"), cwd=root)
-    call("dvc", "repro", "simulate@s0", cwd=one)
+    call("dvc", "repro", "tables/dvc.yaml:simulate@s0", cwd=one)
     call("dvc", "push", "--run-cache", cwd=one)
     done = flow(server, two, "--pull", "simulate")
     assert done.returncode == 0, done.stdout
     assert (begun(one), begun(two)) == (["simulate@s0"], [])
-    assert stale(two, "simulate@s0") == []
+    assert stale(two, "tables/dvc.yaml:simulate@s0") == []
