@@ -40,7 +40,8 @@ def repro(
     env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     if gpu is not None:
         env["CUDA_VISIBLE_DEVICES"] = gpu
-    with concurrency(limit(gpu), occupy=1) if gpu is not None else nullcontext():
+    # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
+    with concurrency(limit(gpu), occupy=1, lease_duration=60) if gpu is not None else nullcontext():
         status = crew.run(command, env, get_run_logger().info, seconds)
     if status:
         raise RuntimeError(f"{label}: dvc repro ended with status {status}; its output says why")
