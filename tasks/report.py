@@ -28,7 +28,7 @@ VERDICTS = {
 }
 STAMP = {
     "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
-    "paper": "Paper scale: the papers' settings and data.",
+    "paper": "Paper scale: the papers' settings, and their data except where said.",
 }
 ALPHA = 0.025  # one-sided, as the 95 % intervals are
 
@@ -89,6 +89,7 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
         "stage": stage.address(f"check@{key}"),
         "figure": str(stage.figure(key).relative_to(ROOT)),
         "table": str(stage.table(experiment).relative_to(ROOT)),
+        "altered": "; ".join(record["altered"] for record in records.values() if "altered" in record),
         "seconds": round(sum(record["seconds"] for record in records.values()), 1),
         "made": records,
         "settings": settings_of(stage, experiment),
@@ -181,9 +182,13 @@ def number(value: float | None) -> str:
 
 
 def measured(claim: dict[str, Any]) -> str:
-    """What was measured in the print's terms, or else the statistic with its interval, and of which rule it is."""
-    if claim["measured"]:
-        return claim["measured"]
+    """What was measured in the print's terms, or else the statistic with its interval; on what data, if altered."""
+    on = f" ({claim['altered']})" if claim["altered"] else ""
+    return (claim["measured"] or statistic(claim)) + on
+
+
+def statistic(claim: dict[str, Any]) -> str:
+    """The statistic with its interval or bound, and of which rule it is."""
     part = f"{claim['part'].replace('_', ' ')} " if claim["part"] else ""
     return part + interval(claim)
 

@@ -1,6 +1,8 @@
 """Data sets from every source, and what happens when they are not there or not sound."""
 
 import io
+import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 from PIL import Image
 
 from gramlab.data import DataError, DataSet, prepare
+from tasks.prepare import main
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -53,6 +56,29 @@ def test_folder_of_images(tmp_path):
     (tmp_path / "pets" / "train" / "dog" / "big.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"big\.png: not a readable image"):
         prepare("folder", tmp_path, path="pets")
+
+
+def test_recompressed_pictures_stand_in_for_what_cannot_be_had_and_the_stage_says_so(tmp_path, monkeypatch, capsys):
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/")  # nobody answers there
+    monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path / "raw"))
+    monkeypatch.setattr("tasks.stage.ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["prepare", "photos", "--scale", "paper"])
+    (tmp_path / "raw").mkdir()
+    with pytest.raises(SystemExit):
+        main()
+    assert "cifar10 is neither complete under" in capsys.readouterr().err
+    for part, labels in (("train", [0, 1, 2]), ("test", [1])):
+        cells = pa.array([encoded(10 * label) for label in labels])
+        (tmp_path / "raw" / "cifar10-jpeg").mkdir(exist_ok=True)
+        pq.write_table(
+            pa.table({"image": cells, "label": pa.array(labels)}), tmp_path / f"raw/cifar10-jpeg/{part}.parquet"
+        )
+    main()
+    made = DataSet.load(tmp_path / "data" / "paper" / "sets" / "photos.safetensors")
+    assert (made.source, made.y_train.tolist()) == ("cifar10-jpeg", [0, 1, 2])
+    assert json.loads((tmp_path / "data/paper/made/prepare@photos.json").read_text())["altered"] == "JPEG-recompressed"
+    assert "cifar10-jpeg, JPEG-recompressed, stands in" in capsys.readouterr().err
 
 
 def test_parquet_of_images(tmp_path):

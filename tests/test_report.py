@@ -43,8 +43,9 @@ def plant(project, **changes) -> None:
         for name in [*made, *(f"prepare@{one}" for one in settings.data)]:
             record = project / "data" / "quick" / "made" / f"{name}.json"
             record.parent.mkdir(parents=True, exist_ok=True)
+            altered = {"altered": "JPEG-recompressed"} if name == "prepare@photos" else {}
             record.write_text(
-                json.dumps({"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234"})
+                json.dumps({"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234", **altered})
             )
 
 
@@ -118,6 +119,15 @@ def test_equations_have_lines_of_their_own(pages):
     line = ["(28)", "tr[Ā]", "tr[Ā²]", "0.5 [0.25, 0.75]", "0 (≤ 8)", "holds corrected", "rejected"]
     assert f"| {' | '.join(line)} |\n" in (pages / "README.md").read_text()
     assert "".join(f"<td>{cell}</td>" for cell in line) in (pages / "index.html").read_text()
+
+
+def test_claims_on_altered_data_are_marked(pages):
+    lines = (pages / "README.md").read_text().splitlines()
+    rows = {name: next(line for line in lines if line.startswith(f"| [A.{name}]")) for name in ("fig2", "fig4", "fig7")}
+    assert "ρ = 0.99 against 0.70 (JPEG-recompressed) |" in rows["fig7"]
+    assert "0.25 (≤ 8) (JPEG-recompressed) |" in rows["fig4"]
+    assert "JPEG" not in rows["fig2"]
+    assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
 
 
 def test_smallest_violations_and_the_codes_differences_are_shown(pages):

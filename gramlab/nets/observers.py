@@ -23,10 +23,12 @@ def virtual_shift(sums: dict[str, Tensor], losses: Losses, x, y, shuffled, rates
     x (members, b, ...), rates (members, 1, ...) and P (members, d, d) in float64, P = rate * g^T (x - rate * g / 2)
     with g = grad_x of the batch's mean loss: no difference of two nearly equal covariances is ever formed.
     """
-    flat = x.flatten(2)
+    flat = x.flatten(2).double()
     for name, targets in (("virtual_shift", y), ("virtual_shift/shuffled", shuffled)):
-        step = (rates * _input_gradient(losses, x, targets)).flatten(2)
-        sums[name] = sums.get(name, 0) + (step.mT @ (flat - step / 2)).double()
+        step = (rates * _input_gradient(losses, x, targets)).flatten(2).double()
+        if name not in sums:
+            sums[name] = flat.new_zeros(len(flat), flat.shape[2], flat.shape[2])
+        sums[name].baddbmm_(step.mT, flat - step / 2)  # in place: a quarter of the time that a sum of two P takes
 
 
 def virtual_update(sums: dict[str, Tensor], losses: Losses, x, y, shuffled, rates: Tensor) -> None:

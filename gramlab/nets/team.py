@@ -258,7 +258,8 @@ class Team:
         for key, value in saved.items():
             if key.startswith("observer:"):
                 for group, sums in zip(self.stack.groups, self.sums, strict=True):
-                    sums[key.removeprefix("observer:")] = value[group.members].to(self.device)
+                    # a copy, since products that add to a sum round by where it lies in memory
+                    sums[key.removeprefix("observer:")] = value[group.members].to(self.device, copy=True)
             elif key in mine and mine[key].shape == value.shape:
                 mine.pop(key).copy_(value)
             else:

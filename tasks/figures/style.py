@@ -25,7 +25,7 @@ del sys.modules["scipy"]
 
 STAMP = {
     "quick": "quick scale: not the papers' settings or data",
-    "paper": "paper scale: the papers' settings and data",
+    "paper": "paper scale: the papers' settings, and data except where said",
 }
 CLAIM, CONTROL, OTHER, PRINTED, GUIDE = "#0072b2", "#d55e00", "#009e73", "#000000", "#777777"  # Okabe and Ito
 MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
