@@ -49,14 +49,14 @@ class Kernel:
 
     def matrix(self, x: Tensor, z: Tensor | None = None, M: Tensor | None = None) -> Tensor:
         """K(x, z), (n, m); K(x, x) without z."""
-        s = _pairs(self, x, x if z is None else z, M)
+        s = _Pairs(self, x if z is None else z, M)(x)
         if z is None and self.radial:
             s.fill_diagonal_(0.0)  # the distance to oneself, where subtracting left round-off
         return self._values(s)
 
     def slopes(self, x: Tensor, z: Tensor, M: Tensor | None = None) -> Tensor:
         """g′ at every pair, (n, m). Laplace's is infinite at distance 0, where its gradient is taken as 0."""
-        return self._slopes(_pairs(self, x, z, M))
+        return self._slopes(_Pairs(self, z, M)(x))
 
     def _values(self, s: Tensor) -> Tensor:
         """G of every entry, in place."""
@@ -95,19 +95,30 @@ def times(x: Tensor, M: Tensor | None) -> Tensor:
     return x * M if M.ndim == 1 else x @ M
 
 
-def _pairs(kernel: Kernel, x: Tensor, z: Tensor, M: Tensor | None) -> Tensor:
-    """The squared distance or the inner product under M of every pair, (n, m); what is round-off is 0."""
-    if not kernel.radial:
-        return x @ times(z, M).mT
-    mean = z.mean(0)  # distances don't change, and lose fewer digits about the mean
-    x, z = x - mean, z - mean
-    zM = times(z, M)
-    rows, columns = (times(x, M) * x).sum(1), (zM * z).sum(1)
-    s = (x @ zM.mT).mul_(-2).add_(rows[:, None]).add_(columns)
-    # round-off of a sum of d products; any more at distance 0 would be a huge slope of Laplace's kernel
-    unit = max(8.0, 4 * z.shape[1] ** 0.5) * torch.finfo(s.dtype).eps
-    least = unit * float(columns.max()) if len(columns) else 0.0
-    return torch.nn.functional.threshold(s, least, 0.0, inplace=True)
+class _Pairs:
+    """The squared distance or the inner product under M of every pair of a row of x with one of z, (n, m).
+
+    What is z's alone is computed once, for all blocks of x. What is round-off is 0.
+    """
+
+    def __init__(self, kernel: Kernel, z: Tensor, M: Tensor | None):
+        # distances don't change, and lose fewer digits about the mean
+        self.mean = z.mean(0) if kernel.radial else None
+        centered = z if self.mean is None else z - self.mean
+        self.M, self.zM = M, times(centered, M)
+        if kernel.radial:
+            self.columns = (self.zM * centered).sum(1)
+            # round-off of a sum of d products; any more at distance 0 would be a huge slope of Laplace's kernel
+            unit = max(8.0, 4 * z.shape[1] ** 0.5) * torch.finfo(z.dtype).eps
+            self.least = unit * float(self.columns.max()) if len(z) else 0.0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self.mean is None:
+            return x @ self.zM.mT
+        x = x - self.mean
+        rows = (times(x, self.M) * x).sum(1)
+        s = (x @ self.zM.mT).mul_(-2).add_(rows[:, None]).add_(self.columns)
+        return torch.nn.functional.threshold(s, self.least, 0.0, inplace=True)
 
 
 def rows(x: Tensor, columns: int) -> Iterator[slice]:
@@ -119,7 +130,8 @@ def rows(x: Tensor, columns: int) -> Iterator[slice]:
 
 def predict(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
     """f(x) = K(x, z) alpha, (n, c), in blocks of rows."""
-    return torch.cat([kernel.matrix(x[part], z, M) @ alpha for part in rows(x, len(z))])
+    pairs = _Pairs(kernel, z, M)
+    return torch.cat([kernel._values(pairs(x[part])) @ alpha for part in rows(x, len(z))])
 
 
 def gradients(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
@@ -167,8 +179,9 @@ def fact(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None = None) -> T
     """
     bare = x.new_zeros(x.shape[1], x.shape[1])
     z = x - x.mean(0) if kernel.radial else x  # a Laplacian's rows sum to 0: it doesn't see the mean
+    pairs = _Pairs(kernel, x, M)
     for part in rows(x, len(x)):
-        B = kernel.slopes(x[part], x, M).mul_(alpha[part] @ alpha.mT)
+        B = kernel._slopes(pairs(x[part])).mul_(alpha[part] @ alpha.mT)
         if kernel.radial:
             bare += 2 * ((z[part] * B.sum(1, keepdim=True) - B @ z).mT @ z[part])
         else:
@@ -182,9 +195,9 @@ def _bare(
     """Blocks of the Jacobian before M: the rows, the outputs, and (rows, outputs, d)."""
     m, d = z.shape
     outputs = alpha.shape[1]
-    step = max(1, BLOCK // (m * d))
+    step, pairs = max(1, BLOCK // (m * d)), _Pairs(kernel, z, M)
     for part in rows(x, max(m, min(step, outputs) * d)):
-        D = kernel.slopes(x[part], z, M)
+        D = kernel._slopes(pairs(x[part]))
         for first in range(0, outputs, step):
             weights = alpha[:, first : first + step]
             G = (D @ (weights[:, :, None] * z[:, None]).flatten(1)).view(-1, weights.shape[1], d)
@@ -198,10 +211,10 @@ def _over_pairs(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor |
 
     And the sum of the squares of all terms of J, of which those of one entry may cancel.
     """
-    D = x.new_empty(len(x), len(z))
+    D, pairs = x.new_empty(len(x), len(z)), _Pairs(kernel, z, M)
     terms, sizes = 0.0, alpha.square().sum(1) * z.square().sum(1)
     for part in rows(x, len(z)):
-        D[part] = kernel.slopes(x[part], z, M)
+        D[part] = kernel._slopes(pairs(x[part]))
         terms += float((D[part].square() @ sizes).sum()) * (4 if kernel.radial else 1)
     total = x.new_zeros(x.shape[1], x.shape[1])
     step = max(16, BLOCK // len(z))
