@@ -1,6 +1,6 @@
 """Kernel machines beside xRFM: the same data, kernel, bandwidth, ridge and updates, to the same predictions.
 
-    python benchmarks/machines.py [--xrfm FOLDER] [--sizes 1000 5000] [--dimensions 20 100 500]
+    python benchmarks/machines.py [--xrfm FOLDER] [--sizes 1000 5000] [--dimensions 20 100 500] [--dtype float64]
 
 FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is its own process: CPU seconds
 and the most memory beyond the data, in n x n matrices. M is AGOP over its largest entry, as xRFM has it. (The package
@@ -17,11 +17,11 @@ import time
 UPDATES, RIDGE, BANDWIDTH = 2, 1e-2, 10.0
 
 
-def data(n: int, d: int):
+def data(n: int, d: int, dtype: str = "float64"):
     import torch
 
     draw = torch.Generator().manual_seed(n + d)
-    x = torch.randn(n + 200, d, generator=draw, dtype=torch.float64)
+    x = torch.randn(n + 200, d, generator=draw, dtype=getattr(torch, dtype))
     y = (x[:, :1] * x[:, 1:2]).tanh() + x[:, 2:3].sin()
     return x[:n], y[:n], x[n:], y[n:]
 
@@ -50,16 +50,16 @@ def xrfm(x, y, z, z_targets):
     return machine.predict(z)
 
 
-def one(name: str, n: int, d: int) -> None:
+def one(name: str, n: int, d: int, dtype: str) -> None:
     import torch
 
     torch.set_num_threads(1)
-    parts = data(n, d)
+    parts = data(n, d, dtype)
     {"gramlab": gramlab, "xrfm": xrfm}[name](*(part[:100] for part in parts))  # imports and first calls
     before, clock = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     found = {"gramlab": gramlab, "xrfm": xrfm}[name](*parts)
     spent = time.process_time() - clock
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (8 * n * n)
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (parts[0].itemsize * n * n)
     print(json.dumps({"seconds": spent, "matrices": memory, "predictions": torch.as_tensor(found).flatten().tolist()}))
 
 
@@ -69,11 +69,12 @@ def main() -> None:
     parser.add_argument("--xrfm")
     parser.add_argument("--sizes", nargs="*", type=int, default=[1000, 5000])
     parser.add_argument("--dimensions", nargs="*", type=int, default=[20, 100, 500])
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     given = parser.parse_args()
     if given.xrfm:
         sys.path.append(given.xrfm)
     if given.one:
-        return one(given.one[0], int(given.one[1]), int(given.one[2]))
+        return one(given.one[0], int(given.one[1]), int(given.one[2]), given.dtype)
     names = ["gramlab", *(["xrfm"] if given.xrfm else [])]
     print("| n | d | " + " | ".join(f"{name}: CPU s | n x n" for name in names) + " | largest difference |")
     print("| --- " * (3 + 2 * len(names)) + "|")
@@ -81,7 +82,7 @@ def main() -> None:
         for d in given.dimensions:
             found = []
             for name in names:
-                command = [sys.executable, __file__, "--one", name, str(n), str(d)]
+                command = [sys.executable, __file__, "--one", name, str(n), str(d), "--dtype", given.dtype]
                 command += ["--xrfm", given.xrfm] if given.xrfm else []
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 found.append(json.loads(done.stdout.splitlines()[-1]))

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from gramlab.files import BadInput, atomic
 from gramlab.kernels.functions import Kernel, predict
+from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.kernels.updates import UPDATES, updated
 
@@ -47,6 +48,9 @@ class RFM(BaseEstimator):
     power : the AGOP's; paper C's s. 1 is the RFM of Radhakrishnan et al., 1/2 paper C's Section 5.
     centered : subtract the gradients' mean from them in the AGOP.
     ridge : on the kernel matrix's diagonal: nλ in paper C's Algorithm 1.
+    solver : "direct" factors the kernel matrix, in the memory of one; "iterative" never holds it, for more samples than
+        fit (gramlab.kernels.iterative.dual_iterative, with a preconditioner of ``rank``), to a residual of √eps. It
+        needs a ridge above 0 and has no leave-one-out errors.
     n_iters : feature updates; one more solve than that.
     early_stopping : keep the iterate with the least squared error on (X_val, y_val), or without these the least
         leave-one-out error in closed form, which costs as much again as the solve. False keeps the last.
@@ -69,8 +73,8 @@ class RFM(BaseEstimator):
     def __init__(
         self, task: str = "regression", *, kernel: str = "laplace", bandwidth: float = 10.0, degree: int = 3,
         offset: float = 1.0, update: str | None = "agop", power: float = 0.5, centered: bool = False,
-        ridge: float = 1e-3, n_iters: int = 5, early_stopping: bool = True, patience: int | None = None,
-        dtype: str = "float64", device: str = "auto",
+        ridge: float = 1e-3, solver: str = "direct", rank: int = 500, n_iters: int = 5, early_stopping: bool = True,
+        patience: int | None = None, dtype: str = "float64", device: str = "auto",
     ):  # fmt: skip
         self.task = task
         self.kernel = kernel
@@ -81,6 +85,8 @@ class RFM(BaseEstimator):
         self.power = power
         self.centered = centered
         self.ridge = ridge
+        self.solver = solver
+        self.rank = rank
         self.n_iters = n_iters
         self.early_stopping = early_stopping
         self.patience = patience
@@ -105,6 +111,8 @@ class RFM(BaseEstimator):
         kernel = self._checked()
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together")
+        if self.solver == "iterative" and self.early_stopping and self.update and X_val is None:
+            raise ValueError("solver iterative has no leave-one-out errors: give X_val, y_val or early_stopping=False")
         X, y = validate_data(
             self, X, y, dtype=np.float64, y_numeric=not _classifies(self), multi_output=not _classifies(self)
         )
@@ -130,7 +138,7 @@ class RFM(BaseEstimator):
                 alpha, used, error = self._solved(kernel, x, y, M, held_out)
             except ArithmeticError as problem:
                 if step == 0:
-                    raise ValueError(f"{problem}: scale the inputs, or raise the bandwidth") from problem
+                    raise ValueError(str(problem)) from problem
                 self._warn(f"{problem} at iterate {step}", best)
                 break
             about = {"ridge": used, "trace": float(M.diagonal().sum()), "change": change}
@@ -161,7 +169,11 @@ class RFM(BaseEstimator):
         if self.early_stopping and held_out is None and len(x) > 1 and self.update:
             alpha, used, errors = dual_left_out(lambda: kernel.matrix(x, None, M), y, self.ridge)
             return alpha, used, float(errors.square().mean())
-        alpha, used = dual(lambda: kernel.matrix(x, None, M), y, self.ridge)
+        if self.solver == "iterative":
+            used, tolerance = float(self.ridge), torch.finfo(x.dtype).eps ** 0.5
+            alpha, _ = dual_iterative(kernel, x, y, used, M, rank=self.rank, tolerance=tolerance)
+        else:
+            alpha, used = dual(lambda: kernel.matrix(x, None, M), y, self.ridge)
         if held_out is None or not self.early_stopping:
             return alpha, used, None
         return alpha, used, float((predict(kernel, held_out[0], x, alpha, M) - held_out[1]).square().mean())
@@ -215,10 +227,13 @@ class RFM(BaseEstimator):
 
     def _checked(self) -> Kernel:
         """The kernel; raises ValueError on parameters out of range."""
-        for name, allowed in (("task", TASKS), ("update", (*UPDATES, None)), ("dtype", ("float64", "float32"))):
+        for name, allowed in (
+            ("task", TASKS), ("update", (*UPDATES, None)), ("solver", ("direct", "iterative")),
+            ("dtype", ("float64", "float32")),
+        ):  # fmt: skip
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(str, allowed))}, not {getattr(self, name)!r}")
-        for name, least in (("n_iters", 0), ("patience", 1)):
+        for name, least in (("n_iters", 0), ("patience", 1), ("rank", 1)):
             value = getattr(self, name)
             if value is not None and (value != int(value) or value < least):
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")

@@ -53,7 +53,8 @@ def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tup
         K = kernel_matrix()
         scale = float(K.diagonal().mean())
         if not 0 < scale < float("inf"):
-            raise ArithmeticError(f"the kernel matrix is {'zero' if scale == 0 else 'not finite'}")
+            what = "zero" if scale == 0 else "not finite"
+            raise ArithmeticError(f"the kernel matrix is {what}: scale the inputs, or raise the bandwidth")
         K.diagonal().add_(used)
         factor, info = K.mT, torch.zeros((), dtype=torch.int32, device=K.device)
         torch.linalg.cholesky_ex(factor, out=(factor, info))

@@ -1,13 +1,15 @@
 """At convergence of FACT-RFM on modular addition the two similarities of Proposition 5.1 are about proportional.
 
-tau(x_i, M, x_j) against k'(x_i^T M x_j) over 1000 random pairs of samples, with the best line through the origin.
+tau(x_i, M, x_j) against k'(x_i^T M x_j) over 1000 random pairs of samples, with the best line through the origin. An
+untrained M is hardly worse: at M = I the pairs that share a number (k' = 2, tau about 0.07) stand apart from those that
+share none (0, 0.002), and R^2 is 0.94 at p = 61. So a good fit is no sign of learned features, and this control stays.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from tasks.judge import Finding, Rows, positive
+from tasks.judge import Finding, Rows, matches, positive
 
 ID = "C.fig7"
 KIND = "statistical"
@@ -20,7 +22,10 @@ def rule(rows: Rows) -> Finding:
     """By seeds: R^2 of the best line through the origin, about the mean of tau, above 0.9."""
     found = np.array([r_squared(one.x, one.value) for one in rows.by("seed").values()])
     judged = positive(found - 0.9, "R^2 of the proportional line - 0.9")
-    return replace(judged, numbers={"mean R^2": float(found.mean())})
+    numbers = {"mean R^2": float(found.mean())}
+    if set(rows.scale) == {"paper"}:
+        numbers["matches print"] = float(matches(found, 0.987, 0.001))
+    return replace(judged, numbers=numbers)
 
 
 def r_squared(x: np.ndarray, y: np.ndarray) -> float:

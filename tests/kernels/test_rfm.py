@@ -134,6 +134,22 @@ def test_a_validation_set_chooses_the_iterate():
     assert patient.n_iter_ < 50
 
 
+@pytest.mark.parametrize(("update", "ridge"), [("agop", 0.01), ("fact-geometric", 0.1)])
+def test_the_iterative_solver_gives_the_direct_ones_machine(update, ridge):
+    x, y = multi_index()
+    options = {"kernel": "gaussian", "bandwidth": 5.0, "update": update, "ridge": ridge, "n_iters": 2, "rank": 50}
+    direct, iterative = (RFM(solver=solver, **options).fit(x[:200], y[:200], x[200:], y[200:])
+                         for solver in ("direct", "iterative"))  # fmt: skip
+    assert iterative.best_iter_ == direct.best_iter_ > 0
+    assert np.abs(iterative.predict(x) - direct.predict(x)).max() < 1e-6
+    with pytest.raises(ValueError, match="leave-one-out"):
+        iterative.fit(x, y)
+    with pytest.raises(ValueError, match="ridge must be positive"):
+        RFM(solver="iterative", ridge=0.0, early_stopping=False).fit(x, y)
+    with pytest.raises(ValueError, match="not finite"):
+        RFM("regression", kernel="exponential", bandwidth=1e-3, solver="iterative", update=None).fit(x, y)
+
+
 def test_an_update_that_diverges_is_stopped_and_its_best_iterate_kept():
     """FACT without averaging on a parity: it converges within two iterations and then loses everything."""
     x, y = parity(700, 20)
@@ -185,6 +201,8 @@ def test_constant_features_and_duplicate_rows():
         ({"power": 0}, "power"),
         ({"n_iters": 1.5}, "n_iters"),
         ({"dtype": "float16"}, "dtype"),
+        ({"solver": "magic"}, "solver"),
+        ({"rank": 0}, "rank"),
         ({"task": "ranking"}, "task"),
         ({"kernel": "exponential", "bandwidth": 1e-3}, "not finite"),
         ({"kernel": "gaussian", "update": "fact-simplified"}, "radial"),
