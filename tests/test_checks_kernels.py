@@ -1,13 +1,16 @@
 """What the experiments on kernel machines measure, on matrices and curves of which the answer is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from gramlab import tables
+from gramlab.files import BadInput
 from gramlab.streams import stream
 from tasks.checks import c_fig1, c_fig7
 from tasks.experiments.c_modular import circulancy
+from tasks.experiments.c_tabular import tables as tables_of
 from tasks.judge import Rows
 
 
@@ -50,3 +53,43 @@ def test_a_proportional_line_goes_through_the_origin():
     x = np.linspace(1, 2, 50)
     assert c_fig7.r_squared(x, 3 * x) == pytest.approx(1)
     assert c_fig7.r_squared(x, 3 * x - 6) < 0  # a line, but not a proportional one
+
+
+ROWS = "1.5,red,yes\n?,blue,no\n2.5,red,no\n3.5,,yes\n"
+ARFF = "@relation r\n@attribute a numeric\n@attribute b {red,blue}\n@attribute c {yes,no}\n@data\n"
+
+
+def test_tables_of_three_kinds_are_one_data_set(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "a.arff").write_text(ARFF + ROWS.replace(",,", ",?,"))
+    (tmp_path / "sets" / "b.csv").write_text("a,b,c\n" + ROWS.replace("?", ""))
+    frame = pd.DataFrame({"y": [1, 0, 0, 1], "a": [1.5, None, 2.5, 3.5], "b": ["red", "blue", "red", None]})
+    frame.to_parquet(tmp_path / "sets" / "c.parquet")
+    (tmp_path / "sets" / "notes.txt").write_text("no table")
+    a = np.array([-1, 0, 0, 1]) / np.std([1.5, 2.5, 3.5])  # what is missing is the mean
+    for name, x, labels in tables_of("sets", 4):
+        assert name in "abc"
+        assert np.unique(labels, return_inverse=True)[1].tolist() == [1, 0, 0, 1]
+        assert x[:, 0].tolist() == pytest.approx(a.tolist())
+        assert x[:, 2].tolist() == pytest.approx([1, -1, 1, -1])  # red
+    assert not list(tables_of("sets", 3))  # each has more rows than that
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.csv", "a,y\n1,0\n2,0\n", "at least two classes"),
+        ("a.csv", "a,y\n1,0\n2,\n3,1\n", "one in every row"),
+        ("a.csv", "y\n0\n1\n", "beside the classes"),
+        ("a.csv", "", "not a readable table"),
+        ("a.arff", "@relation r\n@attribute a string\n@data\nx\n", "not a readable table"),
+        ("a.parquet", "no Parquet", "not a readable table"),
+        ("a.txt", "", "no .parquet, .arff, .csv files"),
+    ],
+)
+def test_tables_that_cannot_be_used_are_named(tmp_path, monkeypatch, name, content, says):
+    monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
+    (tmp_path / name).write_text(content)
+    with pytest.raises(BadInput, match=says):
+        list(tables_of("", 10))

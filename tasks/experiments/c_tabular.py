@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
+from scipy.io import arff
 from sklearn import datasets
 from torch import Tensor
 
@@ -28,6 +30,19 @@ RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)
 ITERATES = 5
 METHODS = {"kernel": None, "NFA-RFM": "agop", "FACT-RFM": "fact", "FACT-RFM, averaged": "fact-geometric"}
 OWN = ("iris", "wine", "breast_cancer", "digits")
+
+
+def read_arff(file: Path) -> pd.DataFrame:
+    """The table of an ARFF file; its nominal values as text."""
+    table = pd.DataFrame(arff.loadarff(file)[0])
+    for name, column in table.items():
+        if not pd.api.types.is_numeric_dtype(column):
+            text = column.str.decode("utf-8")
+            table[name] = text.where(text != "?")
+    return table
+
+
+READERS = {".parquet": pd.read_parquet, ".arff": read_arff, ".csv": pd.read_csv}
 
 
 def measure(settings: Any) -> Iterator[dict]:
@@ -44,33 +59,42 @@ def measure(settings: Any) -> Iterator[dict]:
 
 
 def tables(folder: str | None, largest: int) -> Iterator[tuple[str, Tensor, np.ndarray]]:
-    """Name, inputs (n, d) and classes (n,) of each set: of the folder's Parquet files, or scikit-learn's own."""
+    """Name, inputs (n, d) and classes (n,) of each set: of the folder's tables, or scikit-learn's own.
+
+    A table is a Parquet, ARFF or CSV file; its classes are the column y, or the last one where there is none. A column
+    that is no number, or that ``datasets.json`` beside the folder calls nominal, is one-hot coded. Raises BadInput.
+    """
     root = Path(os.environ.get("GRAMLAB_DATA") or "data/raw") / (folder or "")
     if folder is None or not root.is_dir():
         for name in OWN:
             x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
             yield name, torch.from_numpy(_standard(x[:largest].astype(float))), y[:largest]
         return
-    import pyarrow.parquet as pq
-
     about = root.parent / "datasets.json"
     described = json.loads(about.read_text()) if about.is_file() else {}
-    files = sorted(root.glob("*.parquet"))
+    files = sorted(file for file in root.iterdir() if file.suffix in READERS)
     if not files:
-        raise BadInput(f"{root}: no Parquet files")
+        raise BadInput(f"{root}: no {', '.join(READERS)} files")
     for file in files:
-        table = pq.read_table(file)
-        if table.num_rows > largest:
+        try:
+            table = READERS[file.suffix](file)
+        except (ValueError, OSError, NotImplementedError) as error:  # what the three readers raise of a damaged file
+            raise BadInput(f"{file}: not a readable table ({' '.join(str(error).split())})") from error
+        if len(table) > largest:
             continue
+        labels = table.pop("y" if "y" in table else table.columns[-1])
+        if labels.isna().any() or labels.nunique() < 2:
+            raise BadInput(f"{file}: column {labels.name} must hold at least two classes, and one in every row")
         nominal = _nominal(described, file.stem)
         columns = []
-        for name in table.column_names:
-            if name == "y":
-                continue
-            values = table[name].to_numpy().astype(float)
-            known = np.unique(values[~np.isnan(values)])
-            columns += [(values == one).astype(float) for one in known] if name in nominal else [values]
-        yield file.stem, torch.from_numpy(_standard(np.stack(columns, 1))), table["y"].to_numpy()
+        for name, column in table.items():
+            if name in nominal or not pd.api.types.is_numeric_dtype(column):
+                columns += [(column == one).to_numpy(float) for one in sorted(column.dropna().unique())]
+            else:
+                columns.append(column.to_numpy(float, na_value=np.nan))
+        if not columns:
+            raise BadInput(f"{file}: no column beside the classes")
+        yield file.stem, torch.from_numpy(_standard(np.stack(columns, 1))), labels.to_numpy()
 
 
 def _nominal(described: dict, name: str) -> set[str]:
