@@ -403,12 +403,16 @@ def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "forms": list(getattr(check, "FORMS", {}).get(name, ())),
-                "printed": {key: getattr(printed, key) for key in ("statistic", "low", "high")},
-                "corrected": {key: getattr(arms["corrected"], key) for key in ("statistic", "low", "high")}
-                if "corrected" in arms
-                else None,
+                "printed": _numbers(printed),
+                "corrected": _numbers(arms["corrected"]) if "corrected" in arms else None,
                 "verdict": verdict[shown.holds],
                 "control": ("rejected" if any(broken) else "not rejected") if broken else "",
             }
         )
     return made
+
+
+def _numbers(found: Finding) -> dict[str, Any]:
+    """A statistic with its interval, and those of the rules that it has for parts."""
+    own = {key: getattr(found, key) for key in ("statistic", "low", "high")}
+    return {**own, "parts": {name: _numbers(one) for name, one in found.parts.items()}}

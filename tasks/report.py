@@ -194,7 +194,9 @@ def statistic(claim: dict[str, Any]) -> str:
 
 
 def interval(found: dict[str, Any]) -> str:
-    """A statistic with its interval or its bound."""
+    """A statistic with its interval or its bound; of several rules together, each one's."""
+    if parts := found.get("parts"):
+        return "; ".join(f"{name} {interval(one)}" for name, one in parts.items())
     if found["low"] is not None and found["high"] is not None:
         return f"{number(found['statistic'])} [{number(found['low'])}, {number(found['high'])}]"
     bound = f" (≤ {number(found['high'])})" if found["high"] is not None else ""
