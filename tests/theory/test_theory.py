@@ -136,17 +136,22 @@ def test_moments_of_gaussian_weights():
     assert found[2:] == pytest.approx(gaussian_moments(d, k)[2:], rel=0.25)
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_expected_derivatives_at_finite_width(k):
-    n, d, draws = 5, 3, 400_000
-    X, y = draw(k, "data", shape=(n, d)), draw(k, "labels", shape=n)
-    a, W = draw(k, "a", shape=(draws, k)), draw(k, "W", shape=(draws, k, d), scale=k**-0.5)
-    J = torch.einsum("bk,bkd,nd->bnk", a, W, X)
-    step = torch.einsum("bnk,n,nd->bkd", J, y, X)
-    carried = torch.einsum("bnk,bkd->bnd", J, step)
+@pytest.mark.parametrize(("k", "d", "n"), [(1, 2, 3), (2, 2, 3), (3, 2, 4), (2, 3, 4)])
+def test_expected_derivatives_at_finite_width(k, d, n):
+    """By quadrature over all weights, of three nodes each: exact for polynomials of degree up to 5 in each of them."""
+    X, y = draw(k, d, "data", shape=(n, d)), draw(k, d, "labels", shape=n)
+    nodes = torch.tensor([-math.sqrt(3), 0, math.sqrt(3)], dtype=torch.float64)
+    grid = torch.cartesian_prod(*[torch.arange(3)] * (k + k * d))
+    chance = torch.tensor([1 / 6, 2 / 3, 1 / 6], dtype=torch.float64)[grid].prod(1)
+    a, W = nodes[grid[:, :k]], nodes[grid[:, k:]].reshape(-1, k, d) / k**0.5
+    step = torch.einsum("bk,bkd,nd,n,ne->bke", a, W, X, y, X)
+    carried = torch.einsum("nd,bkd,bk,bke->bne", X, W, a, step)
     nfm, agop = expected_derivatives(X, y, k)
-    assert torch.allclose(torch.einsum("bkd,bke->de", step, step) / draws, nfm, atol=0.02 * float(nfm.norm()))
-    assert torch.allclose(torch.einsum("bnd,bne->de", carried, carried) / draws, agop, atol=0.05 * float(agop.norm()))
+    assert torch.allclose(torch.einsum("b,bkd,bke->de", chance, step, step), nfm, rtol=1e-10, atol=0)
+    assert torch.allclose(torch.einsum("b,bnd,bne->de", chance, carried, carried), agop, rtol=1e-10, atol=0)
+    M, B = X.T @ (y[:, None] * X), X.T @ X
+    printed = 3 * B.trace() * M @ M + 6 * M @ B @ M
+    assert torch.allclose(agop, printed) == (k == 1)
 
 
 ACTIVATIONS = {
@@ -158,7 +163,7 @@ ACTIVATIONS = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_expected_kernel_of_two_hidden_layers(name):
     """Against wide sampled networks, differentiated automatically; the last layer's weights enter by their variance."""
-    n, d, k, networks = 6, 5, 1500, 12
+    n, d, k, networks = 6, 5, 600, 32
     X = draw("kernel", shape=(n, d))
     total = torch.zeros(n, n, dtype=torch.float64)
     for network in range(networks):
