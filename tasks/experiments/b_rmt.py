@@ -44,6 +44,8 @@ MEANS = (CASES[0], CASES[1], CASES[3])  # of (11)
 NETWORKS = 3  # on each data set: enough for a mean that is known better than its margin
 TOGETHER = 10  # networks on one data set for (11)
 DEPENDENT = "control: R has the data's eigenvectors"
+STRANGE = "control: R of another network"
+NARROW = "control: four hidden units at every size"
 
 
 def measure(settings: Any) -> Iterator[dict]:
@@ -128,12 +130,19 @@ def one_data_set(case: tuple, size: int, seed: int) -> Iterator[dict]:
         for arm, predicted in (("claim", Traces(*forms(limit))), ("corrected", combined(data, limit))):
             yield {**about, "arm": arm, "quantity": "rmt/(10), predicted", "value": correlation - predicted.correlation}
     if case == CASES[0]:
-        vectors = torch.linalg.eigh(A).eigenvectors
-        Q = vectors * torch.linalg.eigvalsh(R) @ vectors.T
+        Q = turned(R, A)
         AQ, BQ = A @ Q, B @ Q
         dependent = tr(AQ, AQ, BQ), tr(AQ, AQ), tr(AQ, BQ, AQ, BQ)
         for equation, left, right in zip(TRACES, dependent, combined(data, own), strict=True):
             yield {**about, "arm": DEPENDENT, "quantity": f"rmt/{equation}", "value": left / right - 1}
+        gap = Traces(*dependent).correlation - combined(data, limit).correlation
+        yield {**about, "arm": DEPENDENT, "quantity": "rmt/(10), predicted", "value": gap}
+
+
+def turned(R: Tensor, A: Tensor) -> Tensor:
+    """R with the eigenvectors of A, the largest eigenvalues together."""
+    vectors = torch.linalg.eigh(A).eigenvectors
+    return vectors * torch.linalg.eigvalsh(R) @ vectors.T
 
 
 def factored(A: Tensor, B: Tensor, R: Tensor, r: Sequence[float]) -> Iterator[dict]:
@@ -189,61 +198,67 @@ def isotropic(shape: tuple[int, int, int], labels: str, size: int, seed: int) ->
     for arm in ("claim", "corrected"):
         yield {"case": case, "seed": seed, "x": float(size), "arm": arm, "quantity": "rmt/(6)",
                "value": observed(X, y, a, W)[0] / right - 1}  # fmt: skip
+    Q = turned(R, A)
+    yield {"case": case, "seed": seed, "x": float(size), "arm": DEPENDENT, "quantity": "rmt/(6)",
+           "value": tr(A @ Q, A @ Q @ Q) / right - 1}  # fmt: skip
 
 
 def means(case: tuple, size: int, seed: int) -> Iterator[dict]:
     """(11): over networks on one data set, the mean of the ratios less the ratio of the means."""
     (shape, spectrum, labels), (_, d, k) = case, (part * size for part in case[0])
     X, y, _, _ = drawn(case, size, seed, "means")
-    seen = np.array([observed(X, y, *network(k, d, str(case), size, seed, "means", one)) for one in range(TOGETHER)])
-    ratios = seen[:, 0] / np.sqrt(seen[:, 1] * seen[:, 2])
     about = {"case": f"{':'.join(map(str, shape))}, {spectrum}, {labels}", "seed": seed, "x": float(size)}
-    for arm in ("claim", "corrected"):
-        yield {**about, "arm": arm, "quantity": "rmt/(11)",
-               "value": float(ratios.mean()) - Traces(*seen.mean(0).tolist()).correlation}  # fmt: skip
+    for arms, units in ((("claim", "corrected"), k), ((NARROW,), 4)):
+        networks = (network(units, d, str(case), size, seed, "means", one) for one in range(TOGETHER))
+        seen = np.array([observed(X, y, *one) for one in networks])
+        ratios = seen[:, 0] / np.sqrt(seen[:, 1] * seen[:, 2])
+        gap = float(ratios.mean()) - Traces(*seen.mean(0).tolist()).correlation
+        yield from ({**about, "arm": arm, "quantity": "rmt/(11)", "value": gap} for arm in arms)
 
 
 def identities(instance: int) -> Iterator[dict]:
     """Residuals of the equations that hold for any matrices, over (length of the words) x (norms of the factors)."""
     draw = stream("b_rmt", "identities", instance)
     n, d, k = (int(draw.integers(3, 9)) for _ in range(3))
-    X, y, a, W = (torch.from_numpy(draw.normal(size=shape)) for shape in ((n, d), (n, 1), k, (k, d)))
+    X, y, *drawn = (
+        torch.from_numpy(draw.normal(size=shape)) for shape in ((n, d), (n, 1), k, (k, d), k, (k, d))
+    )  # fmt: skip
     for dtype in (torch.float64, torch.float32):
-        x, labels, outer, inner = (one.to(dtype) for one in (X, y, a, W))
+        x, labels, outer, inner, *others = (one.to(dtype) for one in (X, y, *drawn))
         h = (x @ inner.T).requires_grad_()
         (J,) = torch.autograd.grad((0.5 * h.square() @ outer).sum(), h)
-        B, M, R = x.T @ x, x.T @ (labels * x), inner.T @ (outer.square()[:, None] * inner)
-        A = M @ M
-        kernel = J @ J.T
+        B, M, kernel = x.T @ x, x.T @ (labels * x), J @ J.T
         nfm = x.T @ (labels * (kernel @ (labels * x)))
         agop = x.T @ (labels * (kernel @ (kernel @ (labels * x))))
-        norms = [float(torch.linalg.matrix_norm(one, 2)) for one in (M, B, R)]
-        forms = expansions(A, B, R)
-        left = {"(16)": float((kernel - x @ R @ x.T).norm()), "(17)": tr(nfm, agop), "(21)": tr(nfm, nfm),
-                "(23)": tr(agop, agop)}  # fmt: skip
-        right = {"(16)": 0.0, "(17)": tr(A, R, A, R, B, R), "(21)": tr(A, R, A, R), "(23)": tr(A, R, B, R, A, R, B, R)}
-        sizes = {
-            "(16)": (2 * d + k) * float(x.norm() * inner.norm() * outer.norm()) ** 2,
-            "(17)": _scale(norms, 4, 1, 3),
-            "(21)": _scale(norms, 4, 0, 2),
-            "(23)": _scale(norms, 4, 2, 4),
-        }
-        for equation, sides in forms.items():
-            left[equation], right[equation] = sides[:2]
-            sizes[equation] = sizes["(17)" if equation.startswith(("(18)", "(19)")) else "(23)"]
+        own = inner.T @ (outer.square()[:, None] * inner)
+        norms = [float(torch.linalg.matrix_norm(one, 2)) for one in (M, B, own)]
+        numerator, denominators = _scale(norms, 4, 1, 3), (_scale(norms, 4, 0, 2), _scale(norms, 4, 2, 4))
+        left = {"(17)": tr(nfm, agop), "(21)": tr(nfm, nfm), "(23)": tr(agop, agop)}
         cosine = float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
-        left["(10)"] = left["(10) corrected"] = cosine
-        right["(10)"] = left["(17)"] * (left["(21)"] * left["(23)"]) ** 0.5
-        right["(10) corrected"] = left["(17)"] / (left["(21)"] * left["(23)"]) ** 0.5
-        sizes["(10)"] = sizes["(10) corrected"] = d * 10.0
-        for equation, value in left.items():
-            residual = abs(value - right[equation]) / sizes[equation]
-            name = equation.removesuffix(" corrected")
-            fixed = f"{name} corrected" in left
-            arms = ["corrected"] if name != equation else (["claim"] if fixed else ["claim", "corrected"])
-            for arm in arms:
-                yield {"arm": arm, "case": f"{n}:{d}:{k}, {instance}", "seed": instance, "quantity": f"rmt/{name}",
-                       "dtype": str(dtype).removeprefix("torch."), "value": residual}  # fmt: skip
+        strange = others[1].T @ (others[0].square()[:, None] * others[1])
+        for control, R in ((False, own), (True, strange)):
+            right = expansions(M @ M, B, R)
+            below = (right["(21)"] * right["(23)"]) ** 0.5
+            residuals = {
+                "(16)": float((kernel - x @ R @ x.T).norm())
+                / ((2 * d + k) * float(x.norm() * inner.norm() * outer.norm()) ** 2),
+                "(10)": (cosine - right["(17)"] * below) / (10.0 * d),
+                "(10) corrected": (cosine - right["(17)"] / below) / (10.0 * d),
+            }
+            for equation, value in right.items():
+                of = "(17)" if equation[:4] in ("(17)", "(18)", "(19)") else "(21)" if equation == "(21)" else "(23)"
+                size = numerator if of == "(17)" else denominators[of == "(23)"]
+                residuals[equation] = (left[of] - value) / size
+            for equation, residual in residuals.items():
+                name = equation.removesuffix(" corrected")
+                fixed = f"{name} corrected" in residuals
+                if control:
+                    arms = [] if fixed and name == equation else [STRANGE]
+                else:
+                    arms = ["corrected"] if name != equation else (["claim"] if fixed else ["claim", "corrected"])
+                for arm in arms:
+                    yield {"arm": arm, "case": f"{n}:{d}:{k}, {instance}", "seed": instance, "quantity": f"rmt/{name}",
+                           "dtype": str(dtype).removeprefix("torch."), "value": abs(residual)}  # fmt: skip
 
 
 def _scale(norms: list[float], *powers: int) -> float:
@@ -251,26 +266,28 @@ def _scale(norms: list[float], *powers: int) -> float:
     return sum(powers) * prod((2 * norm) ** power for norm, power in zip(norms, powers, strict=True))
 
 
-def expansions(A: Tensor, B: Tensor, R: Tensor) -> dict[str, tuple[float, float]]:
-    """Both sides of (18), (19) and (24)-(27), which take A and B apart into their means a, b and the rest P, Q."""
+def expansions(A: Tensor, B: Tensor, R: Tensor) -> dict[str, float]:
+    """Right sides of (17), (21), (23), and of (18), (19), (24)-(27), which take A, B apart into means a, b and P, Q."""
     eye = torch.eye(len(A), dtype=A.dtype)
     a, b = tr(A), tr(B)
     P, Q = A - a * eye, B - b * eye
-    three, four = tr(A, R, A, R, B, R), tr(A, R, B, R, A, R, B, R)
     inner = (
         tr(P, R, P, R, Q, R) + 2 * a * tr(P, R, Q, R, R) + b * tr(P, R, P, R, R)
         + a**2 * tr(Q, R, R, R) + 2 * a * b * tr(P, R, R, R)
     )  # fmt: skip
     return {
-        "(18)": (three, tr(P + a * eye, R, P + a * eye, R, Q + b * eye, R)),
-        "(19)": (three, inner + a**2 * b * tr(R) ** 3),
-        "(19) corrected": (three, inner + a**2 * b * tr(R, R, R)),
-        "(24)": (four, tr(P, R, B, R, A, R, B, R) + a * tr(R, R, B, R, A, R, B)),
-        "(25)": (four, tr(P, R, Q, R, A, R, B, R) + b * tr(P, R, R, A, R, B, R) + a * b * tr(R, R, R, A, R, B)
+        "(17)": tr(A, R, A, R, B, R),
+        "(21)": tr(A, R, A, R),
+        "(23)": tr(A, R, B, R, A, R, B, R),
+        "(18)": tr(P + a * eye, R, P + a * eye, R, Q + b * eye, R),
+        "(19)": inner + a**2 * b * tr(R) ** 3,
+        "(19) corrected": inner + a**2 * b * tr(R, R, R),
+        "(24)": (tr(P, R, B, R, A, R, B, R) + a * tr(R, R, B, R, A, R, B)),
+        "(25)": (tr(P, R, Q, R, A, R, B, R) + b * tr(P, R, R, A, R, B, R) + a * b * tr(R, R, R, A, R, B)
                  + a * tr(R, R, Q, R, A, R, B)),
-        "(26)": (four, tr(P, R, Q, R, P, R, B, R) + 2 * a * tr(P, R, Q, R, R, B, R) + b * tr(P, R, R, P, R, B, R)
+        "(26)": (tr(P, R, Q, R, P, R, B, R) + 2 * a * tr(P, R, Q, R, R, B, R) + b * tr(P, R, R, P, R, B, R)
                  + 2 * a * b * tr(R, R, R, P, R, B) + a**2 * b * tr(R, R, R, R, B) + a**2 * tr(R, R, Q, R, R, B)),
-        "(27)": (four, tr(P, R, Q, R, P, R, Q, R) + 2 * b * tr(P, R, Q, R, P, R, R) + 2 * a * tr(P, R, Q, R, R, Q, R)
+        "(27)": (tr(P, R, Q, R, P, R, Q, R) + 2 * b * tr(P, R, Q, R, P, R, R) + 2 * a * tr(P, R, Q, R, R, Q, R)
                  + 4 * a * b * tr(R, R, R, P, R, Q) + 2 * a * b**2 * tr(R, R, R, R, P)
                  + 2 * a**2 * b * tr(R, R, R, R, Q) + a**2 * b**2 * tr(R, R, R, R) + a**2 * tr(R, R, Q, R, R, Q)
                  + b**2 * tr(R, R, P, R, R, P)),
