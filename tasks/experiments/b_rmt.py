@@ -232,7 +232,7 @@ def identities(instance: int) -> Iterator[dict]:
         agop = x.T @ (labels * (kernel @ (kernel @ (labels * x))))
         own = inner.T @ (outer.square()[:, None] * inner)
         norms = [float(torch.linalg.matrix_norm(one, 2)) for one in (M, B, own)]
-        numerator, denominators = _scale(norms, 4, 1, 3), (_scale(norms, 4, 0, 2), _scale(norms, 4, 2, 4))
+        sizes = {"(17)": _scale(norms, 4, 1, 3), "(21)": _scale(norms, 4, 0, 2), "(23)": _scale(norms, 4, 2, 4)}
         left = {"(17)": tr(nfm, agop), "(21)": tr(nfm, nfm), "(23)": tr(agop, agop)}
         cosine = float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
         strange = others[1].T @ (others[0].square()[:, None] * others[1])
@@ -246,9 +246,8 @@ def identities(instance: int) -> Iterator[dict]:
                 "(10) corrected": (cosine - right["(17)"] / below) / (10.0 * d),
             }
             for equation, value in right.items():
-                of = "(17)" if equation[:4] in ("(17)", "(18)", "(19)") else "(21)" if equation == "(21)" else "(23)"
-                size = numerator if of == "(17)" else denominators[of == "(23)"]
-                residuals[equation] = (left[of] - value) / size
+                of = max(one for one in left if one <= equation)  # the one of the three that it takes apart
+                residuals[equation] = (left[of] - value) / sizes[of]
             for equation, residual in residuals.items():
                 name = equation.removesuffix(" corrected")
                 fixed = f"{name} corrected" in residuals

@@ -19,29 +19,29 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     left, right = grid[0]
     equations = (*about.EXACT, *about.FREE, *about.FALLING)
     _lines(left, rows, equations, about.EXACT)
-    control = style.controls(rows)[0]
+    controls = style.controls(rows)
     colors = dict(zip((*about.FREE, *about.FALLING), sns.color_palette("dark", 6), strict=True))
-    for number, equation in enumerate((*about.FREE, *about.FALLING)):
+    for equation in (*about.FREE, *about.FALLING):
         found = rows[rows["quantity"] == f"rmt/{equation}"]
-        for arm, color, dashes in (
-            ("corrected", colors[equation], "-"),
-            ("claim", colors[equation], ":"),
-            (control, "", ""),
-        ):
-            one = found[found["arm"] == arm]
+        for arm, dashes in (("corrected", "-"), ("claim", ":"), *((arm, "") for arm in controls)):
+            one = found[(found["arm"] == arm) & (found["x"] > 0)]
+            if one.empty:
+                continue
             size = one.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
-            if arm == control:
-                right.plot(size.index, size, color=style.CONTROL, marker="X", markersize=4, linewidth=0.8,
-                           label=control if number == 1 else "_")  # fmt: skip
+            if dashes:
+                label = equation if dashes == "-" else "_"
+                right.plot(size.index, size, color=colors[equation], linestyle=dashes, label=label)
             else:
-                right.plot(size.index, size, color=color, linestyle=dashes, label=equation if dashes == "-" else "_")
+                label = "_" if arm in right.get_legend_handles_labels()[1] else arm
+                right.plot(size.index, size, color=style.CONTROL, marker="X" if arm == controls[0] else "P", markersize=4,
+                           linewidth=0.8, label=label)  # fmt: skip
     sizes = np.array(sorted(rows["x"].unique())[1:])
     right.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
-    right.set(xscale="log", yscale="log", xlabel="size", ylabel="error, root mean square over seeds and cases")
+    right.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
     right.set_xticks(sizes, [f"{x:g}" for x in sizes])
     right.minorticks_off()
     lines, names = right.get_legend_handles_labels()
-    order = sorted(range(len(names)), key=lambda at: names[at] == control)
+    order = sorted(range(len(names)), key=lambda at: names[at] in controls)
     figure.legend(
         [lines[at] for at in order],
         [names[at] for at in order],
@@ -72,4 +72,4 @@ def _lines(axes: Axes, rows: pd.DataFrame, equations: tuple[str, ...], exact: tu
     axes.set(
         xscale="log", xlabel="exact: residual over its scale, the largest\nothers: |mean error| at the largest size"
     )
-    axes.legend(fontsize=7, loc="center", bbox_to_anchor=(0.65, 0.75), frameon=True)
+    axes.legend(fontsize=7, loc="lower right", frameon=True)
