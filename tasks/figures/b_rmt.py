@@ -33,8 +33,8 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
                 right.plot(size.index, size, color=colors[equation], linestyle=dashes, label=label)
             else:
                 label = "_" if arm in right.get_legend_handles_labels()[1] else arm
-                right.plot(size.index, size, color=style.CONTROL, marker="X" if arm == controls[0] else "P", markersize=4,
-                           linewidth=0.8, label=label)  # fmt: skip
+                mark = "X" if arm == controls[0] else "P"
+                right.plot(size.index, size, color=style.CONTROL, marker=mark, markersize=4, lw=0.8, label=label)
     sizes = np.array(sorted(rows["x"].unique())[1:])
     right.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
     right.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
