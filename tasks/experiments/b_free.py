@@ -28,23 +28,23 @@ def measure(settings: Any) -> Iterator[dict]:
 
 
 def first_family(d: int, seed: int) -> list[Tensor]:
-    """Four centred matrices that do not commute."""
-    D, G = torch.diag(torch.linspace(0, 1, d, dtype=torch.float64) ** 2), wishart(d, seed, "C")
-    made = [D, G, D @ G + G @ D, G @ G + D]
+    """Four centred matrices that do not commute, each correlated with every other: no term of (15) is small."""
+    D, G = torch.diag(torch.linspace(0, 2, d, dtype=torch.float64) ** 2 / 2), wishart(d, seed, "C")
+    made = [D, 2 * D + G, D + 2 * G, D @ G + G @ D]
     made = [one - tr(one) * torch.eye(d) for one in made]
     return [one / tr(one, one) ** 0.5 for one in made]
 
 
 def second_family(d: int, seed: int) -> list[Tensor]:
-    """Four matrices that do not commute, with traces unlike 0."""
-    G, H = wishart(d, seed, "R1"), wishart(d, seed, "R2")
-    return [G, H, G @ H + H @ G, G @ G + H]
+    """Four matrices that do not commute, with traces unlike 0 and each other, every other two correlated."""
+    G, H, I = wishart(d, seed, "R1"), wishart(d, seed, "R2"), torch.eye(d)  # noqa: E741
+    return [G - 0.7 * I, H - 0.5 * I, G @ G - 0.8 * I, H @ H - 0.5 * I]
 
 
 def wishart(d: int, *name: str | int) -> Tensor:
-    """GᵀG/d of a standard normal G (d, d)."""
-    G = torch.from_numpy(stream("b_free", d, *name).normal(size=(d, d)))
-    return G.T @ G / d
+    """GᵀG/4d of a standard normal G (4d, d)."""
+    G = torch.from_numpy(stream("b_free", d, *name).normal(size=(4 * d, d)))
+    return G.T @ G / (4 * d)
 
 
 def errors(C: list[Tensor], R: list[Tensor]) -> dict[str, float]:
