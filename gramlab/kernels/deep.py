@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.kernels.functions import Kernel, agop, predict
+from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
 from gramlab.measures.collapse import neural_collapse
 from gramlab.streams import stream
@@ -61,14 +62,16 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         said (gramlab.kernels.solve.dual).
     gram_samples : how many samples of each class the Gram images show.
     seed : of the random features. device : "auto" takes a GPU where there is one, or a torch device.
-    dtype : "float64" or "float32", which takes about half the time; M^{1/2} then has the digits of √(d eps).
+    dtype : "float64"; "float32", which takes about half the time: M^{1/2} then has the digits of √(d eps); or "mixed",
+        float64 with the one n x n matrix in float32, half the memory (gramlab.kernels.iterative.dual_refined).
 
     Attributes
     ----------
     layers_ : a DeepLayer each. classes_ : sorted. X_fit_ : the last layer's output (n, k), scaled to length 1.
     dual_coef_ : of the last machine, (n, classes).
 
-    One n x n matrix is held in each layer, and a second where the AGOP goes over pairs of samples (outputs x d > n).
+    At most one n x n matrix is held at a time: the kernel's, factored in its place, then that of the AGOP, if it goes
+    over pairs of samples (outputs x d > n, not in "mixed").
     """
 
     def __init__(
@@ -120,7 +123,7 @@ class DeepRFM(TransformerMixin, BaseEstimator):
                 DeepLayer(root, weight, shift, used, nc1, nc2, *_gram(projected, index, self.gram_samples))
             )
             x = _unit(mapped)
-        alpha, self.ridge_ = dual(lambda: kernel.matrix(x), codes, self.ridge)
+        alpha, self.ridge_ = self._dual(kernel, x, codes)
         self.X_fit_, self.dual_coef_ = x.cpu().numpy(), alpha.cpu().numpy()
         return self
 
@@ -157,12 +160,18 @@ class DeepRFM(TransformerMixin, BaseEstimator):
             yield x, projected, mapped
             x = mapped
 
+    def _dual(self, kernel: Kernel, x: Tensor, codes: Tensor) -> tuple[Tensor, float]:
+        if self.dtype == "mixed":
+            return dual_refined(kernel, x, codes, self.ridge)
+        return dual(lambda: kernel.matrix(x), codes, self.ridge)
+
     def _root(self, kernel: Kernel, x: Tensor, codes: Tensor) -> tuple[Tensor, float]:
-        alpha, used = dual(lambda: kernel.matrix(x), codes, self.ridge)
-        M = agop(kernel, x, x, alpha)
+        alpha, used = self._dual(kernel, x, codes)
+        M = agop(kernel, x, x, alpha, hold=self.dtype != "mixed")
         values, vectors = torch.linalg.eigh((M + M.mT) / 2)
-        values[values < len(M) * torch.finfo(x.dtype).eps * values[-1]] = 0.0  # round-off
-        return (vectors * values.sqrt()) @ vectors.mT, used
+        kept = values >= len(M) * torch.finfo(x.dtype).eps * values[-1]  # the others are round-off
+        vectors = vectors[:, kept]
+        return (vectors * values[kept].sqrt()) @ vectors.mT, used
 
     def _drawn(self, layer: int, x: Tensor) -> tuple[Tensor, Tensor | None]:
         shape = (self.n_features, x.shape[1])
@@ -175,7 +184,8 @@ class DeepRFM(TransformerMixin, BaseEstimator):
     def _checked(self) -> Kernel:
         """The kernel; raises ValueError on parameters out of range."""
         for name, allowed in (
-            ("kernel", ("laplace", "gaussian")), ("features", ("relu", "fourier")), ("dtype", ("float64", "float32"))
+            ("kernel", ("laplace", "gaussian")), ("features", ("relu", "fourier")),
+            ("dtype", ("float64", "float32", "mixed")),
         ):  # fmt: skip
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
@@ -189,7 +199,8 @@ class DeepRFM(TransformerMixin, BaseEstimator):
 
     def _tensor(self, a: np.ndarray) -> Tensor:
         device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
-        return torch.from_numpy(np.array(a, dtype=self.dtype, order="C")).to(device)
+        dtype = "float64" if self.dtype == "mixed" else self.dtype
+        return torch.from_numpy(np.array(a, dtype=dtype, order="C")).to(device)
 
 
 def _unit(x: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor
 RADIAL = ("laplace", "gaussian")
 INNER = ("exponential", "polynomial", "quadratic")
 BLOCK = 2**20  # numbers in a temporary block: 8 MiB in float64
+ROWS = 256  # which it has at least: a product of fewer is no faster than memory
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,7 @@ class Kernel:
 
     def matrix(self, x: Tensor, z: Tensor | None = None, M: Tensor | None = None) -> Tensor:
         """K(x, z), (n, m); K(x, x) without z."""
-        s = _Pairs(self, x if z is None else z, M)(x)
-        if z is None and self.radial:
-            s.fill_diagonal_(0.0)  # the distance to oneself, where subtracting left round-off
-        return self._values(s)
+        return self._values(_own_pairs(self, x, M) if z is None else _Pairs(self, z, M)(x))
 
     def slopes(self, x: Tensor, z: Tensor, M: Tensor | None = None) -> Tensor:
         """g′ at every pair, (n, m). Laplace's is infinite at distance 0, where its gradient is taken as 0."""
@@ -112,18 +110,30 @@ class _Pairs:
             unit = max(8.0, 4 * z.shape[1] ** 0.5) * torch.finfo(z.dtype).eps
             self.least = unit * float(self.columns.max()) if len(z) else 0.0
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, first: int = 0) -> Tensor:
+        """With z's rows from ``first`` on."""
+        zM = self.zM[first:]
         if self.mean is None:
-            return x @ self.zM.mT
+            return x @ zM.mT
         x = x - self.mean
         rows = (times(x, self.M) * x).sum(1)
-        s = (x @ self.zM.mT).mul_(-2).add_(rows[:, None]).add_(self.columns)
+        s = (x @ zM.mT).mul_(-2).add_(rows[:, None]).add_(self.columns[first:])
         return torch.nn.functional.threshold(s, self.least, 0.0, inplace=True)
+
+
+def _own_pairs(kernel: Kernel, x: Tensor, M: Tensor | None) -> Tensor:
+    """``_Pairs`` of x with itself, from the blocks right of the diagonal; the distance to oneself is 0."""
+    s, pairs = x.new_empty(len(x), len(x)), _Pairs(kernel, x, M)
+    for part in rows(x, len(x)):
+        block = pairs(x[part], part.start)
+        s[part, part.start :] = block
+        s[part.stop :, part] = block[:, len(block) :].mT
+    return s.fill_diagonal_(0.0) if kernel.radial else s
 
 
 def rows(x: Tensor, columns: int) -> Iterator[slice]:
     """Slices of x's rows, so that a block of that many rows and columns stays small."""
-    step = max(16, BLOCK // max(1, columns))
+    step = max(ROWS, BLOCK // max(1, columns))
     for first in range(0, len(x), step):
         yield slice(first, first + step)
 
@@ -141,22 +151,23 @@ def gradients(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | N
 
 
 def agop(
-    kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None, *, centered: bool = False
-) -> Tensor:
+    kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None, *, centered: bool = False,
+    hold: bool = True,
+) -> Tensor:  # fmt: skip
     """The average gradient outer product (1/n) Σ_i J_iᵀJ_i of f over the rows of x, (d, d). Paper C, Algorithm 1.
 
     With ``centered`` the Jacobian's mean over x is subtracted first.
-    Two ways, by cost: the Jacobians through one product of (n, m) with (m, c d), in blocks; or, where c d exceeds m,
-    Proposition 5.1's sum over pairs, with τ = DᵀD/n of the slopes D, which holds D whole: one (n, m) matrix. That one
-    has squares of sums that cancel: where an ill-conditioned alpha leaves less than half of the digits, it is undone
-    and the first way taken.
+    Two ways, by cost: the Jacobians through one product of (n, m) with (m, c d), in blocks; or, where z is x itself and
+    c d exceeds n, Proposition 5.1's sum over pairs, with τ = DᵀD/n of the slopes D, which holds D whole: one (n, n)
+    matrix, not taken unless ``hold``. That one has squares of sums that cancel: where an ill-conditioned alpha leaves
+    less than half of the digits, it is undone and the first way taken.
     """
     n, d = x.shape
+    pairs = hold and x is z and alpha.shape[1] * d > n
     if kernel.radial:
         x, z = x - z.mean(0), z - z.mean(0)
-    pairs = alpha.shape[1] * d > len(z)
     if pairs:
-        total, mean, terms = _over_pairs(kernel, x, z, alpha, M)
+        total, mean, terms = _over_pairs(kernel, x, alpha, M)
         pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
     if not pairs:
         total = x.new_zeros(d, d)
@@ -206,31 +217,29 @@ def _bare(
             yield part, slice(first, first + step), G
 
 
-def _over_pairs(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None) -> tuple[Tensor, Tensor, float]:
-    """Sums over x of JᵀJ, (d, d), and of J, (c, d), before M, through DᵀD: n m² instead of n m c d.
+def _over_pairs(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None) -> tuple[Tensor, Tensor, float]:
+    """Sums over x of JᵀJ, (d, d), and of J, (c, d), before M, at its own samples: n³ instead of n² c d.
 
+    With D the slopes, A = D alpha and B_ij = D_ij A_iᵀα_j, the first is XᵀSX: S = D² * (alpha alphaᵀ) of an
+    inner-product kernel, 4 (D² * (alpha alphaᵀ) - B - Bᵀ + diag(A Aᵀ)) of a radial one.
     And the sum of the squares of all terms of J, of which those of one entry may cancel.
     """
-    D, pairs = x.new_empty(len(x), len(z)), _Pairs(kernel, z, M)
-    terms, sizes = 0.0, alpha.square().sum(1) * z.square().sum(1)
-    for part in rows(x, len(z)):
-        D[part] = kernel._slopes(pairs(x[part]))
-        terms += float((D[part].square() @ sizes).sum()) * (4 if kernel.radial else 1)
-    total = x.new_zeros(x.shape[1], x.shape[1])
-    step = max(16, BLOCK // len(z))
-    for first in range(0, len(z), step):
-        own = slice(first, first + step)
-        # DᵀD is symmetric: the blocks right of the diagonal count twice
-        C = (D[:, own].mT @ D[:, first:]).mul_(alpha[own] @ alpha[first:].mT)
-        C[:, step:] *= 2
-        half = z[own].mT @ (C @ z[first:])
-        total += (half + half.mT) / 2
-    mean = alpha.mT @ (D.sum(0)[:, None] * z)
-    if not kernel.radial:
-        return total, mean, terms
+    D = _own_pairs(kernel, x, M)
+    terms, sizes, scale = 0.0, alpha.square().sum(1) * x.square().sum(1), 4.0 if kernel.radial else 1.0
+    for part in rows(x, len(x)):
+        D[part] = kernel._slopes(D[part])
+        terms += scale * float((D[part].square() @ sizes).sum())
     A = D @ alpha
-    cross = x.new_zeros(x.shape[1], x.shape[1])
-    for part in rows(x, len(z)):
-        cross += x[part].mT @ ((D[part] * (A[part] @ alpha.mT)) @ z)
-    own_part = (x * A.square().sum(1, keepdim=True)).mT @ x
-    return 4 * (total - cross - cross.mT + own_part), 2 * (A.mT @ x - mean), terms
+    total = x.new_zeros(x.shape[1], x.shape[1])
+    for part in rows(x, len(x)):
+        rest = slice(part.start, None)
+        # S is symmetric: the blocks right of the diagonal count twice
+        S = (D[part] @ D[:, rest]).mul_(alpha[part] @ alpha[rest].mT)
+        if kernel.radial:
+            S -= (A[part] @ alpha[rest].mT).addmm_(alpha[part], A[rest].mT).mul_(D[part, rest])
+            S.diagonal().add_(A[part].square().sum(1))
+        S[:, len(S) :] *= 2
+        total.addmm_(x[part].mT, S @ x[rest], alpha=scale)
+    total = (total + total.mT) / 2
+    mean = alpha.mT @ (D.sum(0)[:, None] * x)
+    return total, (2 * (A.mT @ x - mean) if kernel.radial else mean), terms

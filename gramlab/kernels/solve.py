@@ -24,7 +24,7 @@ def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> 
     least norm at about sqrt(eps). Raises ValueError on a negative ridge, ArithmeticError if K is zero or not finite.
     """
     factor, used = _factor(kernel_matrix, y, ridge)
-    return _substituted(factor, y), used
+    return substituted(factor, y), used
 
 
 def dual_left_out(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> tuple[Tensor, float, Tensor]:
@@ -33,7 +33,7 @@ def dual_left_out(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float =
     It is alpha_i / (C⁻¹)_ii for C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted anew.
     """
     factor, used = _factor(kernel_matrix, y, ridge)
-    alpha = _substituted(factor, y)
+    alpha = substituted(factor, y)
     n, step = len(y), 256
     for first in reversed(range(0, n, step)):  # L⁻¹ in L's place, from its last columns to its first
         own, below = slice(first, first + step), slice(first + step, n)
@@ -51,28 +51,51 @@ def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tup
     n, eps, used = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()
-        scale = float(K.diagonal().mean())
-        if not 0 < scale < float("inf"):
-            what = "zero" if scale == 0 else "not finite"
-            raise ArithmeticError(f"the kernel matrix is {what}: scale the inputs, or raise the bandwidth")
+        scale = size(K)
         K.diagonal().add_(used)
-        factor, info = K.mT, torch.zeros((), dtype=torch.int32, device=K.device)
-        torch.linalg.cholesky_ex(factor, out=(factor, info))
+        factor, regular = cholesky(K)
         pivots = factor.diagonal().square()
-        if int(info) == 0 and float(pivots.min()) > n * eps * float(pivots.max()):
+        if regular and float(pivots.min()) > n * eps * float(pivots.max()):
             break
-        used = max(10 * used, eps**0.5 * scale)
+        used = raised(used, eps, scale)
         del K, factor
     if used != ridge:
-        warnings.warn(
-            f"the kernel matrix is singular at ridge {ridge:g}; solved with {used:.3g} on the diagonal, "
-            f"near the least-squares solution of least norm",
-            SingularKernel,
-            stacklevel=3,
-        )
+        singular(ridge, used, 4)
     return factor, used
 
 
-def _substituted(factor: Tensor, y: Tensor) -> Tensor:
+def size(K: Tensor) -> float:
+    """The mean of a kernel matrix's diagonal; raises ArithmeticError if it is zero or not finite."""
+    scale = float(K.diagonal().mean())
+    if not 0 < scale < float("inf"):
+        what = "zero" if scale == 0 else "not finite"
+        raise ArithmeticError(f"the kernel matrix is {what}: scale the inputs, or raise the bandwidth")
+    return scale
+
+
+def cholesky(K: Tensor) -> tuple[Tensor, bool]:
+    """The lower factor in the memory of K, of which it reads what is right of the diagonal; and whether it exists."""
+    factor, info = K.mT, torch.zeros((), dtype=torch.int32, device=K.device)
+    torch.linalg.cholesky_ex(factor, out=(factor, info))
+    return factor, int(info) == 0
+
+
+def raised(ridge: float, eps: float, scale: float) -> float:
+    """The next larger ridge for a singular matrix."""
+    return max(10 * ridge, eps**0.5 * scale)
+
+
+def singular(ridge: float, used: float, level: int) -> None:
+    """Warn of it, so many calls up."""
+    warnings.warn(
+        f"the kernel matrix is singular at ridge {ridge:g}; solved with {used:.3g} on the diagonal, "
+        f"near the least-squares solution of least norm",
+        SingularKernel,
+        stacklevel=level,
+    )
+
+
+def substituted(factor: Tensor, y: Tensor) -> Tensor:
+    """The factorised system's solution."""
     half = torch.linalg.solve_triangular(factor, y, upper=False)
     return torch.linalg.solve_triangular(factor.mT, half, upper=True)

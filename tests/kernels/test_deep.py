@@ -109,6 +109,8 @@ def test_equal_seeds_equal_features_and_float32():
     single = gramlab.DeepRFM(2, n_features=40, seed=1, dtype="float32").fit(X, y).transform(X)
     assert single.dtype == np.float32
     assert np.abs(single - one).max() < 1e-3
+    mixed = gramlab.DeepRFM(2, n_features=40, seed=1, dtype="mixed").fit(X, y).transform(X)
+    assert np.abs(mixed - one).max() < 1e-9
 
 
 def test_singular_kernels_and_string_labels():

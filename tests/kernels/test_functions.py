@@ -71,6 +71,7 @@ def test_blocks_and_precision_change_only_round_off(name, monkeypatch):
     z, few = x[:25], alpha[:25]
     whole = agop(kernel, x, z, few, M), fact(kernel, x, alpha, M), predict(kernel, x, z, few, M)
     monkeypatch.setattr("gramlab.kernels.functions.BLOCK", 16)
+    monkeypatch.setattr("gramlab.kernels.functions.ROWS", 16)
     parts = agop(kernel, x, z, few, M), fact(kernel, x, alpha, M), predict(kernel, x, z, few, M)
     single = [t.float() for t in (x, z, few, M)]
     for found, expected in zip(parts, whole, strict=True):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from gramlab.kernels.functions import Kernel
-from gramlab.kernels.iterative import dual_iterative
-from gramlab.kernels.solve import dual
+from gramlab.kernels.iterative import dual_iterative, dual_refined
+from gramlab.kernels.solve import SingularKernel, dual
 from gramlab.streams import stream
 
 
@@ -28,3 +28,29 @@ def test_what_cannot_be_solved_is_said():
         dual_iterative(Kernel(), x, x[:, :1], 0.0)
     with pytest.raises(ArithmeticError, match="after 1 steps"):
         dual_iterative(Kernel("laplace", 0.5), x, x[:, :1], 1e-6, rank=5, steps=1)
+
+
+@pytest.mark.parametrize(("name", "bandwidth", "condition"), [("laplace", 2.0, 500), ("gaussian", 3.0, 1e9)])
+def test_refinement_of_a_float32_factor_finds_the_float64_solution(name, bandwidth, condition):
+    x, y = (torch.from_numpy(stream("refined", what).normal(size=(600, size))) for what, size in (("x", 8), ("y", 3)))
+    kernel, M = Kernel(name, bandwidth), torch.arange(1.0, 9.0, dtype=torch.float64) / 8
+    direct, _ = dual(lambda: kernel.matrix(x, None, M), y)
+    assert torch.linalg.cond(kernel.matrix(x, None, M)) > condition  # the Gaussian's is singular in float32
+    alpha, used = dual_refined(kernel, x, y, 0.0, M)
+    assert used == 0
+    assert float((alpha - direct).norm() / direct.norm()) < 1e-8
+    assert float((kernel.matrix(x, None, M) @ alpha - y).norm() / y.norm()) < 1e-8
+
+
+def test_refinement_says_a_matrix_singular_in_float64():
+    x, y = (torch.from_numpy(stream("refined", what).normal(size=(40, 3))) for what in ("x", "y"))
+    x = torch.cat([x, x])
+    y = torch.cat([y, -y])  # which no function has
+    kernel = Kernel("laplace", 1.0)
+    with pytest.warns(SingularKernel, match="singular at ridge 0"):
+        _, used = dual_refined(kernel, x, y, steps=50)
+    assert used > 0
+    with pytest.raises(ValueError, match="ridge"):
+        dual_refined(kernel, x, y, -1.0)
+    with pytest.raises(ArithmeticError, match="not finite"):
+        dual_refined(kernel, x.where(x < 1, float("nan")), y)
