@@ -1,7 +1,9 @@
 """A.fig12: Target Linearity of every hidden layer, with the labels that a network is trained on, at each p.
 
 As printed p is the probability of a random label in the training set; the test set keeps its labels. (The authors' code
-draws test labels anew as well.) The control measures the same networks with labels that are drawn anew at every p.
+draws test labels anew as well.) One control measures the same networks with labels that are drawn anew at every p: it
+breaks the claim on Target Linearity and leaves the accuracies. The other leaves the networks untrained: it breaks that
+on the generalisation gap, and leaves a linearity that falls with p, as that of random features does.
 """
 
 from collections.abc import Iterator
@@ -14,6 +16,9 @@ from gramlab.data.select import random_labels
 from tasks.paper_a import layers
 from tasks.runs import Run
 
+OTHER = "control: other labels"
+UNTRAINED = "control: untrained"
+
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
     """Rows: surrogate and target_linearity by case (p), layer, epoch (x) and seed, and the accuracies."""
@@ -24,10 +29,15 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
         for case in run.cases:
             for seed in run.seeds:
                 other = random_labels(run.data.y_train, classes, 1.0, run.key, seed, "other labels", case)
+                arms = {"claim": run.labels(seed, case), OTHER: other}
+                if epoch == 0:
+                    arms[UNTRAINED] = run.labels(seed, case)
                 model = run.model(epoch, seed, case)
-                for arm, y in (("claim", run.labels(seed, case)), ("control: other labels", other)):
+                for arm, y in arms.items():
                     about = {"arm": arm, "case": case, "seed": seed, "step": epoch * run.steps_per_epoch}
                     for row in layers(model, x, F.one_hot(y[keep], classes).double()):
                         yield {**about, **row, "x": float(epoch)}
-    for arm in ("claim", "control: other labels"):
-        yield from ({**row, "arm": arm} for row in run.history if row["quantity"].endswith("accuracy"))
+    for row in run.history:
+        if row["quantity"].endswith("accuracy"):
+            for arm in ("claim", OTHER, *([UNTRAINED] if row["step"] == 0 else [])):
+                yield {**row, "arm": arm}

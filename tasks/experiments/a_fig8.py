@@ -5,6 +5,10 @@ y_OLS = H (H^T H + eps I)^-1 H^T y with the features H (n, width) as rows; eps i
 
 Where the width exceeds the number of samples (paper: 1024 against 1000), y_OLS is y up to eps for any features, trained
 or not: that ||y - y_OLS|| stays near zero there says nothing of laziness. How far the features moved does.
+
+Each control is "corrected" but for what it breaks. In the first the narrowest network is lazy; in the second the widest
+is narrow and the narrowest wide; in the third none is trained, so that the widest's outputs stay too. The triangle
+inequality holds of any three vectors, and no network can break it: its part checks the arithmetic.
 """
 
 from collections.abc import Iterator
@@ -17,27 +21,35 @@ from tasks.runs import Run
 
 EPS = 0.01
 NTK = "control: NTK-scaled"
+EXCHANGED = "control: narrowest and widest exchanged"
+UNTRAINED = "control: untrained"
 
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
     """Rows by case (width), epoch (x) and seed: target/…, triangle, movement/…, and seed 0's paths in a plane."""
     X, y = run.data.numbers(run.data.x_train, torch.float32), run.data.y_train.double()
+    widths = {name.split()[0]: one.settings.model.hidden[0] for name, one in run.variants.items()}
+    other = {"narrowest": "widest", "widest": "narrowest"}
     for name, one in run.variants.items():
-        arms = {"scaled": ["corrected"], "scaling": [NTK]}.get(name.split()[-1], ["claim"])
-        if arms == ["claim"] and not name.startswith("narrowest"):
-            arms.append(NTK)  # the control differs from the claim in its narrowest networks only
-        about = {"case": f"width={one.settings.model.hidden[0]}", "dtype": "float64"}
+        size, _, scaling = name.partition(" ")
+        cases = {{"scaled": "corrected", "in NTK scaling": NTK}.get(scaling, "claim"): size}
+        if scaling == "scaled":
+            cases |= {EXCHANGED: other.get(size, size), UNTRAINED: size}
+            cases |= {NTK: size} if size != "narrowest" else {}
         for seed in one.seeds:
             first: list[Tensor] = []
             for epoch in one.epochs:
                 H, f = _features(one.model(epoch, seed), X)
                 ols = H @ torch.linalg.solve(H.T @ H + EPS * torch.eye(H.shape[1], dtype=H.dtype), H.T @ y)
                 first = first or [H, f, ols]
+                still = list(_rows(y, first[0], first[1], first[2], first))
                 rows = list(_rows(y, H, f, ols, first))
-                if seed == 0 and name.split()[0] in ("narrowest", "widest"):
+                if seed == 0 and size in other and scaling in ("", "scaled"):
                     rows += list(_path(y, f, ols, first))
-                at = {**about, "seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch)}
-                yield from ({**at, **row, "arm": arm} for arm in arms for row in rows)
+                about = {"seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
+                for arm, case in cases.items():
+                    own = still if arm == UNTRAINED else rows
+                    yield from ({**about, **row, "arm": arm, "case": f"width={widths[case]}"} for row in own)
 
 
 @torch.no_grad()

@@ -36,17 +36,20 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
 
 
 def _ends(axes: Axes, rows: pd.DataFrame) -> None:
-    """The last layer's Target Linearity and the generalisation gap after training, against p."""
-    rows = rows[rows["x"] == rows["x"].max()]
+    """The last layer's Target Linearity and the generalisation gap at the end of every arm, against p."""
+    rows = rows[rows["x"] == rows.groupby("arm")["x"].transform("max")]
     last = rows[(rows["quantity"] == "target_linearity") & (rows["layer"] == rows["layer"].max())]
     style.band(axes, last[last["arm"] == "claim"], "p", style.CLAIM, marker="o", markersize=4, label="last layer's TL")
-    for arm in style.controls(rows):
-        style.band(
-            axes, last[last["arm"] == arm], "p", style.CONTROL, linestyle=":", marker="X", markersize=4, label=arm
-        )
-    by = ["seed", "p"]
-    found = rows[rows["arm"] == "claim"].pivot_table(index=by, columns="quantity", values="value")
+    by = ["arm", "seed", "p"]
+    found = rows.pivot_table(index=by, columns="quantity", values="value", aggfunc="first")
     gap = (found["train_accuracy"] - found["test_accuracy"]).rename("value").reset_index()
+    for arm, marker in zip(style.controls(rows), "Xv", strict=False):
+        style.band(axes, last[last["arm"] == arm], "p", style.CONTROL, linestyle=":", marker=marker, markersize=4,
+                   label=f"TL, {arm}")  # fmt: skip
+        if arm.endswith("untrained"):  # the other one has the accuracies of the claim
+            style.band(axes, gap[gap["arm"] == arm], "p", style.CONTROL, linestyle="--", marker="s", markersize=4,
+                       label=f"gap, {arm}")  # fmt: skip
+    gap = gap[gap["arm"] == "claim"]
     style.band(axes, gap, "p", style.OTHER, marker="s", markersize=4, label="train − test accuracy")
     axes.plot([*PRINTED], [*PRINTED.values()], "_", color=style.PRINTED, markersize=12, label="paper's TL")
     axes.set(title="after training", xlabel="p", ylim=(-0.05, 1))

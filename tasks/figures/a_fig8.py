@@ -25,9 +25,9 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
                 name = label if arm == "corrected" else f"{label}, printed"
                 style.band(axes, found, "x", color, linestyle=dashes, label=name)
         if case == cases[0]:
-            for arm in style.controls(rows):
+            for arm, dashes in zip(style.controls(rows), ("--", "-.", ":"), strict=False):
                 found = one[(one["arm"] == arm) & (one["quantity"] == "target/distance")]
-                style.band(axes, found, "x", style.CONTROL, linestyle="--", label=f"‖y − y_OLS‖, {arm}")
+                style.band(axes, found, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
         axes.set(title=f"width {case.rpartition('=')[2]}", xlabel="epoch", ylim=(0, 1.3))
     grid[0, 0].set_ylabel("distance / ‖y‖")
     handles, names = grid[0, 0].get_legend_handles_labels()
