@@ -124,6 +124,9 @@ def figure_six(relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03
 def test_figure_6():
     assert b_fig6.rule(figure_six()).holds
     assert not b_fig6.rule(figure_six(quadratic=0.3, relu=0.5)).holds
+    assert not b_fig6.rule(
+        figure_six(quadratic=0.08, relu=0.09, dip=0.1)
+    ).holds  # near, but off by as much as it varies
     assert not b_fig6.rule(figure_six(relu=0.0)).holds
     assert not b_fig6.rule(figure_six(narrow=0.0, quadratic=0.03)).holds
     assert not b_fig6.rule(figure_six(dip=-0.3)).holds

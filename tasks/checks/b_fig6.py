@@ -14,6 +14,7 @@ TITLE = "First-order prediction of the centered NFA with depth"
 PRINTED = "close for the quadratic, roughly for ReLU; widths 128 and 1024, Figure 6"
 QUANTITIES = ("fig6/predicted", "fig6/observed")
 ERROR = 0.1  # of a close prediction, root mean square over decays and targets
+SHARE = 0.8  # and its R², for the curves do not vary much; both as in B.fig3
 DIP = 0.02  # below the ends of a curve, which by chance alone is below them somewhere
 
 
@@ -32,6 +33,7 @@ def rule(rows: Rows) -> Finding:
     dips = dips.reshape(2, len(_seeds(rows)), -1).mean(2)
     found = every(
         quadratic_close=positive(ERROR - quadratic[wide], f"{ERROR} less the quadratic's error at width {wide}"),
+        quadratic_explained=positive(_shares(rows, "quadratic", wide) - SHARE, f"its R² there less {SHARE}"),
         closer_when_wider=positive(quadratic[narrow] - quadratic[wide], f"its error at width {narrow} less that"),
         relu_less=positive(relu[wide] - quadratic[wide], "ReLU's error less the quadratic's"),
         relu_rough=positive(_agreement(rows, "relu", wide), "correlation of predicted and observed for ReLU"),
@@ -72,6 +74,13 @@ def _pairs(rows: Rows, activation: str, width: str, seed: int) -> tuple[np.ndarr
 def _errors(rows: Rows, activation: str, width: str) -> np.ndarray:
     gaps = [np.subtract(*_pairs(rows, activation, width, seed)) for seed in _seeds(rows)]
     return np.array([np.sqrt((gap**2).mean()) for gap in gaps])
+
+
+def _shares(rows: Rows, activation: str, width: str) -> np.ndarray:
+    pairs = [_pairs(rows, activation, width, seed) for seed in _seeds(rows)]
+    return np.array(
+        [1 - ((seen - guess) ** 2).sum() / max(((seen - seen.mean()) ** 2).sum(), 1e-12) for guess, seen in pairs]
+    )
 
 
 def _agreement(rows: Rows, activation: str, width: str) -> np.ndarray:
