@@ -34,6 +34,15 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
                 yield {**about, "dtype": "float64", "quantity": f"pearson/{side}{what}", "value": value}
 
 
+def columns(run: Run) -> Iterator[dict]:
+    """Rows of Table 2: the first layer after training, of every variant (its case), and the history."""
+    for case, one in run.variants.items():
+        for seed in one.seeds:
+            for arm in ARMS:
+                yield from ({**row, "case": case} for row in correlations(one, seed, one.epochs[-1], arm, ["0"]))
+    yield from ({**row, "arm": "claim"} for row in run.history)
+
+
 def features(layer: Any, side: str) -> dict[str, Tensor]:
     """The matrices that Table 2 and Figures 3 and 9 compare with the weight's Gram."""
     fact, agop, enfa = (getattr(layer, side + name) for name in ("fact", "agop", "enfa"))

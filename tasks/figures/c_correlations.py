@@ -19,7 +19,7 @@ LINES = {
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw the table's columns, or the layers after training, or the first three layers along it."""
-    if key == "c_tab2":
+    if key.startswith("c_tab2"):
         return _columns(rows, key)
     return _layers(rows, key) if key in ("c_fig3", "c_fig9") else _epochs(rows, key)
 
@@ -84,7 +84,7 @@ def _columns(rows: pd.DataFrame, key: str) -> Figure:
             if case in printed:
                 axes.hlines(printed[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1,
                             label="Table 2" if index == 0 else "_")  # fmt: skip
-        axes.set(xticks=range(len(table)), title=f"n = {case}")
+        axes.set(xticks=range(len(table)), title=f"n = {case}" if case.endswith("K") else case)
         axes.set_xticklabels([LINES[name][0] for name in table], rotation=20, fontsize=8)
     grid[0, 0].set_ylabel("Pearson correlation with W₁ᵀW₁")
     handles, names = grid[0, 0].get_legend_handles_labels()

@@ -1,8 +1,11 @@
 """Rules that several checks of paper C share: FACT's correlation with a weight's Gram against others', and its rise."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
 import numpy as np
 
-from tasks.judge import Finding, Rows, curves, every, positive
+from tasks.judge import Finding, Rows, curves, every, fisher, matches, positive
 
 OTHERS = ("agop", "root agop", "enfa", "root enfa")
 NAMES = ("fact", "symmetric fact", *OTHERS)
@@ -38,3 +41,25 @@ def rise(rows: Rows, side: str = "") -> Finding:
     found.numbers["FACT, median over epochs"] = float(np.median(fact, 1).mean())
     found.numbers["FACT, last epoch"] = float(fact[:, -1].mean())
     return found
+
+
+def table_2(rows: Rows, table: Mapping[str, Mapping[str, float]], behind: Collection[str] = ()) -> Finding:
+    """In each column √(FACT FACTᵀ), and FACT but in those ``behind``, are above √AGOP and √eNFA: in z, paired by seed.
+
+    table: printed correlations by name and column.
+    """
+    parts: dict[str, Finding] = {}
+    numbers: dict[str, float] = {}
+    for (case,), one in rows.by("case").items():
+        for name in ("symmetric fact",) if case in behind else ("symmetric fact", "fact"):
+            for other in ("root agop", "root enfa"):
+                lead = (z(one, name) - z(one, other))[:, -1]
+                parts[f"{case}, {name} above {other}"] = positive(lead, f"{case}: z of {name} minus z of {other}")
+        for name, printed in table.items():
+            values = np.tanh(z(one, name)[:, -1])
+            numbers.update(zip((f"{case}, {name}", f"{case}, {name}, low", f"{case}, {name}, high"), fisher(values),
+                               strict=True))  # fmt: skip
+            if set(rows.scale) == {"paper"}:
+                numbers[f"{case}, {name}, matches print"] = float(matches(values, printed[case], 0.001))
+    found = every(**parts)
+    return replace(found, numbers={**found.numbers, **numbers})
