@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.judge import Finding, Rows, every, fisher, positive
+from tasks.judge import Finding, Rows, every, fisher, matches, positive
 
 ID = "A.fig7"
 KIND = "statistical"
 TITLE = "Virtual Covariance Shift tracks the weight Gram, better than the AGOP"
 PRINTED = "ρ ≈ 0.98 against 0.71, Figure 7"
-QUANTITIES = ("pearson/vcs_gram_diagonal", "pearson/agop_gram_diagonal", "null/vcs_gram_diagonal")
+QUANTITIES = ("pearson/vcs_gram_diagonal", "pearson/agop_gram_diagonal", "null/vcs_gram_diagonal",
+              "pearson/vcs_gram_whole", "pearson/agop_gram_whole", "pearson/vcs_change_diagonal",
+              "pearson/agop_change_diagonal", "pearson/vcs_change_whole", "pearson/agop_change_whole",
+              "test_accuracy")  # fmt: skip
 
 
 def rule(rows: Rows) -> Finding:
@@ -24,9 +27,16 @@ def rule(rows: Rows) -> Finding:
         above_agop=positive(np.arctanh(vcs) - np.arctanh(agop), "z of VCS minus z of AGOP"),
         above_null=positive(np.arctanh(vcs) - np.arctanh(null), "z of VCS minus z of the null's 97.5 % quantile"),
     )
-    for name, values in (("rho(VCS, Gram), diagonal", vcs), ("rho(AGOP, Gram), diagonal", agop)):
-        found.numbers.update(zip((name, f"{name}, low", f"{name}, high"), fisher(values), strict=True))
-    return replace(found, measured=f"ρ = {fisher(vcs)[0]:.3f} against {fisher(agop)[0]:.3f}")
+    for (quantity,), one in rows.by("quantity").items():
+        if quantity.startswith("pearson/"):
+            left, right, part = quantity.removeprefix("pearson/").split("_")
+            name = f"rho({left.upper()}, {'Gram' if right == 'gram' else 'change of the Gram'}), {part}"
+            found.numbers.update(zip((name, f"{name}, low", f"{name}, high"), fisher(one.value), strict=True))
+    accuracy = rows.where(quantity="test_accuracy")
+    if len(accuracy):
+        found.numbers["test accuracy"] = float(accuracy.value[accuracy.step == accuracy.step.max()].mean())
+    evidence = "matches print" if matches(vcs, 0.98, 0.01) and matches(agop, 0.71, 0.01) else found.evidence
+    return replace(found, evidence=evidence, measured=f"ρ = {fisher(vcs)[0]:.3f} against {fisher(agop)[0]:.3f}")
 
 
 def _by_seed(rows: Rows) -> np.ndarray:

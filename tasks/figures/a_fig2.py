@@ -18,10 +18,12 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         one = rows[rows["case"] == case]
         for arm, quantity, color, dashes, label in lines:
             found = one[(one["arm"] == arm) & (one["quantity"] == quantity)]
-            style.band(axes, found, "x", color, linestyle=dashes, label=label)
+            if not found.empty:  # the control may be at some of the rates only
+                style.band(axes, found, "x", color, linestyle=dashes, label=label)
         axes.set(title=f"learning rate {case.rpartition('=')[2]}", xlabel="epoch", ylim=(0, 1.02))
     grid[0, 0].set_ylabel("test accuracy")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=2 + (len(cases) > 1), fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
+    shown = {name: line for axes in grid[0] for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend([*shown.values()], [*shown], loc="outside lower left", ncols=2 + (len(cases) > 1), fontsize=7,
+                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds",
+                  title_fontsize=7)  # fmt: skip
     return figure

@@ -35,13 +35,14 @@ def lead(t: np.ndarray, of: np.ndarray, law: str) -> np.ndarray:
     return leads.mean(axis=1)
 
 
-def growth(rows: Rows) -> Finding:
+def growth(rows: Rows, least: float | None = None, fitted: float | None = None) -> Finding:
     """Figures 4 and 9 of paper A: surrogate and Target Linearity grow in training and with depth, by what law.
 
-    Per seed the least growth over layers, the least step from layer to layer, and the laws' errors compared.
+    Per seed the least growth over layers, the least step from layer to layer, and the laws' errors compared. At the end
+    the last layer's Target Linearity is above ``least`` and, where there are accuracies, that of training ``fitted``.
     """
     S, T = (curves(rows.where(quantity=name), "seed", "layer") for name in ("surrogate", "target_linearity"))
-    t = np.unique(rows.x)
+    t = np.unique(rows.where(quantity="surrogate").x)
     parts = {
         "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
         "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
@@ -50,7 +51,14 @@ def growth(rows: Rows) -> Finding:
         "surrogate_exponential": (lead(t, S, "exponential"), "log error of the next best law over its own"),
         "linearity_logarithmic": (lead(t, T, "logarithmic"), "log error of the next best law over its own"),
     }
+    if least is not None:
+        parts["last_layer"] = (T[:, -1, -1] - least, f"the last layer's Target Linearity minus {least:g}")
+    ends = {part: curves(one, "seed")[:, -1] for part in ("train", "test")
+            if len(one := rows.where(quantity=f"{part}_accuracy"))}  # fmt: skip
+    if fitted is not None and ends:
+        parts["fitted"] = (ends["train"] - fitted, f"training accuracy minus {fitted:g}")
     found = every(**{name: positive(values, what) for name, (values, what) in parts.items()})
+    found.numbers.update({f"{part} accuracy": float(one.mean()) for part, one in ends.items()})
     failed = [name.replace("_", " ") for name in parts if found.numbers[name] <= 0]
     measured = f"last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
     return replace(found, measured=measured + (f"; not so: {', '.join(failed)}" if failed else ""))
