@@ -28,7 +28,10 @@ def layers(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
 
 
 def growth(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: both by layer, epoch (x) and seed; the control's nets are drawn anew at each epoch, and the accuracies."""
+    """Rows: both by layer, epoch (x) and seed, and the accuracies; the control's nets are drawn anew at each epoch.
+
+    The control's accuracies are those before training.
+    """
     keep = slice(settings.samples)
     x = run.data.numbers(run.data.x_train[keep], torch.float32).flatten(1)
     Y = nn.functional.one_hot(run.data.y_train[keep], run.data.classes).double()
@@ -41,7 +44,10 @@ def growth(settings: Any, run: Run) -> Iterator[dict]:
                 about = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch)}
                 for row in layers(model, x, Y):
                     yield {**about, **row}
-    yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
+    for row in run.history:
+        if row["quantity"].endswith("accuracy"):
+            for arm in ("claim", *(["control: random features"] if row["step"] == 0 else [])):
+                yield {**row, "arm": arm}
 
 
 def whitening(settings: Any, run: Run) -> Iterator[dict]:

@@ -319,10 +319,12 @@ def cross_entropy(kind: str, instance: int) -> Iterator[dict]:
         size = (n + d) * float(np.linalg.norm(labels) * np.linalg.norm(h) ** 2) * norms
         pull, push = h[:, ones] @ (1 - predicted[ones]), h[:, zeros] @ predicted[zeros]
         about = {"case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name}
-        slope = float(np.linalg.norm(g - (labels - predicted))) / norms
-        for arm, direction in (("claim", pull - push), ("control: sign of one sum", pull + push)):
-            if arm != "claim" and not zeros.any():
-                continue  # the second sum is empty
+        # each control breaks one of the two parts
+        arms = {"claim": (pull - push, predicted), "control: logits instead of probabilities": (pull - push, logits)}
+        if zeros.any():  # otherwise the second sum is empty
+            arms["control: sign of one sum"] = (pull + push, predicted)
+        for arm, (direction, outputs) in arms.items():
+            slope = float(np.linalg.norm(g - (labels - outputs))) / norms
             residual = abs(left - float(h[:, ones].sum(1) @ direction)) / size
             yield {**about, "arm": arm, "quantity": "bce/residual", "value": residual}
             yield {**about, "arm": arm, "quantity": "bce/gradient", "value": slope}
