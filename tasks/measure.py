@@ -24,7 +24,7 @@ def main() -> None:
 
             rows = experiment.measure(wanted, Run(stage))
         else:
-            rows = experiment.measure(wanted)
+            rows = experiment.measure(wanted.feasible())
         about = {"experiment": stage.key, "scale": stage.scale}
         tables.write(stage.table(stage.key), [{**about, **row} for row in rows])
 

@@ -28,7 +28,8 @@ VERDICTS = {
 }
 STAMP = {
     "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
-    "paper": "Paper scale: the papers' settings, and their data except where said.",
+    "paper": "Paper scale: the papers' settings, and their data except where said; `here` among a claim's settings is "
+    "laid over them for want of a larger machine.",
 }
 ALPHA = 0.025  # one-sided, as the 95 % intervals are
 

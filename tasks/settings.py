@@ -312,6 +312,18 @@ class Simulate(Strict):
     largest: Count | None = None  # number of rows of a table
     parities: list[Parity] | None = None
     ridges: list[Rate] | None = None  # of kernel machines, each chosen by its leave-one-out error
+    here: dict[str, Any] | None = None  # what replaces some of the paper's own where the machine is too small for them
+
+    @model_validator(mode="after")
+    def _here_fits(self) -> "Simulate":
+        self.feasible()
+        return self
+
+    def feasible(self) -> "Simulate":
+        """The settings with ``here`` laid over them."""
+        if not self.here:
+            return self
+        return Simulate.model_validate({**self.model_dump(exclude={"here"}, exclude_unset=True), **self.here})
 
 
 class Claim(Strict):

@@ -40,6 +40,7 @@ def changed(path: str, value, drop: bool = False) -> dict:
         ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
         ("measure.a_fig99", {"paper": {}, "quick": {}}, ["measure.a_fig99", "no training run", "a_fig4"]),
+        ("simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
         ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
         ("claims.a_tl.experiment", "a_tll", ["claims.a_tl.experiment", "a_tll", "a_tl"]),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),

@@ -35,7 +35,8 @@ def measure(settings: Any) -> Iterator[dict]:
                 kept = stream("d_deep_rfm", source, seed).choice(len(x), settings.samples, replace=False)
             for features, width in (("relu", settings.width), ("fourier", 4 * settings.width)):
                 for kernel in KERNELS[source] if features == "relu" else ("laplace",):
-                    for arm in ("claim", CONTROL) if kernel == KERNELS[source][0] else ("claim",):
+                    controlled = features == "fourier" or kernel == KERNELS[source][0]
+                    for arm in ("claim", CONTROL) if controlled else ("claim",):
                         model = DeepRFM(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
                                         agop=arm == "claim", gram_samples=SHOWN)  # fmt: skip
                         about = {
