@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import gramlab
+from gramlab.losses import signed_mse
 from gramlab.streams import stream
 from tasks.runs import Run
 
@@ -15,7 +16,10 @@ from tasks.runs import Run
 HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}
 ARMS = {"small": "claim", "large": "control: large initialisation"}
 AUTHORS = "control: traces divided as in the authors' code"
-TRACES = ("within", "between", "nfa", "nfa/null")  # what the rule on the traces reads
+SHUFFLED, TURNED = "control: labels shuffled at the measure", "control: the AGOPs' eigenvectors drawn at random"
+BESIDE = "begun large"  # Figures 10 to 12 say nothing of it, so there it is no control
+TRACES = ("within", "between", "nfa", "nfa/null", "train_loss")  # what the rule on these figures reads
+CLASSES = ("within", "between", "train_loss")  # of these, what depends on the labels
 NULLS = 40  # random matrices of the same spectra
 
 
@@ -33,7 +37,9 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
         nfa/null                               at the end: 97.5 % quantile of it for random matrices of the same spectra
 
     and the losses. tr(S_T) is computed by itself, so that within + between = 1 tests all three. The authors' code
-    divides the sums within classes and in total by classes x n instead of n, and those between by classes.
+    divides the sums within classes and in total by classes x n instead of n, and those between by classes. With labels
+    shuffled, features do not collapse to classes, and the loss does not fall; with other eigenvectors of each AGOP
+    its correlation is what the paper calls trivial.
     """
     keep = slice(settings.samples)
     x, labels = run.data.numbers(run.data.x_train[keep], torch.float32), run.data.y_train[keep]
@@ -47,16 +53,27 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
                 h = x.flatten(1) if head is model else _given(model, x, f"{HEADS[kind]}.0")
                 null = stream(run.key, "null", variant, seed)
                 about = {"seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                for row in _through(head, h, labels, null if epoch == one.epochs[-1] else None):
-                    yield {**about, **row, "arm": arm}
-                    if arm == "claim" and row["quantity"] in TRACES:
+                found = list(_through(head, h, labels, null if arm == "claim" and epoch == one.epochs[-1] else None))
+                for row in found:
+                    beside = BESIDE if arm != "claim" and row["quantity"] in TRACES else arm
+                    yield {**about, **row, "arm": row.get("arm", beside)}
+                if arm == "claim":
+                    order = stream(run.key, "shuffled", seed).permutation(len(labels))
+                    shuffled = list(_classes(head, h, labels[torch.from_numpy(order)]))
+                    for row in (one for one in found if one["quantity"] in TRACES and "arm" not in one):
                         wrong = run.data.classes if row["quantity"] == "between" else 1
                         yield {**about, **row, "arm": AUTHORS, "value": wrong * row["value"]}
+                        if row["quantity"] not in CLASSES:
+                            yield {**about, **row, "arm": SHUFFLED}
+                        if row["quantity"] != "nfa":
+                            yield {**about, **row, "arm": TURNED}
+                    for row in shuffled:
+                        yield {**about, **row, "arm": SHUFFLED}
     for row in run.history:
         if row["quantity"] == "train_loss":
-            arm = ARMS[row["case"]]
-            for same in (arm, AUTHORS) if arm == "claim" else (arm,):
-                yield {**row, "case": "", "arm": same}
+            arms = ("claim", AUTHORS, TURNED) if ARMS[row["case"]] == "claim" else (BESIDE,)
+            for arm in arms:
+                yield {**row, "case": "", "arm": arm}
 
 
 def _given(model: nn.Module, x: Tensor, layer: str) -> Tensor:
@@ -71,11 +88,7 @@ def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator | N
         falls -= np.diff(np.log([*nc1.values()]))
         for name, value in nc1.items():
             yield {"layer": str(layer), "quantity": f"nc1/{name}", "value": value}
-    *_, readout = (name for name, module in head.named_modules() if isinstance(module, nn.Linear))
-    features = _given(head, h, readout).double()
-    total = float((features - features.mean(0)).square().sum()) / len(features)
-    yield {"quantity": "within", "value": one.output.within / total}
-    yield {"quantity": "between", "value": one.output.between / total}
+    yield from (row for row in _classes(head, h, labels) if row["quantity"] != "train_loss")  # history has that
     for name, fall in zip(("projection", "activation"), falls, strict=True):
         yield {"quantity": f"fall/{name}", "value": float(fall)}
     measured = gramlab.measure(head, h, layers=list(parts), quantities=["gram", "agop"])
@@ -86,6 +99,19 @@ def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator | N
     yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
     if null is None:
         return
-    turned = [np.mean([gramlab.pearson(gram, gramlab.random_eigenvectors(root, null)) for gram, root in pairs])
-              for _ in range(NULLS)]  # fmt: skip
-    yield {"quantity": "nfa/null", "value": float(np.quantile(turned, 0.975))}
+    turned = np.array([[gramlab.pearson(gram, gramlab.random_eigenvectors(root, null)) for gram, root in pairs]
+                       for _ in range(NULLS)])  # fmt: skip
+    yield {"quantity": "nfa/null", "value": float(np.quantile(turned.mean(1), 0.975))}
+    for layer, value in enumerate(turned[0], 1):
+        yield {"layer": str(layer), "quantity": "nfa", "value": float(value), "arm": TURNED}
+
+
+def _classes(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
+    *_, (name, readout) = ((name, part) for name, part in head.named_modules() if isinstance(part, nn.Linear))
+    features = _given(head, h, name)
+    found = gramlab.neural_collapse(features, labels)
+    total = float((features.double() - features.double().mean(0)).square().sum()) / len(features)
+    yield {"quantity": "within", "value": found.within / total}
+    yield {"quantity": "between", "value": found.between / total}
+    with torch.no_grad():
+        yield {"quantity": "train_loss", "value": float(signed_mse(readout(features), labels).mean())}

@@ -242,10 +242,11 @@ def denoised(rows: Rows, least: float) -> Finding:
     return replace(found, measured=said)
 
 
-def collapsed(rows: Rows, least: float) -> Finding:
+def collapsed(rows: Rows, least: float, printed: float | None = None) -> Finding:
     """Figures 10 to 12 of paper D: the last features collapse while the loss falls, and the NFA holds at the end.
 
-    The NFA, meant over layers, must be ``least``, and above random matrices of the same spectra.
+    The NFA, meant over layers, must be ``least``, and above random matrices of the same spectra. At paper scale it is
+    tested for being the printed number too.
     """
     within, between = (curves(rows.where(quantity=name), "seed") for name in ("within", "between"))
     loss = curves(rows.where(quantity="train_loss"), "seed")
@@ -255,13 +256,23 @@ def collapsed(rows: Rows, least: float) -> Finding:
     found = every(
         sum=Finding(off <= 1e-9, off, "S_W/S_T + S_B/S_T is 1 to 1e-9 at every epoch", "exact", high=1e-9),
         collapse=positive(np.log(within[:, 0] / within[:, -1]), "fall of log S_W/S_T"),
+        rise=positive(between[:, -1] - between[:, 0], "rise of S_B/S_T"),
         loss=positive(np.log(loss[:, 0] / loss[:, -1]), "fall of the log loss"),
         nfa=positive(z - np.arctanh(least), f"z of the NFA minus that of {least:g}"),
         null=positive(z - np.arctanh(_ends(rows, "nfa/null", "seed")), "z of the NFA minus its null's 97.5 % quantile"),
     )
+    before = float(curves(rows.where(quantity="nfa"), "seed", "layer")[..., 0].mean())
     found.numbers["S_W/S_T at the end"] = float(within[:, -1].mean())
-    found.numbers["NFA before training"] = float(curves(rows.where(quantity="nfa"), "seed", "layer")[..., 0].mean())
-    return replace(found, measured=f"NFA {nfa.mean():.2f} ± {nfa.std(ddof=1):.2f} over layers and seeds")
+    found.numbers["NFA before training"] = before
+    evidence, measured = found.evidence, f"NFA {nfa.mean():.2f} ± {nfa.std(ddof=1):.2f} over layers and seeds"
+    if printed is not None and set(rows.scale.tolist()) == {"paper"}:
+        same = equals(nfa.mean(1), printed, 0.01)
+        found.numbers.update({"NFA, 90 % low": same.low or 0.0, "NFA, 90 % high": same.high or 0.0})
+        evidence = "matches print" if same.holds else evidence
+        measured += (
+            f", { ({True: 'equal', False: 'not equal', None: 'not decided to be equal'}[same.holds]) } to the print"
+        )
+    return replace(found, evidence=evidence, measured=f"{measured}; before training {before:.2f}")
 
 
 def _ends(rows: Rows, quantity: str, *names: str) -> np.ndarray:
@@ -290,14 +301,22 @@ def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
     return tuple(float(np.tanh(z)) for z in interval(np.arctanh(inside)))  # type: ignore[return-value]
 
 
-def matches(values: np.ndarray, printed: float, unit: float) -> bool:
-    """Two one-sided t tests at 5 %: the mean over seeds equals the printed number.
+def equals(values: np.ndarray, printed: float, unit: float) -> Finding:
+    """Two one-sided t tests at 5 %: the mean over seeds equals the printed number, or differs, or neither is shown.
 
     The margin is half a unit of the last printed digit plus the standard deviation over seeds.
     """
-    _, low, high = interval(values, 0.9)
+    mean, low, high = interval(values, 0.9)
     margin = unit / 2 + float(np.std(values, ddof=1))
-    return printed - margin < low and high < printed + margin
+    below, above = printed - margin, printed + margin
+    holds = True if below < low and high < above else (False if high < below or above < low else None)
+    rule = f"equals {printed:g} ± {margin:.2g}, Student's t interval over seeds at 90 % (TOST)"
+    return Finding(holds, mean, rule, "matches print", low, high)
+
+
+def matches(values: np.ndarray, printed: float, unit: float) -> bool:
+    """Whether the mean over seeds is shown to equal the printed number."""
+    return equals(values, printed, unit).holds is True
 
 
 def curves(rows: Rows, *names: str) -> np.ndarray:
@@ -344,7 +363,9 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
     rule: Callable[[Rows], Finding] = check.rule
     adversaries = searched(rows, check.QUANTITIES[0].split("/")[0])
     rows = rows.where(quantity=set(check.QUANTITIES))
-    found = {arm: rule(rows.where(arm=arm)) for arm in sorted(set(rows.arm.tolist()))}
+    arms = sorted(set(rows.arm.tolist()))  # but for these three kinds they are only drawn beside
+    judged = (arm for arm in arms if arm in ("claim", "corrected") or arm.startswith("control: "))
+    found = {arm: rule(rows.where(arm=arm)) for arm in judged}
     controls = {arm.removeprefix("control: "): one for arm, one in found.items() if arm.startswith("control: ")}
     if not controls:
         raise ValueError(f"{check.__name__} has no control: a check that cannot fail shows nothing")

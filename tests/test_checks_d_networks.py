@@ -1,11 +1,12 @@
 """The checks of paper D's network figures against planted tables: true, and with one part of each false."""
 
+import numpy as np
 import pytest
 
 from gramlab import tables
 from gramlab.streams import stream
 from tasks.checks import d_fig7, d_fig10
-from tasks.judge import Rows
+from tasks.judge import Rows, equals
 
 SEEDS = range(3)
 
@@ -36,11 +37,12 @@ def test_the_share_of_the_fall_is_a_share_of_both():
     assert d_fig7.rule(through(nfa=0.5)).holds is False
 
 
-def traces(last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: float = 0.4, loss: float = 0.01) -> Rows:
+def traces(last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: float = 0.4, loss: float = 0.01,
+           scale: str = "quick") -> Rows:  # fmt: skip
     made = []
     for seed in SEEDS:
         for step, within, error in ((0, 0.8, 1.0), (1, last * noise(seed, "within"), loss * noise(seed, "loss"))):
-            about = {"seed": seed, "step": step}
+            about = {"seed": seed, "step": step, "scale": scale}
             made += [
                 {**about, "quantity": "within", "value": within},
                 {**about, "quantity": "between", "value": divisor * (1 - within)},
@@ -61,3 +63,17 @@ def test_traces_nfa_and_loss():
     assert d_fig10.rule(traces(divisor=10)).part == "sum"  # as the authors' code divides
     for broken in ({"divisor": 10}, {"last": 0.9}, {"nfa": 0.55}, {"null": 0.9}, {"loss": 1.3}):
         assert d_fig10.rule(traces(**broken)).holds is False, broken
+
+
+def test_at_paper_scale_the_nfa_is_tested_for_the_printed_number():
+    assert d_fig10.rule(traces(nfa=0.74)).evidence == "direction"
+    for nfa, says in ((0.9, ", not equal to the print"), (0.74, "equal to the print")):
+        found = d_fig10.rule(traces(nfa=nfa, scale="paper"))
+        assert found.holds
+        assert says in found.measured
+
+
+def test_equivalence_has_three_answers():
+    assert equals(np.array([0.739, 0.741, 0.74]), 0.74, 0.01).holds is True
+    assert equals(np.array([0.839, 0.841, 0.84]), 0.74, 0.01).holds is False
+    assert equals(np.array([0.6, 0.75, 0.9]), 0.74, 0.01).holds is None

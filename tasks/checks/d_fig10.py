@@ -2,6 +2,8 @@
 
 S_W/S_T falls, S_B/S_T rises, and they sum to 1. Pearson of W^T W with the AGOP's square root, at the end and over
 the five layers: its lower end as printed, 0.74 ± 0.13, is asked of it.
+The figures are of a trained network, its classes and its AGOPs: the controls shuffle the labels and turn the AGOPs'
+eigenvectors. They say nothing of a large initialisation, which is drawn beside.
 """
 
 from tasks.judge import Finding, Rows, collapsed
@@ -15,4 +17,4 @@ QUANTITIES = ("within", "between", "train_loss", "nfa", "nfa/null")
 
 def rule(rows: Rows) -> Finding:
     """0.74 - 0.13 = 0.61 is the least NFA."""
-    return collapsed(rows, least=0.61)
+    return collapsed(rows, least=0.61, printed=0.74)
