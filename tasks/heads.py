@@ -91,19 +91,31 @@ def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator | N
     yield from (row for row in _classes(head, h, labels) if row["quantity"] != "train_loss")  # history has that
     for name, fall in zip(("projection", "activation"), falls, strict=True):
         yield {"quantity": f"fall/{name}", "value": float(fall)}
-    measured = gramlab.measure(head, h, layers=list(parts), quantities=["gram", "agop"])
-    pairs = [(layer.gram, gramlab.psd_power(layer.agop, 0.5)) for layer in measured.values()]
-    nfa = [gramlab.pearson(*pair) for pair in pairs]
+    measured = gramlab.measure(head, h, layers=list(parts), quantities=["gram", "ptk"])
+    pairs = [(layer.gram, *_root(layer.ptk, head.get_submodule(name).weight)) for name, layer in measured.items()]
+    nfa = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in pairs]
     for layer, value in enumerate(nfa, 1):
         yield {"layer": str(layer), "quantity": "nfa", "value": value}
     yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
     if null is None:
         return
-    turned = np.array([[gramlab.pearson(gram, gramlab.random_eigenvectors(root, null)) for gram, root in pairs]
+    turned = np.array([[gramlab.pearson(gram, _turned(size, len(gram), null)) for gram, size, _ in pairs]
                        for _ in range(NULLS)])  # fmt: skip
     yield {"quantity": "nfa/null", "value": float(np.quantile(turned.mean(1), 0.975))}
     for layer, value in enumerate(turned[0], 1):
         yield {"layer": str(layer), "quantity": "nfa", "value": float(value), "arm": TURNED}
+
+
+def _root(ptk: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvalues other than 0 of (W^T K W)^{1/2}, the AGOP's root, (r,), and its eigenvectors (d, r)."""
+    _, size, frame = torch.linalg.svd(gramlab.psd_power(ptk, 0.5) @ weight.detach().double(), full_matrices=False)
+    return size, frame.mT
+
+
+def _turned(size: Tensor, d: int, random: np.random.Generator) -> Tensor:
+    """The same spectrum in uniformly random directions, (d, d)."""
+    frame, _ = torch.linalg.qr(torch.from_numpy(random.normal(size=(d, len(size)))).to(size.device))
+    return (frame * size) @ frame.mT
 
 
 def _classes(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
