@@ -193,7 +193,8 @@ class Team:
             sums: dict[str, Tensor] = {}
             for group in self.stack.groups:
                 noise = self.noise(part, len(x), group)
-                for some in torch.arange(len(x), device=self.device).split(min(8192, max(1, 2**22 // x[0].numel()))):
+                # so few that a convolution's outputs stay in the processor's cache
+                for some in torch.arange(len(x), device=self.device).split(min(8192, max(1, 2**19 // x[0].numel()))):
                     for quantity, values in self._quantities(group, part, x, y, some, noise).items():
                         total = sums.setdefault(quantity, torch.zeros(len(self.members), dtype=torch.float64))
                         total[group.members] += values.double().sum(1).cpu() / len(x)

@@ -28,6 +28,7 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
                                 quantities=["gram", "agop"])["0"]  # fmt: skip
         W0 = run.model(0, seed).get_parameter("0.weight").detach().double()
         gram, change = layer.gram, layer.gram - W0.T @ W0
+        nulls = list(_nulls(model.get_parameter("0.weight").detach().double(), seed))
         about = {"seed": seed, "layer": "0", "dtype": "float64", "step": last * run.steps_per_epoch}
         shifts = {
             "claim": run.observed(last, seed, "virtual_shift"),
@@ -41,7 +42,7 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
                 for part, diagonal in (("diagonal", True), ("whole", False)):
                     value = gramlab.pearson(a, b, diagonal=diagonal)
                     yield {**about, "arm": arm, "quantity": f"pearson/{name}_{part}", "value": value}
-            for draw, other in enumerate(_nulls(gram, seed)):
+            for draw, other in enumerate(nulls):
                 value = gramlab.pearson(vcs.diagonal(), other)
                 yield {**about, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(draw), "value": value}
             if seed == 0 and arm == "claim":
@@ -52,9 +53,9 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
     yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
 
 
-def _nulls(gram: Tensor, seed: int) -> Iterator[Tensor]:
-    """Diagonals of Q Lambda Q^T with the Gram's eigenvalues and random orthogonal Q."""
-    values = torch.linalg.eigvalsh(gram)
+def _nulls(W: Tensor, seed: int) -> Iterator[Tensor]:
+    """Diagonals of Q Lambda Q^T with the Gram's eigenvalues and random orthogonal Q: its columns to those not 0."""
+    values = torch.linalg.svdvals(W).square()
     for draw in range(NULLS):
-        normal = torch.from_numpy(stream("a_fig7", "null", seed, draw).normal(size=gram.shape))
+        normal = torch.from_numpy(stream("a_fig7", "null", seed, draw).normal(size=(W.shape[1], len(values))))
         yield torch.linalg.qr(normal).Q.square() @ values
