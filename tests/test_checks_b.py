@@ -196,7 +196,15 @@ def test_figures_1_and_9(check, kind, printed):
 
 
 def test_egop():
-    good = {"egop/agop": (0.2, 0.9), "null/egop_agop": (0.1, 0.1), "r2/train": (0.0, 0.99), "r2/test": (0.0, 0.7)}
+    good = {
+        "egop/agop": (0.2, 0.9),
+        "null/egop_agop": (0.1, 0.1),
+        "egop/agop, another target": (0.2, 0.7),
+        "r2/train": (0.0, 0.99),
+        "r2/test": (0.0, 0.7),
+    }
     assert b_egop.rule(ends(**good)).holds
-    for broken in ({"r2/train": (0.0, 0.5)}, {"egop/agop": (0.95, 0.9)}, {"null/egop_agop": (0.1, 0.85)}):
+    broken_in = {"r2/train": (0.0, 0.5), "egop/agop": (0.95, 0.9), "null/egop_agop": (0.1, 0.85),
+                 "egop/agop, another target": (0.2, 0.95)}  # fmt: skip
+    for broken in ({name: pair} for name, pair in broken_in.items()):
         assert b_egop.rule(ends(**{**good, **broken})).holds is False

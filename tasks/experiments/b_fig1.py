@@ -21,10 +21,13 @@ DRAWS = 20  # of Q
 
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: egop/agop, egop/gram, R² by epoch, seed and arm; nfa/K and nfa/Q at the end; seed 0's matrices."""
+    """Rows: egop/agop, egop/gram, R² by epoch, seed and arm; nfa/K and nfa/Q at the end; seed 0's matrices.
+
+    The AGOP is also compared with the EGOP of chains one coordinate shorter and longer: the nearer of the two.
+    """
     data = run.data
     x = data.x_train.float()
-    egop = torch.from_numpy(chain_monomial_egop(np.eye(data.inputs), RANK))
+    egop, *others = (torch.from_numpy(chain_monomial_egop(np.eye(data.inputs), r)) for r in (RANK, RANK - 1, RANK + 1))
     for epoch in run.epochs:
         for seed in run.seeds:
             random = run.model(0, seed)
@@ -34,6 +37,8 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
                 about = {"arm": arm, "seed": seed, "step": epoch, "layer": "0", "dtype": "float64"}
                 for name, matrix in (("agop", layer.agop), ("gram", layer.gram)):
                     yield {**about, "quantity": f"egop/{name}", "value": gramlab.cosine(matrix, egop)}
+                nearest = max(gramlab.cosine(layer.agop, other) for other in others)
+                yield {**about, "quantity": "egop/agop, another target", "value": nearest}
                 null = gramlab.cosine_null(layer.agop, egop)[0]
                 yield {**about, "quantity": "null/egop_agop", "value": null}
                 for part, inputs, targets in (("train", x, data.y_train), ("test", data.x_test.float(), data.y_test)):
