@@ -140,8 +140,10 @@ def rows(x: Tensor, columns: int) -> Iterator[slice]:
 
 def predict(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
     """f(x) = K(x, z) alpha, (n, c), in blocks of rows."""
-    pairs = _Pairs(kernel, z, M)
-    return torch.cat([kernel._values(pairs(x[part])) @ alpha for part in rows(x, len(z))])
+    pairs, out = _Pairs(kernel, z, M), x.new_empty(len(x), alpha.shape[1])
+    for part in rows(x, len(z)):  # a list of small results would keep the freed blocks between them from being reused
+        out[part] = kernel._values(pairs(x[part])) @ alpha
+    return out
 
 
 def gradients(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
