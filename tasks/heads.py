@@ -17,7 +17,6 @@ HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}
 ARMS = {"small": "claim", "large": "control: large initialisation"}
 AUTHORS = "control: traces divided as in the authors' code"
 SHUFFLED, TURNED = "control: labels shuffled at the measure", "control: the AGOPs' eigenvectors drawn at random"
-BESIDE = "begun large"  # Figures 10 to 12 say nothing of it, so there it is no control
 TRACES = ("within", "between", "nfa", "nfa/null", "train_loss")  # what the rule on these figures reads
 CLASSES = ("within", "between", "train_loss")  # of these, what depends on the labels
 NULLS = 40  # random matrices of the same spectra
@@ -53,10 +52,10 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
                 h = x.flatten(1) if head is model else _given(model, x, f"{HEADS[kind]}.0")
                 null = stream(run.key, "null", variant, seed)
                 about = {"seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                found = list(_through(head, h, labels, null if arm == "claim" and epoch == one.epochs[-1] else None))
+                found = list(_through(head, h, labels, null if epoch == one.epochs[-1] else None))
                 for row in found:
-                    beside = BESIDE if arm != "claim" and row["quantity"] in TRACES else arm
-                    yield {**about, **row, "arm": row.get("arm", beside)}
+                    if arm == "claim" or "arm" not in row:
+                        yield {**about, **row, "arm": row.get("arm", arm)}
                 if arm == "claim":
                     order = stream(run.key, "shuffled", seed).permutation(len(labels))
                     shuffled = list(_classes(head, h, labels[torch.from_numpy(order)]))
@@ -71,7 +70,7 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
                         yield {**about, **row, "arm": SHUFFLED}
     for row in run.history:
         if row["quantity"] == "train_loss":
-            arms = ("claim", AUTHORS, TURNED) if ARMS[row["case"]] == "claim" else (BESIDE,)
+            arms = ("claim", AUTHORS, TURNED) if ARMS[row["case"]] == "claim" else (ARMS["large"],)
             for arm in arms:
                 yield {**row, "case": "", "arm": arm}
 

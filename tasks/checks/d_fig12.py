@@ -3,8 +3,7 @@
 S_W/S_T falls, S_B/S_T rises, and they sum to 1. Pearson of W^T W with the AGOP's square root, at the end and over
 the five layers: its lower end as printed, 0.74 ± 0.17, is asked of it.
 It prints none for VGG: the ResNet's stands in.
-The figures are of a trained network, its classes and its AGOPs: the controls shuffle the labels and turn the AGOPs'
-eigenvectors. They say nothing of a large initialisation, which is drawn beside.
+The controls shuffle the labels, turn the AGOPs' eigenvectors, and begin large, which the paper does not show.
 """
 
 from tasks.judge import Finding, Rows, collapsed
