@@ -5,6 +5,7 @@ input h flow through that layer alone (a copy of h feeds it), weights' gradients
 ``gramlab.measures`` is not used: it rests on these identities.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -72,10 +73,11 @@ class Case:
     y: Tensor
     layers: list[str]
     tied: bool = False
+    unit: float = 1.0
 
     def loss(self, model: nn.Module, x: Tensor) -> Tensor:
-        """Mean squared error of the flattened outputs."""
-        return (model(x).flatten(1) - self.y.to(x.dtype)).square().sum(1).mean()
+        """Mean squared error of the flattened outputs, in units."""
+        return (model(x).flatten(1) - self.y.to(x.dtype)).square().sum(1).mean() / self.unit
 
 
 def random_case(instance: int) -> Case:
@@ -134,6 +136,9 @@ def _drawn(case: Case) -> Case:
     plain = nn.ModuleDict({name: one for name, one in named.items() if isinstance(one, nn.Linear | nn.Conv2d)})
     drawn = initialize(plain, ("architectures", case.name), scale=1.5)
     plain.load_state_dict(drawn)
+    # the claims hold for any multiple of the loss; powers of powers can make its gradients more than float32 holds
+    loss = float(case.loss(case.model, case.x).detach())
+    case.unit = 2.0 ** max(0, round(math.log2(loss)) - 20) if loss > 0 else 1.0
     return case
 
 
