@@ -65,7 +65,8 @@ def woodbury(kind: str, instance: int) -> Iterator[dict]:
             inner = np.linalg.inv(np.eye(u.shape[1], dtype=dtype) + dtype(sign) * reached)
             right = inverse - inverse @ u @ inner @ v.T @ inverse
             spread = _size(inverse) ** 2 * _size(u) * _size(v) * _size(inner)
-            inner_error = _condition(np.eye(u.shape[1]) + sign * reached)
+            # V^T P^-1 U has the round-off of its factors, be it small itself or nearly minus the identity
+            inner_error = _size(inner) * (1 + _size(u) * _size(v) * _size(inverse))
             size = _condition(p + u @ v.T) * _size(left) + _condition(p) * (_size(inverse) + spread * inner_error)
             yield {**about, "arm": arm, "value": _size(left - right) / ((n + u.shape[1]) * size)}
 

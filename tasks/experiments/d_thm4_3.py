@@ -30,13 +30,13 @@ def measure(settings: Any) -> Iterator[dict]:
             for ridge in RIDGES:
                 for kind in DATA:
                     draw = stream("d_thm4_3", size, str(ridge), kind, instance)
-                    yield from _rows(f"{size}, λ_Φ = {ridge:g}", kind, n, K, ridge, draw)
+                    yield from _rows(f"{size}, λ_Φ = {ridge:g}", f"{kind} {instance}", n, K, ridge, draw)
     yield from courses()
 
 
 def _rows(size: str, kind: str, n: int, K: int, ridge: float, draw: np.random.Generator) -> Iterator[dict]:
     y = np.kron(np.eye(K), np.ones((n, 1)))
-    first = gram(kind, y, ridge, draw)
+    first = gram(kind.rsplit(" ", 1)[0], y, ridge, draw)
     for epsilon in RATES:
         largest = {
             "claim": ridge / (2 * (1 + 1 / ridge) * n) * (1 - epsilon),

@@ -27,7 +27,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         axes[0].plot([], [], color=style.GUIDE, linestyle=dashes, label=case)
     axes[0].set(yscale="log", xlabel="layer l", ylabel="‖G_l − yyᵀ‖ / n", title="n = 20, λ_Φ = 1", ylim=(1e-10, 3))
 
-    some = rows[(rows["layer"] == "random, ε = 0.1") & ~rows["case"].str.endswith("= 0.1") & (rows["value"] > 0)]
+    some = rows[(rows["layer"] == "random 0, ε = 0.1") & ~rows["case"].str.endswith("= 0.1") & (rows["value"] > 0)]
     excess = some[some["quantity"] == "thm4_3/remainder"]
     for arm, (_, color, _) in SHOWN.items():
         for _, line in excess[excess["arm"] == arm].groupby("case"):
