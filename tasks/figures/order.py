@@ -1,9 +1,13 @@
-"""How a remainder shrinks with the step: one line an instance and layer, each divided by its value at the largest."""
+"""How a remainder shrinks with the step: one line an instance and layer (every so many of more than 60), each divided by its value at the largest."""
+
+from math import ceil
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.figures import style
+
+MOST = 60  # lines of an arm
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
@@ -16,8 +20,8 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     arms = [(arm, style.CONTROL) for arm in style.controls(rows)] + [("claim", style.CLAIM)]
     for arm, color in arms:
         label = arm
-        for _, line in rows[rows["arm"] == arm].groupby(["case", "layer"]):
-            line = line.sort_values("x")
+        lines = [line.sort_values("x") for _, line in rows[rows["arm"] == arm].groupby(["case", "layer"])]
+        for line in lines[:: max(1, ceil(len(lines) / MOST))]:
             axes.plot(line["x"], line["value"] / line["value"].iloc[-1], color=color, linewidth=0.7, alpha=0.6,
                       label=label)  # fmt: skip
             label = "_"
