@@ -1,4 +1,7 @@
-"""How a remainder shrinks with the step: one line an instance and layer (every so many of more than 60), each divided by its value at the largest."""
+"""How a remainder shrinks with the step: one line an instance and layer, each divided by its value at the largest.
+
+Of many lines every so many are drawn.
+"""
 
 from math import ceil
 
