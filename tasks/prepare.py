@@ -1,10 +1,13 @@
 """Prepare one data set: ``python -m tasks.prepare KEY --scale quick``."""
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks import stage as stages
-from tasks.settings import Data, pick
+from tasks.settings import Data, Sets, pick
+
+if TYPE_CHECKING:
+    from gramlab.data import DataSet
 
 # by source: the folder of Parquet under the data root that stands in for it where it cannot be had, and what ails that
 STAND_INS = {"cifar10": ("cifar10-jpeg", "JPEG-recompressed")}
@@ -13,23 +16,32 @@ STAND_INS = {"cifar10": ("cifar10-jpeg", "JPEG-recompressed")}
 def main() -> None:
     """Read or download the raw data, check them, and keep them as one file."""
     stage = stages.arguments("prepare")
-    wanted: Data = pick(stage.settings.data, stage.key, "data set")
-    from gramlab.data import DataError, DataSet, prepare
-
-    def stand_in(why: DataError, root: Path) -> tuple[DataSet, str]:
-        folder, altered = STAND_INS.get(wanted.source, ("", ""))
-        if not folder or not (root / folder).is_dir():
-            raise why
-        print(f"prepare@{stage.key}: {folder}, {altered}, stands in: {why}", file=sys.stderr)
-        return prepare("parquet", root, path=folder, **wanted.options()), altered
+    wanted: Data | Sets = pick(stage.settings.data, stage.key, "data set")
+    from gramlab.data import save_sets
 
     with stages.recorded(stage) as about:
-        root = stage.settings.machine.root()
-        try:
-            found = prepare(wanted.source, root, **wanted.options())
-        except DataError as error:
-            found, about["altered"] = stand_in(error, root)
-        found.save(stage.dataset(stage.key))
+        made = {name: one_set(stage, one) for name, one in wanted.parts().items()}
+        save_sets(stage.dataset(stage.key), {name: found for name, (found, _) in made.items()})
+        altered = [f"{name}: {ails}" if name else ails for name, (_, ails) in made.items() if ails]
+        if isinstance(wanted, Sets):
+            altered += [f"{name} left out" for name in wanted.declared() if name not in made]
+        if altered:
+            about["altered"] = ", ".join(altered)
+
+
+def one_set(stage: stages.Stage, wanted: Data) -> tuple["DataSet", str]:
+    """The data set, or what stands in for it and what ails that."""
+    from gramlab.data import DataError, prepare
+
+    root = stage.settings.machine.root()
+    try:
+        return prepare(wanted.source, root, **wanted.options()), ""
+    except DataError as error:
+        folder, altered = STAND_INS.get(wanted.source, ("", ""))
+        if not folder or not (root / folder).is_dir():
+            raise
+        print(f"prepare@{stage.key}: {folder}, {altered}, stands in: {error}", file=sys.stderr)
+        return prepare("parquet", root, path=folder, **wanted.options()), altered
 
 
 if __name__ == "__main__":

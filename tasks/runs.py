@@ -32,15 +32,19 @@ class Run:
         self.key = stage.key
         self.base = stage.run(stage.key)
         self.folder = self.base / variant
-        self.data = DataSet.load(stage.dataset(self.settings.data))
-        if self.settings.samples is not None:
-            self.data = self.data.rows(train=torch.arange(self.settings.samples))
+        self._data = stage.dataset(self.settings.data)
         self.epochs = self.settings.epochs_kept()
         self.seeds = range(self.settings.seeds)
         shared = {axis: getattr(self.settings, axis) for axis in ("lr", "weight_decay", "label_noise", "beta")}
         self.members: list[Member] = members(self.settings.seeds, self.settings.grid.axes(), **shared)
         self.cases = list(dict.fromkeys(member.case for member in self.members))
         self._loaded: tuple[int, dict[str, Tensor]] = (-1, {})
+
+    @cached_property
+    def data(self) -> DataSet:
+        """What it was trained on."""
+        found = DataSet.load(self._data, self.settings.part)
+        return found if self.settings.samples is None else found.rows(train=torch.arange(self.settings.samples))
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:

@@ -136,6 +136,10 @@ class Data(Strict):
             raise
         return self
 
+    def parts(self) -> dict[str, "Data"]:
+        """Itself, as the one set that there is."""
+        return {"": self}
+
     def _own(self) -> Strict:
         given = {key: value for key, value in (self.model_extra or {}).items() if value is not None}
         return OPTIONS[self.source].model_validate(given)
@@ -144,6 +148,29 @@ class Data(Strict):
         """The keyword arguments of gramlab.data.prepare beside the source and the data root."""
         common = self.model_dump(include=Data.model_fields.keys() - {"source"}, exclude_unset=True, exclude_none=True)
         return {**common, **self._own().model_dump(exclude_unset=True)}
+
+
+class Sets(Strict):
+    """Several data sets by name, kept in one file; training variants name theirs by ``part``. Null leaves one out."""
+
+    sets: dict[str, Data | None]
+    here: list[str] | None = None  # those that are prepared, where not all can be had
+
+    @model_validator(mode="after")
+    def _here_fits(self) -> "Sets":
+        if unknown := sorted({*(self.here or [])} - self.declared().keys()):
+            raise ValueError(f"here: no set {', '.join(unknown)}; allowed: {', '.join(self.declared())}")
+        if not self.parts():
+            raise ValueError("no set is left")
+        return self
+
+    def declared(self) -> dict[str, Data]:
+        """The sets by name."""
+        return {name: one for name, one in self.sets.items() if one is not None}
+
+    def parts(self) -> dict[str, Data]:
+        """Those of them that are prepared."""
+        return {name: one for name, one in self.declared().items() if self.here is None or name in self.here}
 
 
 def _at(key: str, says: str) -> ValidationError:
@@ -217,6 +244,7 @@ class Train(Strict):
     """One training run, of several seeds together."""
 
     data: str
+    part: str = ""  # which one, of data that are several sets
     samples: Count | None = None  # of its training set: the first so many; all by default
     model: Model
     loss: Literal["cross_entropy", "mse", "signed_mse", "bce_with_logits", "vae"]
@@ -354,11 +382,12 @@ class Settings:
                 at = f"{section}.{key}"
                 if not isinstance(value, dict) or value.keys() != {"paper", "quick"}:
                     refuse(f"params.yaml: {at} must hold exactly the two keys paper and quick")
-                paper = _valid(kind, value["paper"], f"{at}.paper")
+                one = Sets if section == "data" and "sets" in value["paper"] else kind
+                paper = _valid(one, value["paper"], f"{at}.paper")
                 # validated on top of the paper's settings, so that a mistake is named where it stands
-                quick = _valid(kind, merged(value["paper"], value["quick"]), f"{at}.quick")
+                quick = _valid(one, merged(value["paper"], value["quick"]), f"{at}.quick")
                 made[section][key] = paper if scale == "paper" else quick
-        self.data: dict[str, Data] = made["data"]
+        self.data: dict[str, Data | Sets] = made["data"]
         self.train: dict[str, Train] = made["train"]
         self.measure: dict[str, Measure] = made["measure"]
         self.simulate: dict[str, Simulate] = made["simulate"]
@@ -367,12 +396,24 @@ class Settings:
     def _consistent(self) -> None:
         for key, run in self.train.items():
             _known(run.data, self.data, f"train.{key}.*.data", "data set")
+            self.train[key] = self._trainable(key, run)
         for key in self.measure:
             _known(key, self.train, f"measure.{key}", "training run")
         if both := self.measure.keys() & self.simulate.keys():
             refuse(f"params.yaml: {', '.join(sorted(both))} stands both in measure and in simulate")
         for key, claim in self.claims.items():
             _known(claim.experiment, self.experiments(), f"claims.{key}.experiment", "experiment")
+
+    def _trainable(self, key: str, run: Train) -> Train:
+        """The run without the variants whose data set is not prepared at this scale or on this machine."""
+        data, each = self.data[run.data], run.each()
+        for name, one in each.items():
+            at = ".".join(filter(None, (f"train.{key}.*", name and f"variants.{name}", "part")))
+            _known(one.part, data.sets if isinstance(data, Sets) else data.parts(), at, "set")
+        kept = {name: one for name, one in run.variants.items() if each[name].part in data.parts()}
+        if run.variants and not kept:
+            refuse(f"params.yaml: train.{key}: nothing to train; data.{run.data} has: {', '.join(data.parts())}")
+        return run.model_copy(update={"variants": kept})
 
     def experiments(self) -> dict[str, Measure | Simulate]:
         """Every experiment by name."""

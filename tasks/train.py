@@ -25,13 +25,16 @@ def main() -> None:
     from tasks.progress import Bar
 
     with stages.recorded(stage, device=device):
-        data = DataSet.load(stage.dataset(run.data))
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
         same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
         kept = stage.settings.machine.checkpoint_seconds
         history: list[dict[str, Any]] = []
         snapshots: dict[str, dict[int, Path]] = {}
+        parts: dict[str, DataSet] = {}
         for variant, one in run.each().items():
+            if one.part not in parts:  # one at a time, to save memory
+                parts = {one.part: DataSet.load(stage.dataset(run.data), one.part)}
+            data = parts[one.part]
             model = build(one.model.kind, data.x_train.shape[1:], data.outputs, **one.model.options())
             # the streams are named after the run: its variants share what a seed draws
             how = Fit(

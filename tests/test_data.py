@@ -14,6 +14,7 @@ from PIL import Image
 
 from gramlab.data import DataError, DataSet, prepare
 from tasks.prepare import main
+from tasks.settings import read
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -79,6 +80,20 @@ def test_recompressed_pictures_stand_in_for_what_cannot_be_had_and_the_stage_say
     assert (made.source, made.y_train.tolist()) == ("cifar10-jpeg", [0, 1, 2])
     assert json.loads((tmp_path / "data/paper/made/prepare@photos.json").read_text())["altered"] == "JPEG-recompressed"
     assert "cifar10-jpeg, JPEG-recompressed, stands in" in capsys.readouterr().err
+
+
+def test_several_sets_are_prepared_together_and_what_is_left_out_is_said(tmp_path, monkeypatch):
+    raw = read()
+    sets = {"ones": {"source": "digits", "classes": [0, 1]}, "faces": {"source": "svhn"}, "all": {"source": "digits"}}
+    raw["data"]["photos"] = {"paper": {"sets": sets, "here": ["ones", "all"]}, "quick": {}}
+    raw["train"], raw["measure"], raw["claims"] = {}, {}, {}
+    monkeypatch.setattr("tasks.settings.read", lambda: raw)
+    monkeypatch.setattr("tasks.stage.ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["prepare", "photos", "--scale", "paper"])
+    main()
+    file = tmp_path / "data" / "paper" / "sets" / "photos.safetensors"
+    assert [DataSet.load(file, name).classes for name in ("ones", "all")] == [2, 10]
+    assert json.loads((tmp_path / "data/paper/made/prepare@photos.json").read_text())["altered"] == "faces left out"
 
 
 def test_parquet_of_images(tmp_path):

@@ -41,6 +41,14 @@ def changed(path: str, value, drop: bool = False) -> dict:
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
         ("measure.a_fig99", {"paper": {}, "quick": {}}, ["measure.a_fig99", "no training run", "a_fig4"]),
         ("simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
+        ("data.photos.paper", {"sets": {"A": {"source": "imagenet"}}}, ["photos.paper.sets.A.source", "'cifar10'"]),
+        ("data.photos.paper", {"sets": {"A": None}}, ["data.photos.paper", "no set is left"]),
+        ("data.photos.paper", {"sets": {"A": {"source": "svhn"}}, "here": ["B"]},
+         ["data.photos.paper", "no set B", "allowed: A"]),
+        ("data.photos.paper", {"sets": {"A": {"source": "svhn"}}, "train": 9}, ["data.photos.paper.train", "allowed:"]),
+        ("data.photos", {"paper": {"sets": {"A": {"source": "svhn"}}}, "quick": {}},
+         ["train.a_fig4.*.part", "no set ''", "allowed: A"]),
+        ("train.a_fig4.paper.part", "A", ["train.a_fig4.*.part", "no set 'A'"]),
         ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
         ("claims.a_tl.experiment", "a_tll", ["claims.a_tl.experiment", "a_tll", "a_tl"]),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
@@ -95,6 +103,21 @@ def test_the_data_root_is_a_parameter_and_an_environment_variable(monkeypatch):
     assert machine.root() == ROOT / machine.data_root
     monkeypatch.setenv("GRAMLAB_DATA", os.sep + "elsewhere")
     assert str(machine.root()) == "/elsewhere"
+
+
+def test_variants_of_sets_that_are_not_prepared_are_left_out():
+    sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}, "C": {"source": "cifar10"}}
+    reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}, "here": None}
+    raw = changed("data.photos", {"paper": {"sets": sets, "here": ["A", "C"]}, "quick": reduced})
+    raw["train"] = {"a_fig4": raw["train"]["a_fig4"]}
+    raw["train"]["a_fig4"]["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
+    raw["measure"], raw["claims"] = {}, {}
+    paper, quick = (Settings(raw, scale) for scale in ("paper", "quick"))
+    assert [one.part for one in paper.train["a_fig4"].each().values()] == ["A", "C"]
+    assert list(quick.train["a_fig4"].variants) == ["on A"]
+    del raw["train"]["a_fig4"]["paper"]["variants"]["on A"]
+    with pytest.raises(SystemExit):
+        Settings(raw, "quick")
 
 
 def test_pick_names_what_there_is(capsys):

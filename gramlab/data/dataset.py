@@ -103,24 +103,38 @@ class DataSet:
 
     def save(self, path: Path) -> None:
         """Write the data set to one file, whole or not at all; the same data set gives the same bytes."""
-        tensors = {item.name: getattr(self, item.name) for item in fields(self) if "_" in item.name}
-        kept = {name: value.contiguous() for name, value in tensors.items() if value is not None}
-        about = {"source": self.source, "classes": self.classes, "factor": self.factor, "about": self.about}
-        try:
-            with atomic(Path(path)) as temporary:
-                save_file(kept, temporary, {"dataset": json.dumps(about, sort_keys=True)})
-        except (OSError, SafetensorError) as error:
-            raise DataError(f"{path}: could not be written ({_line(error)})") from error
+        save_sets(path, {"": self})
 
     @classmethod
-    def load(cls, path: Path) -> "DataSet":
-        """Read a saved data set. Raises DataError naming the file when it is missing or damaged."""
+    def load(cls, path: Path, part: str = "") -> "DataSet":
+        """Read a saved data set, of several in one file the one of this name.
+
+        Raises DataError naming the file when it is missing or damaged, or has no such set.
+        """
         try:
             with safe_open(path, "pt") as file:
-                about = json.loads(file.metadata()["dataset"])
-                return cls(**about, **{name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+                about, start = json.loads(file.metadata()[f"dataset {part}".strip()]), f"{part}/" if part else ""
+                names = [name for name in file.keys() if name.startswith(start)]  # noqa: SIM118
+                return cls(**about, **{name.removeprefix(start): file.get_tensor(name) for name in names})
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: not a readable data set ({_line(error)})") from error
+
+
+def save_sets(path: Path, sets: dict[str, DataSet]) -> None:
+    """Write data sets by name to one file, whole or not at all; the same ones give the same bytes."""
+    kept: dict[str, Tensor] = {}
+    about = {}
+    for part, one in sets.items():
+        start = f"{part}/" if part else ""
+        tensors = {item.name: getattr(one, item.name) for item in fields(one) if "_" in item.name}
+        kept |= {start + name: value.contiguous() for name, value in tensors.items() if value is not None}
+        told = {"source": one.source, "classes": one.classes, "factor": one.factor, "about": one.about}
+        about[f"dataset {part}".strip()] = json.dumps(told, sort_keys=True)
+    try:
+        with atomic(Path(path)) as temporary:
+            save_file(kept, temporary, about)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path}: could not be written ({_line(error)})") from error
 
 
 def _line(error: Exception) -> str:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from gramlab.data import DataError, DataSet, prepare
+from gramlab.data import DataError, DataSet, prepare, save_sets
 from gramlab.files import sha256
 
 SETS = {
@@ -32,6 +32,18 @@ def test_the_same_settings_give_the_same_bytes_in_every_process(tmp_path):
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "there")], env=environment, check=True)
     for source in SETS:
         assert sha256(tmp_path / "here" / source) == sha256(tmp_path / "there" / source)
+
+
+def test_several_sets_in_one_file_are_each_what_was_saved(tmp_path):
+    sets = {source: prepare(source, tmp_path, **options) for source, options in SETS.items()}
+    save_sets(tmp_path / "all.safetensors", sets)
+    for name, data in sets.items():
+        data.save(tmp_path / "once.safetensors")
+        DataSet.load(tmp_path / "all.safetensors", name).save(tmp_path / "again.safetensors")
+        assert sha256(tmp_path / "once.safetensors") == sha256(tmp_path / "again.safetensors")
+    for part in ("", "digits"):
+        with pytest.raises(DataError, match=rf"all\.safetensors: not a readable data set .*{part}"):
+            DataSet.load(tmp_path / "all.safetensors", part)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gramlab import tables
-from gramlab.data import prepare
+from gramlab.data import prepare, save_sets
 from gramlab.losses import LOSSES
 from tasks import runs, stage, train
 from tasks.settings import Settings, Train, read
@@ -14,12 +14,14 @@ from tasks.settings import Settings, Train, read
 RUN = {"data": "photos", "model": {"hidden": [6], "activation": "gelu"}, "loss": "cross_entropy", "optimizer": "sgd",
        "lr": 0.1, "batch": 20, "epochs": 2, "seeds": 2, "snapshots": 1,
        "grid": {"weight_decay": [0.0, 0.1], "label_noise": [0.0, 0.5]}}  # fmt: skip
+SEVERAL = {"sets": {name: {"source": "digits"} for name in ("tens", "fives", "none")}, "here": ["tens", "fives"]}
 
 
 @pytest.fixture
 def finished(tmp_path, monkeypatch, request):
     """The real stage, its settings replaced and its folders elsewhere, after training."""
     raw = read()
+    raw["data"]["several"] = {"paper": SEVERAL, "quick": {}}
     raw["train"]["a_fig4"] = {"paper": {**RUN, **getattr(request, "param", {})}, "quick": {}}
     monkeypatch.setattr("tasks.settings.read", lambda: raw)
     monkeypatch.setattr(train, "ROOT", tmp_path)
@@ -28,6 +30,8 @@ def finished(tmp_path, monkeypatch, request):
     made.data = tmp_path / "data"
     monkeypatch.setattr(stage, "arguments", lambda kind: made)
     prepare("digits", tmp_path, train=60, test=20).save(made.dataset("photos"))
+    fives = prepare("digits", tmp_path, train=40, test=20, classes=list(range(5)), enlarge=2)
+    save_sets(made.dataset("several"), {"tens": prepare("digits", tmp_path, train=60, test=20), "fives": fives})
     (tmp_path / "gramlab" / "data").mkdir(parents=True)
     for name in ("losses.py", "streams.py"):
         (tmp_path / "gramlab" / name).touch()
@@ -75,6 +79,25 @@ def test_every_variant_is_a_run(finished):
     assert (finished.run("a_fig4") / "plots" / "wide,lr=0.2" / "train_loss.tsv").is_file()
 
 
+PARTS = {"data": "several", "variants": {"first": {"part": "tens"}, "second": {"part": "fives", "epochs": 1},
+                                         "not here": {"part": "none"}}}  # fmt: skip
+
+
+@pytest.mark.parametrize("finished", [PARTS], indirect=True)
+def test_variants_have_the_data_set_that_they_name(finished):
+    variants = runs.Run(finished).variants
+    assert [(name, one.data.classes, one.data.inputs) for name, one in variants.items()] == [
+        ("first", 10, 64), ("second", 5, 256),
+    ]  # fmt: skip
+    for name, run in variants.items():
+        x = run.data.numbers(run.data.x_test, torch.float32).flatten(1)
+        case, seed = run.cases[-1], 1
+        right = run.model(run.epochs[-1], seed, case)(x).argmax(1) == run.data.y_test
+        wanted = (f"{name},{case}", seed, "test_accuracy")
+        told = [row["value"] for row in run.history if (row["case"], row["seed"], row["quantity"]) == wanted]
+        assert float(right.double().mean()) == pytest.approx(told[-1])
+
+
 def test_plots_are_means_over_seeds(finished):
     folder = finished.run("a_fig4")
     case = "weight_decay=0.1,label_noise=0"
@@ -116,7 +139,8 @@ def test_every_key_reaches_the_training():
     """What Train holds is what Fit takes, beside what the stage itself reads."""
     from gramlab.nets import Fit
 
-    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == {"data", "model", "samples", "seeds", "variants"}
+    own = {"data", "part", "model", "samples", "seeds", "variants"}
+    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == own
     assert set(Fit.__dataclass_fields__) - set(Train.model_fields) == {"name"}
     for name in set(Train.model_fields) & set(Fit.__dataclass_fields__) - {"grid", "snapshots", "method"}:
         default = Train.model_fields[name].default
