@@ -363,9 +363,10 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
     rule: Callable[[Rows], Finding] = check.rule
     adversaries = searched(rows, check.QUANTITIES[0].split("/")[0])
     rows = rows.where(quantity=set(check.QUANTITIES))
-    arms = sorted(set(rows.arm.tolist()))  # but for these three kinds they are only drawn beside
-    judged = (arm for arm in arms if arm in ("claim", "corrected") or arm.startswith("control: "))
-    found = {arm: rule(rows.where(arm=arm)) for arm in judged}
+    arms = sorted(set(rows.arm.tolist()))
+    if unknown := [arm for arm in arms if arm not in ("claim", "corrected") and not arm.startswith("control: ")]:
+        raise ValueError(f"{check.__name__}: no arm {unknown[0]!r}; claim, corrected or \"control: ...\"")
+    found = {arm: rule(rows.where(arm=arm)) for arm in arms}
     controls = {arm.removeprefix("control: "): one for arm, one in found.items() if arm.startswith("control: ")}
     if not controls:
         raise ValueError(f"{check.__name__} has no control: a check that cannot fail shows nothing")

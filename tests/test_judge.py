@@ -170,6 +170,13 @@ def test_verdicts():
     assert not verdict(UP, UP)["control"]["rejected"]
 
 
+def test_a_misspelt_control_is_not_passed_over():
+    made = [{"arm": arm, "seed": seed} for arm in ("claim", "control: a", "contrl: b") for seed in range(3)]
+    check = SimpleNamespace(__name__="a_test", QUANTITIES=("q",), rule=lambda rows: positive(rows.value, "q"))
+    with pytest.raises(ValueError, match=r"a_test: no arm 'contrl: b'"):
+        judge.judge(check, rows([{**row, "value": 1.0 + row["seed"]} for row in made]))
+
+
 def test_each_part_has_a_line_with_its_own_verdict():
     """Of two parts one needs its correction; the control breaks the other one alone."""
 
