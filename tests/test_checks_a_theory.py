@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from gramlab import tables
+from gramlab.data import DataSet
 from gramlab.streams import stream
 from tasks.checks import a_lem3, a_prop2, a_thm3, a_thm4
 from tasks.experiments import a_thm3 as experiment
@@ -93,6 +94,34 @@ def test_theorem_4():
     assert a_thm4.rule(interpolation(growth=0.5)).holds is False
 
 
+def test_the_even_target_has_every_hypothesis_of_theorem_4_and_a_surrogate_of_zero():
+    """Against autograd: f fits exactly, W^T W is a multiple of the AGOP at every layer, and H_0 Y is 0."""
+    model, data = interpolating.even(seed=0)
+    x, Y = data.x_train, data.y_train
+    assert torch.equal(Y[:, 0], x[:, 0].abs() - x[:, 1].abs())
+    assert float(Y.mean()) == pytest.approx(0, abs=1e-15)
+    hidden = interpolating.features(model, x)
+    slopes = torch.autograd.grad(model[-1](hidden[-1]).sum(), hidden)
+    for module, slope, multiple in zip(model[::2], slopes, (2, 2, 1), strict=True):
+        torch.testing.assert_close(module.weight.T @ module.weight, multiple * slope.T @ slope / len(x))
+    assert float((x.T @ Y).abs().max()) < 1e-12
+    found = {(row["quantity"], row.get("layer")): row["value"] for row in interpolating.layers(
+        interpolating.Case("even", "relu", 1, 2, "", 0.0, 0.0), model, data, {"seed": 0})}  # fmt: skip
+    assert found["thm4/ratio", "0"] > 1e15
+    assert found["thm4/ratio", "1"] < 1
+
+
+def test_labels_that_no_layer_sees():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 5, bias=False), torch.nn.ReLU(), torch.nn.Linear(5, 4, bias=False),
+                                torch.nn.ReLU(), torch.nn.Linear(4, 1, bias=False)).double()  # fmt: skip
+    x = torch.from_numpy(stream("test_checks", "unseen").normal(size=(40, 3)))
+    y = interpolating.unseen(model, DataSet("drawn", x, x[:, :1], x[:0], x[:0, :1]), seed=0).y_train[:, 0]
+    first = x @ model[0].weight.T
+    for rows in (first, first.relu() @ model[2].weight.T, torch.ones(40, 1)):
+        assert float((rows.T.double() @ y).detach().abs().max()) < 1e-10
+    assert float(y.std()) == pytest.approx(1)
+
+
 def test_linear_regions_against_a_sum_of_hinges():
     """One ReLU layer on a line: each unit's zero is a boundary, and its jump of the gradient is |head x weight|."""
     model = torch.nn.Sequential(torch.nn.Linear(1, 3, bias=False), torch.nn.ReLU(), torch.nn.Linear(3, 1, bias=False))
@@ -130,3 +159,11 @@ def test_proposition_2_on_trained_networks():
     assert a_prop2.rule(rows(collapsing())).holds
     assert a_prop2.rule(rows(collapsing(end=0.1))).holds is False
     assert a_prop2.rule(rows(collapsing(power=-1.0))).holds is False
+    # a control of trained networks only: its gap has nothing to do with NC1
+    apart = [{**row, "value": 0.9 + 0.01 * noise} if row["quantity"] == "prop2/gap" else row
+             for row in collapsing() if row["case"] == "trained"
+             for noise in [float(stream("gap", row["seed"], row["x"]).normal())]]  # fmt: skip
+    found = a_prop2.rule(rows(apart))
+    assert found.holds is False
+    assert found.parts["along_training"].holds is not True
+    assert "gram" not in found.parts

@@ -2,7 +2,8 @@
 
 For centred features, readout and bias trained by least squares on the centred one-hot labels Y, and S_cls(G) =
 tr(Y^T G Y) with these same labels. Features that are centred and form a simplex have classes of equal size. Networks
-that are trained towards collapse come to it only nearly: there the surrogate nears the maximum as NC1 falls.
+that are trained towards collapse come to it only nearly: there the surrogate nears the maximum as NC1 falls, which that
+of shuffled labels, the control there, does not.
 """
 
 from dataclasses import replace
@@ -21,11 +22,12 @@ NEAR = 0.01  # of the maximum: how near a trained network has to come
 
 def rule(rows: Rows) -> Finding:
     """Both to round-off, on simplices of two to seven classes of any scale; NC1 alone is reported beside them."""
-    parts = {"gram": exact(rows.where(quantity="prop2/gram")), "maximum": exact(rows.where(quantity="prop2/residual"))}
-    if len(rows.where(quantity="prop2/gap")):
-        parts |= _trained(rows)
-    found = every(**parts)
-    if "end" in parts:
+    constructed = {"gram": rows.where(quantity="prop2/gram"), "maximum": rows.where(quantity="prop2/residual")}
+    trained = len(rows.where(quantity="prop2/gap")) > 0
+    # a control breaks one of the two, and has no rows of the other
+    parts = {name: exact(one) for name, one in constructed.items() if len(one) or not trained}
+    found = every(**parts, **(_trained(rows) if trained else {}))
+    if "gram" in parts and trained:
         ends = {name: [float(one.mean()) for one in _ends(rows, f"prop2/{name}")] for name in ("gap", "nc1", "nc2")}
         numbers = {f"trained, {name} {when}": value for name, values in ends.items()
                    for when, value in zip(("at first", "at the end"), values, strict=True)}  # fmt: skip

@@ -4,6 +4,10 @@ Bias-free networks with one output, ReLU^m between layers, trained on labels of 
 surrogate S_l = ||W_l H_l Y||^2 of every layer is set against the theorem's bound: C_0 ||Y||^2 / Phi_l for m > 1, and
 C_0 ||Y||^4 / Psi_l for m = 1, with ||W_l H_l||_F^2 >= C_0. Besides, what the proof goes through: the Neural Feature
 Ansatz W_l^T W_l = C_l AGOP_l (its cosine), S_l = C_l ||Y||^4, and for m = 1 the bound before its last inequalities.
+
+One control is the network before training. Psi_l is so large that it takes a surrogate of 0 to break its bound: in the
+other control interpolation is broken by labels to which every pre-activation is orthogonal. One network is not trained
+but written down: it fits an even target exactly, and has the ansatz exactly, while S_0 is 0.
 """
 
 from collections.abc import Iterator
@@ -23,6 +27,8 @@ from gramlab.streams import stream
 
 SAMPLES, WIDTH = 128, 32
 SEGMENTS, PLACES = 40, 200  # on which the linear regions are counted
+EVEN = "ReLU, even target"
+UNSEEN = "control: labels orthogonal to every layer"
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ def measure(settings: Any) -> Iterator[dict]:
                 own.load_state_dict({key: value[seed] for key, value in weights[epoch].items()})
                 about = {"case": name, "seed": seed, "step": epoch, "dtype": "float64"}
                 yield from layers(case, own, data, {**about, "arm": arm})
+            yield from layers(case, own, unseen(own, data, seed), {**about, "arm": UNSEEN})
+    for seed in range(settings.instances):
+        own, data = even(seed)
+        about = {"case": EVEN, "seed": seed, "dtype": "float64"}
+        for arm, one in (("claim", data), (UNSEEN, unseen(own, data, seed))):
+            yield from layers(Case("even", "relu", 1, 2, "", 0.0, 0.0), own, one, {**about, "arm": arm})
 
 
 def samples(kind: str) -> DataSet:
@@ -78,6 +90,33 @@ def samples(kind: str) -> DataSet:
     return DataSet(kind, x, (y / y.std())[:, None], x[:0], y[:0, None])
 
 
+def unseen(model: nn.Sequential, data: DataSet, seed: int) -> DataSet:
+    """The same samples with labels of mean 0 and variance 1 that W_l H_l Y = 0 holds for at every hidden layer l."""
+    inside = zip(features(model, data.x_train)[:-1], model.parameters(), strict=False)
+    rows = [torch.ones(1, len(data.x_train), dtype=torch.float64), *(weight @ h.T for h, weight in inside)]
+    # what is orthogonal to all of them: those right singular vectors whose values are 0 (the hidden layers are narrow)
+    _, values, V = torch.linalg.svd(torch.cat([row.detach() / row.detach().norm() for row in rows]))
+    free = V[int((values > 1e-10).sum()) :]
+    y = free.T @ torch.from_numpy(stream("a_thm4", "unseen", seed).normal(size=len(free)))
+    return DataSet(data.source, data.x_train, (y / y.std())[:, None], data.x_test, data.y_test)
+
+
+def even(seed: int) -> tuple[nn.Sequential, DataSet]:
+    """f(x) = |x_1| - |x_2|, fitted exactly, on samples as symmetric as the target: Theorem 4's hypotheses all hold.
+
+    W_0 = (1, 0; -1, 0; 0, 1; 0, -1), W_1 = +-(1, 1, -1, -1), W_2 = (1, -1). Each W_l^T W_l is 2 AGOP_l (W_2's is once).
+    As x and -x have the same label, H_0 Y = sum_i y_i x_i = 0.
+    """
+    x = torch.from_numpy(stream("a_thm4", "even", seed).uniform(0.1, 2, (SAMPLES // 8, 2)))
+    x = torch.cat([x, x.flip(1)])  # so that labels have mean 0
+    x = torch.cat([x * torch.tensor(signs) for signs in ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))])
+    model = mlp(2, [4, 2], 1, "relu", bias=False).double()
+    weights = [[[1, 0], [-1, 0], [0, 1], [0, -1]], [[1, 1, -1, -1], [-1, -1, 1, 1]], [[1, -1]]]
+    for module, weight in zip(model[::2], weights, strict=True):
+        module.weight.data = torch.tensor(weight, dtype=torch.float64)
+    return model, DataSet("even", x, model(x).detach(), x[:0], x[:0, :1])
+
+
 def layers(case: Case, model: nn.Sequential, data: DataSet, about: dict) -> Iterator[dict]:
     """All rows of one network."""
     x, Y = data.x_train, data.y_train[:, 0]
@@ -88,7 +127,9 @@ def layers(case: Case, model: nn.Sequential, data: DataSet, about: dict) -> Iter
     weights = [one.detach() for one in model.parameters()]
     n, Y2 = len(Y), float(Y @ Y)
     energy = [float((h @ W.T).square().sum()) for h, W in zip(hidden, weights, strict=True)]
-    surrogates = [gramlab.surrogate(h, W, Y) for h, W in zip(hidden, weights, strict=True)]
+    # known to round-off only, which is what a surrogate of 0 is taken for
+    floors = [(n * 2.0**-53) ** 2 * one * Y2 for one in energy]
+    surrogates = [max(gramlab.surrogate(h, W, Y), floor) for h, W, floor in zip(hidden, weights, floors, strict=True)]
     least = min(energy[:-1])  # C_0 of the matrices W_l; with the readout, whose W H is f, it is at most ||Y||^2
     kinks = [linear_regions(model, hidden, layer, about["seed"]) for layer in range(len(weights))]
     B, delta = max(float(h.norm(dim=1).max()) for h in hidden), max(jump for _, jump in kinks)

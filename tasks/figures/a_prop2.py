@@ -24,16 +24,17 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     left.set(xlabel="constructed features: worst residual by kind\n(dashed: 8 u, float64)", ylabel="")
     left.legend(title="", fontsize=7)
     trained = rows[rows["case"] == "trained"]
-    for arm, color, marker in (("control: within-class noise", style.CONTROL, "X"), ("claim", style.CLAIM, "o")):
+    broken = [(arm, style.CONTROL, marker) for arm, marker in zip(style.controls(trained), "vX", strict=True)]
+    for arm, color, marker in (*broken, ("claim", style.CLAIM, "o")):
         label = arm
         for _, one in trained[trained["arm"] == arm].groupby("seed"):
-            course = one.pivot(index="step", columns="quantity", values="value").sort_index()[::2]
+            course = one.pivot(index="step", columns="quantity", values="value").sort_index()[::3]
             right.plot(course["prop2/nc1"], course["prop2/gap"], color=color, linewidth=0.8, alpha=0.8, marker=marker,
                        markersize=2, label=label)  # fmt: skip
             label = "_"
     right.axhline(style.check(key).NEAR, color=style.PRINTED, linestyle="--", linewidth=1, label="asked for at the end")
     right.set(xscale="log", yscale="log", xlabel="trained networks: NC1 = tr S_W / tr S_B\n(training goes to the left)",
               ylabel="1 − surrogate / its maximum")  # fmt: skip
-    right.legend(fontsize=7)
+    right.legend(fontsize=7, loc="center left", bbox_to_anchor=(0, 0.75))
     right.minorticks_off()
     return figure
