@@ -1,6 +1,6 @@
 """Optimizer steps on stacks of members, each with its own learning rate and weight decay.
 
-The arithmetic is that of torch.optim, which takes one learning rate for all that a tensor holds.
+Up to round-off the arithmetic is that of torch.optim, which takes one learning rate for all that a tensor holds.
 """
 
 from collections.abc import Sequence
@@ -43,6 +43,8 @@ class Updates:
         slots = SLOTS[optimizer] if momentum or "adam" in optimizer else ()
         zeros = torch.zeros_like
         self.state = {slot: {name: zeros(value) for name, value in stack.values.items()} for slot in slots}
+        # SGD without momentum too: what a decay in the gradient comes to, and in place
+        self.shrinks = optimizer == "adamw" or (optimizer == "sgd" and not slots)
         self.names = stack.names
         self.fan_in = dict.fromkeys(stack.names, 1.0)
         if parametrization == "ntk":
@@ -63,12 +65,11 @@ class Updates:
         rate, decay = self.rates[id(group)]
         for name, p, g in zip(self.names, group.parameters, gradients, strict=True):
             lr = _fit(rate, p) * (factor / self.fan_in[name])
-            wd = _fit(decay, p)
+            wd = _fit(decay, p) * self.fan_in[name]
             if isinstance(wd, Tensor) or wd:
-                if self.optimizer == "adamw":
+                if self.shrinks:
                     p.mul_(1 - lr * wd)
                 else:
-                    wd = wd * self.fan_in[name]
                     g = torch.addcmul(g, wd, p) if isinstance(wd, Tensor) else g.add(p, alpha=wd)
             state = [slot[name][group.members.start] if group.alone else slot[name] for slot in self.state.values()]
             if "adam" in self.optimizer:

@@ -162,6 +162,15 @@ def test_the_way_to_compute_is_chosen_by_model_and_size():
     assert ways(large, 5, 64) == [False] * 5
     assert stacks.TOGETHER_BELOW < 64 * 512 * 512
 
+    def units(model, batch):
+        return Stack(model, [dict(model.named_parameters())], batch, torch.float32, "cpu").units
+
+    linear = build("deep_linear", (10,), 5, hidden=[32, 32])
+    assert units(linear, 128) == 10
+    assert units(linear, 10) == 0  # as many inputs as samples
+    assert units(build("deep_linear", (10,), 50, hidden=[2]), 11) == 0  # the product with the batch costs more
+    assert units(mlp(10, [32], 5, "relu", bias=False), 128) == units(mlp(10, [32], 5, "linear"), 128) == 0
+
 
 def test_a_grids_names_and_mistakes():
     assert cases({}) == [""]

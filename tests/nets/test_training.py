@@ -12,6 +12,7 @@ from torch import nn
 from gramlab.data import prepare
 from gramlab.losses import LOSSES
 from gramlab.nets import Diverged, Fit, NetError, build, fit, initialize, mlp
+from gramlab.nets.stacks import Stack
 from gramlab.streams import stream
 
 HOW = Fit(lr=0.05, batch=32, epochs=3, snapshots=(0, 1, 3), name=("test",), dtype="float64")
@@ -57,6 +58,43 @@ def test_each_seed_trains_as_a_bare_loop_would(digits, tmp_path, optimizer, opti
         right = float((model(x).argmax(1) == y).double().mean())
         last = [row["value"] for row in history if row["quantity"] == "train_accuracy" and row["seed"] == seed][-1]
         assert last == pytest.approx(right)
+
+
+@pytest.mark.parametrize("way", ["alone", "batched"])
+@pytest.mark.parametrize("scaled", [1.0, 0.5])
+def test_a_linear_network_trains_as_its_layers_would(tmp_path, monkeypatch, way, scaled):
+    """Six inputs and batches of 20: the weights' product is computed, and trains as autograd layer by layer does.
+
+    So for the observers' gradients with respect to the samples, and for the history.
+    """
+    monkeypatch.setattr(Stack, "_way", lambda *_: way)
+    data = prepare("linear_teacher", tmp_path, samples=50, test_samples=9, dimension=6, outputs=3)
+    model = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=scaled)
+    how = Fit(loss="mse", lr=0.1, grid={"weight_decay": [0.01, 0.0]}, batch=20, epochs=4, snapshots=(4,), name=("lin",),
+              dtype="float64", observe=("virtual_shift",))  # fmt: skip
+    snapshots, history = fit(model, data, how, 2, tmp_path / "run")
+    saved = load_file(snapshots[4])
+    for index, decay in ((1, 0.01), (3, 0.0)):
+        own = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=scaled).double()
+        own.load_state_dict(initialize(own, ("lin", 1)))
+        steps = torch.optim.SGD(own.parameters(), lr=0.1, weight_decay=decay)
+        shift = torch.zeros(6, 6, dtype=torch.float64)
+        for epoch in range(4):
+            for rows in torch.from_numpy(stream("lin", 1, "order", epoch).permutation(50)).split(20):
+                x = data.x_train[rows].double().requires_grad_()
+                steps.zero_grad()
+                torch.nn.functional.mse_loss(own(x), data.y_train[rows].double()).backward()
+                virtual = (x - 0.1 * x.grad).detach()
+                shift += virtual.T @ virtual - (x.T @ x).detach()
+                steps.step()
+        for key, value in own.state_dict().items():
+            torch.testing.assert_close(saved[key][index], value, rtol=1e-10, atol=1e-13)
+        half = saved["observer:virtual_shift"][index]
+        torch.testing.assert_close(-(half + half.T), shift, rtol=1e-9, atol=1e-11)
+        test = torch.nn.functional.mse_loss(own(data.x_test.double()), data.y_test.double())
+        last = [row["value"] for row in history if row["quantity"] == "test_loss" and row["seed"] == 1
+                and row["case"] == f"weight_decay={decay:g}"][-1]  # fmt: skip
+        assert last == pytest.approx(float(test.detach()), rel=1e-9)
 
 
 def test_seeds_differ_and_history_counts_steps(digits, tmp_path):
