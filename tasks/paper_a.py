@@ -51,16 +51,16 @@ def growth(settings: Any, run: Run) -> Iterator[dict]:
 
 
 def whitening(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: original/… and whitened/… losses and accuracies by case (the learning rate), epoch (x) and seed.
+    """Rows: original/… and whitened/… losses and accuracies by case (data set, learning rate), epoch (x) and seed.
 
     In the control the part of the gradient that whitening takes away stands in the place of what it keeps.
     It may be trained at some of the learning rates only: one at which it is rejected is enough for the rule.
     """
-    removed = set(run.variants["complement"].cases)
+    arms = {"claim": ("original", "whitened"), "control: only the removed part": ("original", "complement")}
     for row in run.history:
-        variant, _, case = row["case"].partition(",")
-        name = f"{'original' if variant == 'original' else 'whitened'}/{row['quantity']}"
-        arms = {"claim": ("original", "whitened"), "control: only the removed part": ("original", "complement")}
-        for arm, variants in arms.items():
-            if variant in variants and (arm == "claim" or case in removed):
-                yield {**row, "arm": arm, "case": case, "quantity": name}
+        variant, _, rate = row["case"].partition(",")
+        data, _, update = variant.rpartition(" ")
+        name = f"{'original' if update == 'original' else 'whitened'}/{row['quantity']}"
+        for arm, updates in arms.items():
+            if update in updates and rate in run.variants[f"{data} {updates[1]}"].cases:
+                yield {**row, "arm": arm, "case": f"{data}, {rate}", "quantity": name}
