@@ -1,6 +1,7 @@
 """What paper D plots of the five hidden layers that end its networks: NC1 through their parts, and the NFA."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ NULLS = 40  # random matrices of the same spectra
 
 
 def collapse(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows by arm, seed and epoch (x) on the training set; of each hidden layer 1, 2, …
+    """Rows by data set (case), arm, seed and epoch (x) on the training set; of each hidden layer 1, 2, …
 
         nc1/input, nc1/projected, nc1/output   tr(S_W)/tr(S_B) of h, of S V^T h, of sigma(U S V^T h)
         nfa                                    Pearson of W^T W with the AGOP's square root
@@ -40,39 +41,53 @@ def collapse(settings: Any, run: Run) -> Iterator[dict]:
     shuffled, features do not collapse to classes, and the loss does not fall; with other eigenvectors of each AGOP
     its correlation is what the paper calls trivial.
     """
-    keep = slice(settings.samples)
+    for variant, one in run.variants.items():
+        part, source = one.settings.part, one.data.source
+        case = f"{part} ({source})" if source == "digits" else part  # what stands for it at the quick scale
+        own = (row for row in run.history if row["case"] == variant and row["quantity"] == "train_loss")
+        for row in chain(_measured(settings, run.key, variant, one), _losses(_arm(variant), own)):
+            # a control by its data set too: it must be rejected on each
+            yield {**row, "case": case, "arm": row["arm"] if row["arm"] == "claim" else f"{row['arm']}, {part}"}
+
+
+def _arm(variant: str) -> str:
+    """Variants are named after their data set and how they begin: "MNIST small"."""
+    return ARMS[variant.rpartition(" ")[2]]
+
+
+def _measured(settings: Any, key: str, variant: str, run: Run) -> Iterator[dict]:
+    arm, keep = _arm(variant), slice(settings.samples)
     x, labels = run.data.numbers(run.data.x_train[keep], torch.float32), run.data.y_train[keep]
-    for variant, arm in ARMS.items():
-        one = run.variants[variant]
-        kind = one.settings.model.kind
-        for epoch in one.epochs:
-            for seed in one.seeds:
-                model = one.model(epoch, seed)
-                head = model.get_submodule(HEADS[kind])
-                h = x.flatten(1) if head is model else _given(model, x, f"{HEADS[kind]}.0")
-                null = stream(run.key, "null", variant, seed)
-                about = {"seed": seed, "step": epoch * one.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                found = list(_through(head, h, labels, null if epoch == one.epochs[-1] else None))
-                for row in found:
-                    if arm == "claim" or "arm" not in row:
-                        yield {**about, **row, "arm": row.get("arm", arm)}
-                if arm == "claim":
-                    order = stream(run.key, "shuffled", seed).permutation(len(labels))
-                    shuffled = list(_classes(head, h, labels[torch.from_numpy(order)]))
-                    for row in (one for one in found if one["quantity"] in TRACES and "arm" not in one):
-                        wrong = run.data.classes if row["quantity"] == "between" else 1
-                        yield {**about, **row, "arm": AUTHORS, "value": wrong * row["value"]}
-                        if row["quantity"] not in CLASSES:
-                            yield {**about, **row, "arm": SHUFFLED}
-                        if row["quantity"] != "nfa":
-                            yield {**about, **row, "arm": TURNED}
-                    for row in shuffled:
+    place = HEADS[run.settings.model.kind]
+    for epoch in run.epochs:
+        for seed in run.seeds:
+            model = run.model(epoch, seed)
+            head = model.get_submodule(place)
+            h = x.flatten(1) if head is model else _given(model, x, f"{place}.0")
+            null = stream(key, "null", variant, seed)
+            about = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
+            found = list(_through(head, h, labels, null if epoch == run.epochs[-1] else None))
+            for row in found:
+                if arm == "claim" or "arm" not in row:
+                    yield {**about, **row, "arm": row.get("arm", arm)}
+            if arm == "claim":
+                order = stream(key, "shuffled", seed).permutation(len(labels))
+                shuffled = list(_classes(head, h, labels[torch.from_numpy(order)]))
+                for row in (one for one in found if one["quantity"] in TRACES and "arm" not in one):
+                    wrong = run.data.classes if row["quantity"] == "between" else 1
+                    yield {**about, **row, "arm": AUTHORS, "value": wrong * row["value"]}
+                    if row["quantity"] not in CLASSES:
                         yield {**about, **row, "arm": SHUFFLED}
-    for row in run.history:
-        if row["quantity"] == "train_loss":
-            arms = ("claim", AUTHORS, TURNED) if ARMS[row["case"]] == "claim" else (ARMS["large"],)
-            for arm in arms:
-                yield {**row, "case": "", "arm": arm}
+                    if row["quantity"] != "nfa":
+                        yield {**about, **row, "arm": TURNED}
+                for row in shuffled:
+                    yield {**about, **row, "arm": SHUFFLED}
+
+
+def _losses(arm: str, history: Iterable[dict]) -> Iterator[dict]:
+    for row in history:
+        for each in (arm, AUTHORS, TURNED) if arm == "claim" else (arm,):
+            yield {**row, "arm": each}
 
 
 def _given(model: nn.Module, x: Tensor, layer: str) -> Tensor:

@@ -221,65 +221,6 @@ def every(**parts: Finding) -> Finding:
     )  # fmt: skip
 
 
-def denoised(rows: Rows, least: float) -> Finding:
-    """Figures 2 and 7 to 9 of paper D: most of the fall of NC1 is S V^T's, where the NFA holds.
-
-    At the end of training, per seed. Falls of log NC1 are summed over the hidden layers: the sum of both parts is what
-    they all take from it. Without a fall there is no share of it. The NFA, meant over layers, must be ``least``.
-    """
-    projection, activation = (_ends(rows, f"fall/{part}", "seed") for part in ("projection", "activation"))
-    fall = projection + activation
-    share = np.divide(projection, fall, out=np.zeros_like(fall), where=fall > 0)
-    nfa = _ends(rows, "nfa/mean", "seed")
-    found = every(
-        fall=positive(fall, "fall of log NC1"),
-        share=positive(share - 0.5, "S V^T's share of it, less a half"),
-        nfa=positive(np.arctanh(nfa) - np.arctanh(least), f"z of the NFA minus that of {least:g}"),
-    )
-    mean, low, high = interval(share)
-    found.numbers.update({"share of S V^T": mean, "its low": low, "its high": high, "NFA": float(nfa.mean())})
-    said = f"S Vᵀ's share {mean:.2f} ({low:.2f} to {high:.2f}), NFA {nfa.mean():.2f}"
-    return replace(found, measured=said)
-
-
-def collapsed(rows: Rows, least: float, printed: float | None = None) -> Finding:
-    """Figures 10 to 12 of paper D: the last features collapse while the loss falls, and the NFA holds at the end.
-
-    The NFA, meant over layers, must be ``least``, and above random matrices of the same spectra. At paper scale it is
-    tested for being the printed number too.
-    """
-    within, between = (curves(rows.where(quantity=name), "seed") for name in ("within", "between"))
-    loss = curves(rows.where(quantity="train_loss"), "seed")
-    nfa = _ends(rows, "nfa", "seed", "layer")
-    z = np.arctanh(nfa.mean(1))
-    off = float(np.abs(within + between - 1).max())
-    found = every(
-        sum=Finding(off <= 1e-9, off, "S_W/S_T + S_B/S_T is 1 to 1e-9 at every epoch", "exact", high=1e-9),
-        collapse=positive(np.log(within[:, 0] / within[:, -1]), "fall of log S_W/S_T"),
-        rise=positive(between[:, -1] - between[:, 0], "rise of S_B/S_T"),
-        loss=positive(np.log(loss[:, 0] / loss[:, -1]), "fall of the log loss"),
-        nfa=positive(z - np.arctanh(least), f"z of the NFA minus that of {least:g}"),
-        null=positive(z - np.arctanh(_ends(rows, "nfa/null", "seed")), "z of the NFA minus its null's 97.5 % quantile"),
-    )
-    before = float(curves(rows.where(quantity="nfa"), "seed", "layer")[..., 0].mean())
-    found.numbers["S_W/S_T at the end"] = float(within[:, -1].mean())
-    found.numbers["NFA before training"] = before
-    evidence, measured = found.evidence, f"NFA {nfa.mean():.2f} ± {nfa.std(ddof=1):.2f} over layers and seeds"
-    if printed is not None and set(rows.scale.tolist()) == {"paper"}:
-        same = equals(nfa.mean(1), printed, 0.01)
-        found.numbers.update({"NFA, 90 % low": same.low or 0.0, "NFA, 90 % high": same.high or 0.0})
-        evidence = "matches print" if same.holds else evidence
-        measured += (
-            f", { ({True: 'equal', False: 'not equal', None: 'not decided to be equal'}[same.holds]) } to the print"
-        )
-    return replace(found, evidence=evidence, measured=f"{measured}; before training {before:.2f}")
-
-
-def _ends(rows: Rows, quantity: str, *names: str) -> np.ndarray:
-    """The last step's values, by the sorted values of these columns."""
-    return curves(rows.where(quantity=quantity), *names)[..., -1]
-
-
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
     """Mean and Student-t interval; the seed is the unit."""
     values = np.asarray(values, float)

@@ -268,7 +268,7 @@ class Train(Strict):
     history_every: Count = 1  # epochs between two rows of losses and accuracies
     observe: list[Literal["virtual_shift", "virtual_update"]] = []
     dtype: Literal["float32", "float64"] = "float32"
-    variants: dict[str, dict[str, Any]] = {}  # by name, what replaces some of these; trained one after the other
+    variants: dict[str, dict[str, Any] | None] = {}  # by name, what replaces some of these; null leaves one out
 
     @model_validator(mode="after")
     def _loss_fits_its_model(self) -> "Train":
@@ -288,6 +288,8 @@ class Train(Strict):
         own = self.model_dump(exclude={"variants"}, exclude_unset=True)
         made = {}
         for name, change in self.variants.items():
+            if change is None:
+                continue
             if fixed := change.keys() & {"data", "seeds", "variants"}:
                 raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
             try:
@@ -410,7 +412,7 @@ class Settings:
         for name, one in each.items():
             at = ".".join(filter(None, (f"train.{key}.*", name and f"variants.{name}", "part")))
             _known(one.part, data.sets if isinstance(data, Sets) else data.parts(), at, "set")
-        kept = {name: one for name, one in run.variants.items() if each[name].part in data.parts()}
+        kept = {name: run.variants[name] for name, one in each.items() if name and one.part in data.parts()}
         if run.variants and not kept:
             refuse(f"params.yaml: train.{key}: nothing to train; data.{run.data} has: {', '.join(data.parts())}")
         return run.model_copy(update={"variants": kept})

@@ -5,7 +5,7 @@ import pytest
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.checks import d_fig7, d_fig10
+from tasks.checks import d_fig2, d_fig7, d_fig10, d_fig11
 from tasks.judge import Rows, equals
 
 SEEDS = range(3)
@@ -15,9 +15,9 @@ def noise(*name) -> float:
     return 1 + 0.02 * float(stream("test_checks_d_networks", *name).normal())
 
 
-def through(projection: float = 4.0, activation: float = 0.5, nfa: float = 0.8) -> Rows:
+def through(projection: float = 4.0, activation: float = 0.5, nfa: float = 0.8, on: str = "MNIST") -> Rows:
     made = [
-        {"seed": seed, "step": step, "quantity": quantity, "value": value * step * noise(seed, quantity)}
+        {"case": on, "seed": seed, "step": step, "quantity": quantity, "value": value * step * noise(seed, quantity)}
         for seed in SEEDS
         for step in (0, 1)
         for quantity, value in (("fall/projection", projection), ("fall/activation", activation), ("nfa/mean", nfa))
@@ -28,8 +28,8 @@ def through(projection: float = 4.0, activation: float = 0.5, nfa: float = 0.8) 
 def test_the_share_of_the_fall_is_a_share_of_both():
     found = d_fig7.rule(through())
     assert found.holds
-    assert found.numbers["share of S V^T"] == pytest.approx(4 / 4.5, abs=0.03)
-    assert found.numbers["its low"] < 4 / 4.5 < found.numbers["its high"]
+    assert found.numbers["MNIST, share of S V^T"] == pytest.approx(4 / 4.5, abs=0.03)
+    assert found.numbers["MNIST, its low"] < 4 / 4.5 < found.numbers["MNIST, its high"]
     assert d_fig7.rule(through(projection=1.0, activation=3.0)).holds is False
     assert d_fig7.rule(through(projection=2.0, activation=2.0)).holds is None
     assert d_fig7.rule(through(projection=-1.0, activation=-0.2)).holds is False  # most of a rise is no fall
@@ -37,12 +37,29 @@ def test_the_share_of_the_fall_is_a_share_of_both():
     assert d_fig7.rule(through(nfa=0.5)).holds is False
 
 
+def both(first: Rows, second: Rows) -> Rows:
+    names = tables.SCHEMA.names
+    return Rows({name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names})
+
+
+def test_every_data_set_is_judged_by_itself():
+    good, bad = through(), through(projection=1.0, activation=3.0, on="CIFAR-10")
+    assert d_fig7.rule(both(good, through(on="CIFAR-10"))).holds
+    found = d_fig7.rule(both(good, bad))
+    assert found.holds is False
+    assert found.part == "CIFAR-10"
+    assert [(name, one.holds) for name, one in found.parts.items()] == [("MNIST", True), ("CIFAR-10", False)]
+    # Figure 2 shows the ResNet on CIFAR-10 alone
+    assert d_fig2.rule(both(good, bad)).holds is False
+    assert d_fig2.rule(both(through(nfa=0.1), through(on="CIFAR-10 (digits)"))).holds
+
+
 def traces(last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: float = 0.4, loss: float = 0.01,
-           scale: str = "quick") -> Rows:  # fmt: skip
+           scale: str = "quick", on: str = "MNIST", spread: float = 1.0) -> Rows:  # fmt: skip
     made = []
     for seed in SEEDS:
         for step, within, error in ((0, 0.8, 1.0), (1, last * noise(seed, "within"), loss * noise(seed, "loss"))):
-            about = {"seed": seed, "step": step, "scale": scale}
+            about = {"case": on, "seed": seed, "step": step, "scale": scale}
             made += [
                 {**about, "quantity": "within", "value": within},
                 {**about, "quantity": "between", "value": divisor * (1 - within)},
@@ -50,7 +67,7 @@ def traces(last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: flo
                 {**about, "quantity": "nfa/null", "value": null},
             ]
             made += [
-                {**about, "layer": str(layer), "quantity": "nfa", "value": nfa * noise(seed, layer)}
+                {**about, "layer": str(layer), "quantity": "nfa", "value": nfa * noise(seed, layer) ** spread}
                 for layer in range(1, 6)
             ]
     return Rows(tables.table(made))
@@ -59,8 +76,8 @@ def traces(last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: flo
 def test_traces_nfa_and_loss():
     found = d_fig10.rule(traces())
     assert found.holds
-    assert found.measured.startswith("NFA 0.8")
-    assert d_fig10.rule(traces(divisor=10)).part == "sum"  # as the authors' code divides
+    assert found.measured.startswith("MNIST: NFA 0.8")
+    assert d_fig10.rule(traces(divisor=10)).parts["MNIST"].part == "sum"  # as the authors' code divides
     for broken in ({"divisor": 10}, {"last": 0.9}, {"nfa": 0.55}, {"null": 0.9}, {"loss": 1.3}):
         assert d_fig10.rule(traces(**broken)).holds is False, broken
 
@@ -71,6 +88,10 @@ def test_at_paper_scale_the_nfa_is_tested_for_the_printed_number():
         found = d_fig10.rule(traces(nfa=nfa, scale="paper"))
         assert found.holds
         assert says in found.measured
+    found = d_fig10.rule(both(traces(nfa=0.74, scale="paper", spread=0.1), traces(scale="paper", on="SVHN")))
+    assert found.evidence == "matches print"
+    assert "print" not in found.measured.split("SVHN")[1]
+    assert "print" not in d_fig11.rule(traces(nfa=0.74, scale="paper")).measured  # a ResNet's is of CIFAR-10
 
 
 def test_equivalence_has_three_answers():

@@ -120,6 +120,19 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
         Settings(raw, "quick")
 
 
+def test_a_variant_is_left_out_by_null():
+    raw = read()
+    raw["train"]["a_fig4"] = {
+        "paper": {**raw["train"]["a_fig4"]["paper"], "variants": {"slow": {}, "fast": {"lr": 1.0}}},
+        "quick": {"variants": {"slow": None}},
+    }
+    assert list(Settings(raw, "paper").train["a_fig4"].each()) == ["slow", "fast"]
+    assert list(Settings(raw, "quick").train["a_fig4"].variants) == ["fast"]
+    raw["train"]["a_fig4"]["quick"]["variants"]["fast"] = None
+    with pytest.raises(SystemExit):
+        Settings(raw, "quick")
+
+
 def test_pick_names_what_there_is(capsys):
     with pytest.raises(SystemExit):
         pick({"a": 1, "b": 2}, "c", "claim")

@@ -1,5 +1,6 @@
 """D, Figures 2 and 7 to 9: NC1 of each hidden layer along training, through its parts."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -11,32 +12,37 @@ PARTS = {"input": (style.CLAIM, "-", "Φ(X)"), "projected": (style.OTHER, "--", 
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw a panel for each layer as in the paper; below, the same begun large, which is the control."""
-    nc1 = rows[rows["quantity"].str.startswith("nc1/")]
-    layers = sorted(nc1["layer"].unique())
-    arms = ["claim", *(arm for arm in style.controls(nc1))]
-    means = nc1.groupby(["arm", "quantity", "layer", "x"])["value"].mean()
-    limits = 0.7 * means.min(), 1.4 * means.max()
-    figure, grid = style.panels(key, columns=len(layers), rows=len(arms), height=2 * len(arms) + 0.9, width=9.0)
-    for line, arm in zip(grid, arms, strict=True):
+    """Draw a row for each data set and a panel for each layer, as in the paper; pale the control, begun large."""
+    rows = rows[rows["case"].str.startswith(getattr(style.check(key), "SET", ""))]
+    cases, layers = rows["case"].unique(), sorted(rows.loc[rows["quantity"] == "nc1/input", "layer"].unique())
+    height, points = 2.6 * len(cases) + 0.9, 12 // len(cases) + 4
+    figure, grid = style.panels(key, columns=len(layers), rows=len(cases), height=height, width=9.0)
+    for line, case in zip(grid, cases, strict=True):
+        on = rows[rows["case"] == case]
+        small, large = on[on["arm"] == "claim"], on[on["arm"].str.contains("large")]
+        nc1 = pd.concat([small, large]).query("quantity.str.startswith('nc1/')")
+        means = nc1.groupby(["arm", "quantity", "layer", "x"])["value"].mean()
         for axes, layer in zip(line, layers, strict=True):
             for part, (color, dashes, label) in PARTS.items():
-                one = (nc1["arm"] == arm) & (nc1["layer"] == layer) & (nc1["quantity"] == f"nc1/{part}")
-                style.log_band(axes, style.thinned(nc1[one]), "x", color, linestyle=dashes, linewidth=1.4,
-                           label=label)  # fmt: skip
-            axes.set(yscale="log", ylim=limits)
+                one, other = (style.thinned(arm[(arm["layer"] == layer) & (arm["quantity"] == f"nc1/{part}")], points)
+                              for arm in (small, large))  # fmt: skip
+                style.log_band(axes, one, "x", color, linestyle=dashes, linewidth=1.4, label=label)
+                found = style.mean_and_band(other.assign(value=np.log(other["value"])), "x")
+                axes.plot(found["x"], np.exp(found["mean"]), color=color, linestyle=dashes, linewidth=0.9, alpha=0.5,
+                          label=f"{label}, begun large")  # fmt: skip
+            axes.set(yscale="log", ylim=(0.7 * means.min(), 1.4 * means.max()))
             axes.minorticks_off()
-            axes.set_title(f"layer {layer}", fontsize=8)
-            if axes is not line[0]:
-                axes.tick_params(labelleft=False)
-        share = _share(rows[rows["arm"] == arm])
-        begun = "begun small" if arm == "claim" else "control: begun large"
-        line[0].set_ylabel(f"{begun}\nS Vᵀ: {share:.0%} of the fall\ntr Σ_W / tr Σ_B", fontsize=8)
+            axes.xaxis.get_major_locator().set_params(nbins=3)
+            axes.tick_params(labelleft=axes is line[0], labelbottom=case == cases[-1])
+        line[0].set_ylabel(f"{case}\nS Vᵀ: {_share(small):.0%} of the fall\n(begun large: {_share(large):.0%})\n"
+                           "tr Σ_W / tr Σ_B", fontsize=8)  # fmt: skip
+    for axes, layer in zip(grid[0], layers, strict=True):
+        axes.set_title(f"layer {layer}", fontsize=8)
     for axes in grid[-1]:
         axes.set_xlabel("epoch")
     handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=7, title_fontsize=7,
-                  title=f"geometric mean and Student's 95 % interval over {nc1['seed'].nunique()} seeds")  # fmt: skip
+    title = f"geometric mean over {rows['seed'].nunique()} seeds, begun small with Student's 95 % interval"
+    figure.legend(handles, names, loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7, title=title)
     return figure
 
 
