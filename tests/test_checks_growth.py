@@ -47,6 +47,23 @@ def test_figure_12():
     assert not a_fig12.rule(figure_12(linearity=lambda p: 0.45 - 0.01 * np.cos(20 * p))).holds
 
 
+def test_figure_12_s_levels_are_tested_at_the_paper_s_scale_beside_the_claim():
+    def found(**other):
+        columns = figure_12(**other)._columns
+        return a_fig12.rule(Rows({**columns, "scale": np.array(["paper"] * len(columns["value"]), dtype=object)}))
+
+    printed = {0.0: 0.45, 0.25: 0.4, 0.5: 0.32, 0.75: 0.252, 1.0: 0.248}
+    same = found(linearity=lambda p: printed[p])
+    assert same.parts["levels_as_printed"].holds
+    assert same.evidence == "matches print"
+    other = found(linearity=lambda p: printed[p] - 0.1)
+    assert other.holds
+    assert other.evidence == "direction"
+    assert other.parts["levels_as_printed"].holds is False
+    assert "p = 0.75" in other.measured
+    assert "levels_as_printed" not in a_fig12.rule(figure_12()).parts
+
+
 BETAS = {"beta=0.05": -3.0, "beta=0.1": -2.3, "beta=1": 0.0, "beta=5": 1.6, "beta=10": 2.3}  # and their logarithms
 
 

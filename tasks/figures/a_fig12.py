@@ -6,8 +6,6 @@ from matplotlib.figure import Figure
 
 from tasks.figures import style
 
-PRINTED = {0.0: 0.45, 0.5: 0.3, 0.75: 0.25, 1.0: 0.25}  # last-layer TL on CIFAR-10
-
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw a panel for each p as in the paper, and beside them both quantities after training against p."""
@@ -28,6 +26,8 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     for axes in cells[len(chances) : -1]:
         axes.remove()
     _ends(cells[-1], rows)
+    printed = {p: level for p, (level, _) in style.check(key).LEVELS.items()}
+    cells[-1].plot([*printed], [*printed.values()], "_", color=style.PRINTED, markersize=12, label="paper's TL")
     more = cells[-1].get_legend_handles_labels()
     figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=5, fontsize=7,
                   title=f"mean and Student's 95 % interval over {claim['seed'].nunique()} seeds; against the epoch, "
@@ -51,5 +51,4 @@ def _ends(axes: Axes, rows: pd.DataFrame) -> None:
                        label=f"gap, {arm}")  # fmt: skip
     gap = gap[gap["arm"] == "claim"]
     style.band(axes, gap, "p", style.OTHER, marker="s", markersize=4, label="train − test accuracy")
-    axes.plot([*PRINTED], [*PRINTED.values()], "_", color=style.PRINTED, markersize=12, label="paper's TL")
     axes.set(title="after training", xlabel="p", ylim=(-0.05, 1))
