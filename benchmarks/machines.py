@@ -1,6 +1,7 @@
 """Kernel machines beside xRFM: the same data, kernel, bandwidth, ridge and updates, to the same predictions.
 
     python benchmarks/machines.py [--xrfm FOLDER] [--sizes 1000 5000] [--dimensions 20 100 500] [--dtype float64]
+        [--updates 2]
 
 FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is its own process: CPU seconds
 and the most memory beyond the data, in n x n matrices. M is AGOP over its largest entry, as xRFM has it. (The package
@@ -14,50 +15,50 @@ import subprocess
 import sys
 import time
 
-UPDATES, RIDGE, BANDWIDTH = 2, 1e-2, 10.0
+RIDGE, BANDWIDTH = 1e-2, 10.0
 
 
 def data(n: int, d: int, dtype: str = "float64"):
     import torch
 
     draw = torch.Generator().manual_seed(n + d)
-    x = torch.randn(n + 200, d, generator=draw, dtype=getattr(torch, dtype))
+    x = torch.randn(n + 200, d, generator=draw, dtype=torch.float64).to(getattr(torch, dtype))
     y = (x[:, :1] * x[:, 1:2]).tanh() + x[:, 2:3].sin()
     return x[:n], y[:n], x[n:], y[n:]
 
 
-def gramlab(x, y, z, _):
+def gramlab(x, y, z, _, updates):
     import torch
 
     from gramlab.kernels.functions import Kernel, agop, predict
     from gramlab.kernels.solve import dual
 
     kernel, M = Kernel("laplace", BANDWIDTH), torch.eye(x.shape[1], dtype=x.dtype)
-    for step in range(UPDATES + 1):
+    for step in range(updates + 1):
         alpha, _ = dual(lambda: kernel.matrix(x, None, M), y, RIDGE)  # noqa: B023
-        if step < UPDATES:
+        if step < updates:
             M = agop(kernel, x, x, alpha, M)
             M /= M.max()
     return predict(kernel, z, x, alpha, M)
 
 
-def xrfm(x, y, z, z_targets):
+def xrfm(x, y, z, z_targets, updates):
     from xrfm.rfm_src.recursive_feature_machine import RFM
 
-    machine = RFM("laplace", iters=UPDATES, bandwidth=BANDWIDTH, device="cpu", verbose=False, solver="cholesky")
-    machine.fit((x, y), (z, z_targets), iters=UPDATES, reg=RIDGE, return_best_params=False, early_stop_rfm=False,
+    machine = RFM("laplace", iters=updates, bandwidth=BANDWIDTH, device="cpu", verbose=False, solver="cholesky")
+    machine.fit((x, y), (z, z_targets), iters=updates, reg=RIDGE, return_best_params=False, early_stop_rfm=False,
                 total_points_to_sample=len(x), verbose=False, solver="cholesky")  # fmt: skip
     return machine.predict(z)
 
 
-def one(name: str, n: int, d: int, dtype: str) -> None:
+def one(name: str, n: int, d: int, dtype: str, updates: int) -> None:
     import torch
 
     torch.set_num_threads(1)
     parts = data(n, d, dtype)
-    {"gramlab": gramlab, "xrfm": xrfm}[name](*(part[:100] for part in parts))  # imports and first calls
+    {"gramlab": gramlab, "xrfm": xrfm}[name](*(part[:100] for part in parts), updates)  # imports and first calls
     before, clock = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = {"gramlab": gramlab, "xrfm": xrfm}[name](*parts)
+    found = {"gramlab": gramlab, "xrfm": xrfm}[name](*parts, updates)
     spent = time.process_time() - clock
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (parts[0].itemsize * n * n)
     print(json.dumps({"seconds": spent, "matrices": memory, "predictions": torch.as_tensor(found).flatten().tolist()}))
@@ -70,11 +71,12 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="*", type=int, default=[1000, 5000])
     parser.add_argument("--dimensions", nargs="*", type=int, default=[20, 100, 500])
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
+    parser.add_argument("--updates", type=int, default=2)
     given = parser.parse_args()
     if given.xrfm:
         sys.path.append(given.xrfm)
     if given.one:
-        return one(given.one[0], int(given.one[1]), int(given.one[2]), given.dtype)
+        return one(given.one[0], int(given.one[1]), int(given.one[2]), given.dtype, given.updates)
     names = ["gramlab", *(["xrfm"] if given.xrfm else [])]
     print("| n | d | " + " | ".join(f"{name}: CPU s | n x n" for name in names) + " | largest difference |")
     print("| --- " * (3 + 2 * len(names)) + "|")
@@ -82,7 +84,8 @@ def main() -> None:
         for d in given.dimensions:
             found = []
             for name in names:
-                command = [sys.executable, __file__, "--one", name, str(n), str(d), "--dtype", given.dtype]
+                command = [sys.executable, __file__, "--one", name, str(n), str(d), "--dtype", given.dtype,
+                           "--updates", str(given.updates)]  # fmt: skip
                 command += ["--xrfm", given.xrfm] if given.xrfm else []
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 found.append(json.loads(done.stdout.splitlines()[-1]))

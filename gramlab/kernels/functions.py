@@ -148,8 +148,10 @@ def predict(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | Non
 
 def gradients(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
     """The Jacobian of f at every row of x, (n, c, d). For a few rows: its size is n c d."""
-    found = [G for _, _, G in _bare(kernel, x, z, alpha, M)]
-    return times(torch.cat(found), M) if found else x.new_zeros(0, alpha.shape[1], x.shape[1])
+    found = x.new_empty(len(x), alpha.shape[1], x.shape[1])
+    for part, outputs, J in _jacobians(kernel, x, z, alpha, M):
+        found[part, outputs] = J
+    return found
 
 
 def agop(
@@ -166,22 +168,18 @@ def agop(
     """
     n, d = x.shape
     pairs = hold and x is z and alpha.shape[1] * d > n
-    if kernel.radial:
-        x, z = x - z.mean(0), z - z.mean(0)
     if pairs:
         total, mean, terms = _over_pairs(kernel, x, alpha, M)
         pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
     if not pairs:
         total = x.new_zeros(d, d)
         mean = x.new_zeros(alpha.shape[1], d)
-        for _, outputs, G in _bare(kernel, x, z, alpha, M):
-            flat = G.flatten(0, 1)
+        for _, outputs, J in _jacobians(kernel, x, z, alpha, M):
+            flat = J.flatten(0, 1)
             total += flat.mT @ flat
-            mean[outputs] += G.sum(0)
+            mean[outputs] += J.sum(0)
     total, mean = total / n, mean / n
-    if centered:
-        total = total - mean.mT @ mean
-    return times(times(total, M).mT, M)
+    return total - mean.mT @ mean if centered else total
 
 
 def fact(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:
@@ -190,43 +188,49 @@ def fact(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None = None) -> T
     It is -(1/(nλ)) Σ_i ∇_x ℓ(f(x_i), y_i) x_iᵀ where alpha = (K + nλI)⁻¹y (Algorithm 1's convention), and
     M Xᵀ B X for an inner-product kernel, 2 M Xᵀ (diag(B1) - B) X for a radial one, B_ij = g′_ij α_iᵀα_j.
     """
-    bare = x.new_zeros(x.shape[1], x.shape[1])
+    total = x.new_zeros(x.shape[1], x.shape[1])
     z = x - x.mean(0) if kernel.radial else x  # a Laplacian's rows sum to 0: it doesn't see the mean
     pairs = _Pairs(kernel, x, M)
+    zM = pairs.zM
     for part in rows(x, len(x)):
         B = kernel._slopes(pairs(x[part])).mul_(alpha[part] @ alpha.mT)
         if kernel.radial:
-            bare += 2 * ((z[part] * B.sum(1, keepdim=True) - B @ z).mT @ z[part])
+            total += 2 * ((zM[part] * B.sum(1, keepdim=True) - B @ zM).mT @ z[part])
         else:
-            bare += (B @ x).mT @ x[part]
-    return times(bare.mT, M).mT
+            total += (B @ zM).mT @ z[part]
+    return total
 
 
-def _bare(
+def _jacobians(
     kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None
 ) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Blocks of the Jacobian before M: the rows, the outputs, and (rows, outputs, d)."""
+    """Blocks of the Jacobian: the rows, the outputs, and (rows, outputs, d).
+
+    M comes before the sums over samples: after them, what it shrinks would leave its round-off in the rest.
+    """
     m, d = z.shape
     outputs = alpha.shape[1]
     step, pairs = max(1, BLOCK // (m * d)), _Pairs(kernel, z, M)
     for part in rows(x, max(m, min(step, outputs) * d)):
         D = kernel._slopes(pairs(x[part]))
+        xM = None if pairs.mean is None else times(x[part] - pairs.mean, M)
         for first in range(0, outputs, step):
             weights = alpha[:, first : first + step]
-            G = (D @ (weights[:, :, None] * z[:, None]).flatten(1)).view(-1, weights.shape[1], d)
-            if kernel.radial:
-                G = ((D @ weights)[:, :, None] * x[part][:, None]).sub_(G).mul_(2)
-            yield part, slice(first, first + step), G
+            J = (D @ (weights[:, :, None] * pairs.zM[:, None]).flatten(1)).view(-1, weights.shape[1], d)
+            if xM is not None:
+                J = ((D @ weights)[:, :, None] * xM[:, None]).sub_(J).mul_(2)
+            yield part, slice(first, first + step), J
 
 
 def _over_pairs(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None) -> tuple[Tensor, Tensor, float]:
-    """Sums over x of JᵀJ, (d, d), and of J, (c, d), before M, at its own samples: n³ instead of n² c d.
+    """Sums over x of JᵀJ, (d, d), and of J, (c, d), at its own samples: n³ instead of n² c d.
 
-    With D the slopes, A = D alpha and B_ij = D_ij A_iᵀα_j, the first is XᵀSX: S = D² * (alpha alphaᵀ) of an
+    With D the slopes, A = D alpha and B_ij = D_ij A_iᵀα_j, the first is MXᵀSXM: S = D² * (alpha alphaᵀ) of an
     inner-product kernel, 4 (D² * (alpha alphaᵀ) - B - Bᵀ + diag(A Aᵀ)) of a radial one.
     And the sum of the squares of all terms of J, of which those of one entry may cancel.
     """
     D = _own_pairs(kernel, x, M)
+    x = times(x - x.mean(0) if kernel.radial else x, M)
     terms, sizes, scale = 0.0, alpha.square().sum(1) * x.square().sum(1), 4.0 if kernel.radial else 1.0
     for part in rows(x, len(x)):
         D[part] = kernel._slopes(D[part])

@@ -151,3 +151,17 @@ def test_agop_where_the_dual_weights_cancel():
     kernel = Kernel("gaussian", 3.0)
     J = gradients(kernel, x, x, alpha)
     assert relative(agop(kernel, x, x, alpha), torch.einsum("ica,icb->ab", J, J) / len(x)) < 1e-6  # by pairs: 7
+
+
+@pytest.mark.parametrize("outputs", [1, 3])  # the Jacobians' way and that over pairs
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "polynomial"])
+def test_features_that_m_shrinks_leave_no_round_off_in_the_rest(name, outputs):
+    """In float32 the second AGOP and FACT of a machine of two features out of 200, against float64's of the same."""
+    kernel, x = Kernel(name, 10.0), drawn("shrunk", size=(400, 200)).float().double()
+    y = torch.cat([x[:, :1] * x[:, 1:2], x[:, :2].sin()], 1)[:, :outputs]
+    M = agop(kernel, x, x, dual(lambda: kernel.matrix(x), y, 1e-2)[0])
+    M = (M / M.max()).float().double()
+    alpha = dual(lambda: kernel.matrix(x, None, M), y, 1e-2)[0].float().double()
+    single = x.float(), x.float(), alpha.float(), M.float()
+    assert relative(agop(kernel, *single).double(), agop(kernel, x, x, alpha, M)) < 8e-5
+    assert relative(fact(kernel, *single[1:]).double(), fact(kernel, x, alpha, M)) < 8e-5
