@@ -67,11 +67,14 @@ def test_figure_12_s_levels_are_tested_at_the_paper_s_scale_beside_the_claim():
 BETAS = {"beta=0.05": -3.0, "beta=0.1": -2.3, "beta=1": 0.0, "beta=5": 1.6, "beta=10": 2.3}  # and their logarithms
 
 
-def figure_10(linearity=lambda log, x: 0.5 - 0.05 * log + 0.05 * x, error=lambda log: 20 + log) -> Rows:
-    at = {(case, "", x): log for case, log in BETAS.items() for x in (0.0, 1.0, 2.0, 3.0)}
+def figure_10(linearity=lambda log, x: 0.5 - 0.05 * log + 0.05 * x, error=lambda log: 20 + log, **other) -> Rows:
+    """Of MNIST; ``other``: what is otherwise on CIFAR-10, which is left out without it."""
+    made = {"MNIST": (linearity, error)} | ({"CIFAR-10": (other["cifar"], error)} if other else {})
+    at = {(f"{data}, {case}", "", x): (data, log) for data in made for case, log in BETAS.items()
+          for x in (0.0, 1.0, 2.0, 3.0)}  # fmt: skip
     return planted(
-        target_linearity={key: linearity(log, key[2]) for key, log in at.items()},
-        reconstruction={key: error(log) for key, log in at.items()},
+        target_linearity={key: made[data][0](log, key[2]) for key, (data, log) in at.items()},
+        reconstruction={key: made[data][1](log) for key, (data, log) in at.items()},
     )
 
 
@@ -80,6 +83,13 @@ def test_figure_10():
     assert a_fig10.rule(figure_10(linearity=lambda log, x: 0.5 + 0.05 * log + 0.05 * x)).holds is False
     assert a_fig10.rule(figure_10(linearity=lambda log, x: 0.5 - 0.05 * log - 0.05 * x)).holds is False
     assert a_fig10.rule(figure_10(error=lambda log: 20 - log)).holds is False
+    assert a_fig10.rule(figure_10(cifar=lambda log, x: 0.3 - 0.05 * log + 0.05 * x)).holds
+    both = a_fig10.rule(figure_10(cifar=lambda log, x: 0.3 + 0.05 * log + 0.05 * x))
+    assert both.holds is False
+    assert {name for name, part in both.parts.items() if not part.holds} == {
+        "CIFAR-10, linearity_falls",
+        "CIFAR-10, linearity_trend",
+    }
 
 
 def test_figure_5():

@@ -1,10 +1,11 @@
-"""A.fig10, A.fig5: VAEs over beta. Target Linearity between latent means Z and inputs X, and what they interpolate.
+"""A.fig10, A.fig5: VAEs over beta by data set. Target Linearity of latent means Z and inputs X; what is interpolated.
 
 As printed (Definition 2) Target Linearity's regression has no intercept, though the inputs have a mean that latents
 around zero cannot express; "corrected" has one (the authors' code centres the inputs). In the control each latent
 vector is paired with another sample's input.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,27 +22,42 @@ ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 PAIRS = 128  # samples of which all pairs are interpolated
 FRAMES = 10  # of one interpolation between two images
 SHUFFLED = "control: shuffled pairs"
+FIGURE_5 = "MNIST"
 
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: target_linearity and reconstruction by case (beta), epoch (x), seed; interpolation/… and images at last."""
-    x, test = (run.data.numbers(of, torch.float32).flatten(1) for of in (run.data.x_train, run.data.x_test))
-    x = x[slice(settings.samples)]
+    """Rows: target_linearity and reconstruction by case (data set, beta), epoch (x), seed; pixels of images at last.
+
+    interpolation/… of MNIST, whose images Figure 5 has.
+    """
+    for data, own in run.variants.items():
+        for row in one_set(settings, own, data):
+            yield {**row, "case": f"{data}, {row['case']}"}
+    for row in run.history:
+        if row["quantity"].endswith("reconstruction"):
+            yield {**row, "arm": "claim", "case": row["case"].replace(",", ", ")}
+
+
+def one_set(settings: Any, run: Run, data: str) -> Iterator[dict]:
+    """All but the history, of the networks of one data set."""
+    keep = slice(settings.samples)
+    x, test = (run.data.numbers(of, torch.float32).flatten(1) for of in (run.data.x_train[keep], run.data.x_test))
     for epoch in run.epochs:
         for case in run.cases:
             for seed in run.seeds:
                 model = run.model(epoch, seed, case)
                 about = {"case": case, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch)}
-                for row in _epoch(model, x, test, (run.key, seed, "measure")):
+                for row in _epoch(model, x, test, (run.key, data, seed, "measure")):
                     yield {**about, **row}
-                if epoch == run.epochs[-1]:
+                if epoch < run.epochs[-1]:
+                    continue
+                if data == FIGURE_5:
                     order = torch.from_numpy(stream(run.key, seed, "other pairs").permutation(min(PAIRS, len(x))))
                     for row in _interpolation(model, x[:PAIRS], order):
                         yield {**about, **row}
-                    if seed == 0:
-                        for row in _images(model, test, run.data.y_test):
-                            yield {**about, "arm": "claim", **row}
-    yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("reconstruction"))
+                if seed == 0:
+                    for row in _images(model, test, run.data.y_test, interpolated=data == FIGURE_5):
+                        yield {**about, "arm": "claim", **row}
 
 
 @torch.no_grad()
@@ -92,17 +108,21 @@ def _mixed(of: Tensor, alpha: float) -> Tensor:
 
 
 @torch.no_grad()
-def _images(model: VAE, test: Tensor, labels: Tensor) -> Iterator[dict]:
-    """Pixels of the first 2 turning into the first 8 (layer: the frame), and of one image of each class (layer)."""
+def _images(model: VAE, test: Tensor, labels: Tensor, interpolated: bool) -> Iterator[dict]:
+    """Pixels of one image of each class (layer), and of the first 2 turning into the first 8 (layer: the frame).
+
+    Of three colours the mean.
+    """
     first = [test[labels == label][0] for label in range(8 + 1)]
-    two, eight = (model.mean(model.encoder(first[label])) for label in (2, 8))
-    shares = torch.linspace(0, 1, FRAMES)[:, None]
-    frames = {"truth": shares * first[8] + (1 - shares) * first[2],
-              "decoded": torch.sigmoid(model.decoder(shares * eight + (1 - shares) * two))}  # fmt: skip
     classes = torch.stack(first[:8])
-    images = {f"frame/{name}": values for name, values in frames.items()}
-    images |= {"image/truth": classes, "image/decoded": torch.sigmoid(model(classes)[0])}
+    images = {"image/truth": classes, "image/decoded": torch.sigmoid(model(classes)[0])}
+    if interpolated:
+        two, eight = (model.mean(model.encoder(first[label])) for label in (2, 8))
+        shares = torch.linspace(0, 1, FRAMES)[:, None]
+        images |= {"frame/truth": shares * first[8] + (1 - shares) * first[2],
+                   "frame/decoded": torch.sigmoid(model.decoder(shares * eight + (1 - shares) * two))}  # fmt: skip
     for quantity, values in images.items():
-        for index, pixels in enumerate(values):
+        channels = 1 if math.isqrt(values.shape[1]) ** 2 == values.shape[1] else 3
+        for index, pixels in enumerate(values.unflatten(1, (channels, -1)).mean(1)):
             for pixel, value in enumerate(pixels.tolist()):
                 yield {"layer": str(index), "quantity": quantity, "x": float(pixel), "value": value}

@@ -1,19 +1,39 @@
 """A, Figure 10: reconstruction error and Target Linearity of VAEs in training, and what they decode."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.figures import style
 
+SETS = ("MNIST", "CIFAR-10")  # from above, as in the paper
+
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw the three panels of the paper: error and linearity by beta against the epoch, images by beta."""
+    """Draw for each data set the three panels of the paper: error, linearity by beta against the epoch; images."""
+    rows = rows.assign(data=rows["case"].str.partition(", ")[0])
+    sets = [data for data in SETS if data in set(rows["data"])]
+    figure, grid = style.panels(key, columns=3, rows=len(sets), height=0.9 + 2.5 * len(sets), width=7.6)
+    for line, data in zip(grid, sets, strict=True):
+        own = rows[rows["data"] == data]
+        _one_set(line, own)
+        name = data if set(own["scale"]) == {"paper"} else f"digits for {data}"
+        line[0].set_title(name, fontsize=9, loc="left")
+    lines, names = grid[0, 0].get_legend_handles_labels()
+    more = grid[0, 1].get_legend_handles_labels()
+    figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
+                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
+    return figure
+
+
+def _one_set(axes: Any, rows: pd.DataFrame) -> None:
     betas = {case: float(case.rpartition("=")[2]) for case in rows["case"].unique()}
     cases = sorted(betas, key=lambda case: betas[case])
-    figure, grid = style.panels(key, columns=3, height=3.4, width=7.6)
-    error, linearity, images = grid[0]
+    error, linearity, images = axes
     shown = "corrected" if "corrected" in set(rows["arm"]) else "claim"
     for case, color in zip(cases, sns.color_palette("viridis", len(cases)), strict=True):
         one = rows[rows["case"] == case]
@@ -27,18 +47,19 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         for arm in style.controls(T):
             style.band(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8,
                        label=arm if case == cases[0] else None)  # fmt: skip
-    error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set")
-    error.set(xlabel="epoch", ylabel="reconstruction error, test set")
+    error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set (solid: test set)")
+    error.set(xlabel="epoch", ylabel="reconstruction error")
     linearity.set(xlabel="epoch", ylabel=f"target linearity ({shown})")
-    lines, names = error.get_legend_handles_labels()
-    more = linearity.get_legend_handles_labels()
-    figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=5, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
-    shown_rows = [style.strip(rows[(rows["case"] == cases[0]) & (rows["quantity"] == "image/truth")])]
-    shown_rows += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "image/decoded")]) for case in cases]
-    side = len(shown_rows[0])
-    images.imshow(np.vstack(shown_rows), cmap="gray", vmin=0, vmax=1, interpolation="none")
-    images.set(xticks=[], yticks=[(at + 0.5) * side for at in range(len(shown_rows))])
-    images.set_yticklabels(["original", *(f"β = {betas[case]:g}" for case in cases)], fontsize=7)
-    images.tick_params(length=0)
-    return figure
+    _pictures(images, rows, {case: f"β = {betas[case]:g}" for case in cases})
+
+
+def _pictures(axes: Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
+    """A line of images for each case, the originals on top."""
+    first = rows[(rows["case"] == next(iter(names))) & (rows["quantity"] == "image/truth")]
+    lines = [style.strip(first)]
+    lines += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "image/decoded")]) for case in names]
+    side = len(lines[0])
+    axes.imshow(np.vstack(lines), cmap="gray", vmin=0, vmax=1, interpolation="none")
+    axes.set(xticks=[], yticks=[(at + 0.5) * side for at in range(len(lines))])
+    axes.set_yticklabels(["original", *names.values()], fontsize=7)
+    axes.tick_params(length=0)

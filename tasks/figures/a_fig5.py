@@ -9,6 +9,7 @@ from tasks.figures import style
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw the frames as in the paper, the truth on top, and the decoder's error against beta with its control."""
+    rows = rows[rows["case"].str.startswith("MNIST, ")]
     betas = {case: float(case.rpartition("=")[2]) for case in rows["case"].unique()}
     cases = sorted(betas, key=lambda case: betas[case])
     rows = rows.assign(beta=rows["case"].map(betas))

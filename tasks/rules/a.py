@@ -66,14 +66,20 @@ def growth(rows: Rows, least: float | None = None, fitted: float | None = None) 
     return replace(found, measured=measured + (f"; not so: {', '.join(failed)}" if failed else ""))
 
 
+def by_data(rows: Rows) -> dict[str, Rows]:
+    """The rows of each data set, which a case names before a comma."""
+    cases = sorted(set(rows.case.tolist()))
+    return {data: rows.where(case={case for case in cases if case.startswith(f"{data}, ")})
+            for data in dict.fromkeys(case.partition(", ")[0] for case in cases)}  # fmt: skip
+
+
 def updates(rows: Rows) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Of each data set of Figures 2 and 6 of paper A the learning rates, rising, and two test accuracies in training.
 
     That of the whitened update and that of the original, both (seeds, rates, epochs from 0 on).
     """
     found = {}
-    for data in sorted({case.partition(", ")[0] for case in rows.case.tolist()}):
-        own = rows.where(case={case for case in rows.case.tolist() if case.startswith(f"{data}, ")})
+    for data, own in by_data(rows).items():
         rates, whitened = by_number(own.where(quantity="whitened/test_accuracy"))
         found[data] = rates, whitened, by_number(own.where(quantity="original/test_accuracy"))[1]
     return found
