@@ -22,6 +22,7 @@ _HOME: dict[str, str] = {
     "surrogate": "gramlab.measures.linearity",
     "k_norm": "gramlab.measures.linearity",
     "neural_collapse": "gramlab.measures.collapse",
+    "RunningCollapse": "gramlab.measures.collapse",
     "denoising": "gramlab.measures.denoising",
     # kernel machines that learn features
     "RFM": "gramlab.kernels.rfm",

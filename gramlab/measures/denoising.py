@@ -9,10 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures.arrays import Array
-from gramlab.measures.batches import Data
-from gramlab.measures.collapse import Collapse, neural_collapse
-from gramlab.measures.features import features
+from gramlab.measures.batches import Data, call, stream
+from gramlab.measures.capture import Use, capture
+from gramlab.measures.collapse import Collapse, RunningCollapse
 from gramlab.measures.layers import Layers, find
+from gramlab.measures.untouched import untouched
+
+Cores = dict[str, Tensor]  # S V^T by layer
+Running = dict[str, RunningCollapse]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,7 @@ class Denoising:
 def denoising(
     model: nn.Module,
     x: Data,
-    labels: Array,
+    labels: Array | None = None,
     layers: Layers = None,
     *,
     batch_size: int = 4096,
@@ -39,21 +43,41 @@ def denoising(
 ) -> dict[str, Denoising]:
     """NC1 before and after the right singular structure of each linear layer, and at the next one (paper D, Figure 2).
 
-    ``x`` (n, ...), integer or one-hot ``labels`` of n samples. ``layers`` are the linear layers that follow on one
-    another in the model, all by default, as in ``measure``; the last one gives the output of the one before it and
-    is not in the result. U and a bias leave both traces alone, so S V^T h has the layer's own output's NC1.
-    Raises ValueError if a layer is not an nn.Linear, or if there are fewer than two.
+    ``x`` (n, ...), integer or one-hot ``labels`` of n samples; or ``x`` are batches (inputs, labels), as ``measure``
+    takes them. ``layers`` are the linear layers that follow on one another in the model, all by default; the last one
+    gives the output of the one before it and is not in the result. U and a bias leave both traces alone, so S V^T h has
+    the layer's own output's NC1. Nothing of the samples is kept: beside a batch, d x d numbers a layer at most.
+    Raises ValueError as ``measure`` does, if a layer is not an nn.Linear, if there are fewer than two or the model
+    calls one twice, and if there are no labels.
     """
     found = find(model, layers)
     if other := [name for name, layer in found.items() if not isinstance(layer, nn.Linear)]:
         raise ValueError(f"denoising is of linear layers, and {', '.join(other)} are not; name them in layers=")
     if len(found) < 2:
         raise ValueError("denoising needs two linear layers: the last one stands for the output of the one before")
-    given = features(model, x, list(found), batch_size=batch_size, forward=forward)
-    collapse = {name: neural_collapse(h, labels) for name, h in given.items()}
-    made = {}
-    for name, after in pairwise(found):
-        _, S, Vh = torch.linalg.svd(found[name].weight.detach().double(), full_matrices=False)
-        projected = given[name].double() @ (S[:, None] * Vh).mT
-        made[name] = Denoising(collapse[name], neural_collapse(projected, labels), collapse[after])
-    return made
+    cores = {name: _core(found[name]) for name in list(found)[:-1]}
+    given, projected = ({name: RunningCollapse() for name in names} for names in (found, cores))
+    with untouched(model), torch.no_grad(), capture(found, gradients=False) as seen:
+        for batch in stream(model, x, labels, None, batch_size):
+            if batch.targets is None:
+                raise ValueError("denoising compares classes: give labels, or batches of (inputs, labels)")
+            call(model, batch.inputs, forward)
+            _add(seen.take(), batch.targets, cores, given, projected)
+    collapse = {name: one.collapse() for name, one in given.items()}
+    return {
+        name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(found)
+    }
+
+
+def _core(layer: nn.Module) -> Tensor:
+    _, S, Vh = torch.linalg.svd(layer.weight.detach().double(), full_matrices=False)  # type: ignore[operator, union-attr]
+    return S[:, None] * Vh
+
+
+def _add(uses: list[Use], labels: Tensor, cores: Cores, given: Running, projected: Running) -> None:
+    if sorted(use.layer for use in uses) != sorted(given):
+        raise ValueError(f"denoising needs layers that the model calls once each: {', '.join(given)}")
+    for use in uses:
+        given[use.layer].add(use.input, labels)
+        if use.layer in cores:
+            projected[use.layer].add(use.input.double() @ cores[use.layer].mT, labels)

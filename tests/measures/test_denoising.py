@@ -43,6 +43,19 @@ def test_each_part_by_its_definition(case):
         h = after.detach()
 
 
+def test_batches_give_the_same_as_all_at_once(case):
+    model, x, labels = case
+    order = torch.randperm(60)
+    whole = gramlab.denoising(model, x, labels)
+    batches = [(x[part], labels[part]) for part in order.split([1, 22, 30, 7])]
+    for found in (gramlab.denoising(model, iter(batches)), gramlab.denoising(model, x, labels, batch_size=9)):
+        for name, one in whole.items():
+            for place in ("input", "projected", "output"):
+                pair = (getattr(found[name], place), getattr(one, place))
+                for what in ("nc1", "nc2", "total"):
+                    assert getattr(pair[0], what) == pytest.approx(getattr(pair[1], what), rel=1e-6)
+
+
 def test_what_it_cannot_be_asked(case):
     model, x, labels = case
     with pytest.raises(ValueError, match="two linear layers"):
@@ -51,3 +64,8 @@ def test_what_it_cannot_be_asked(case):
         gramlab.denoising(
             nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(32, 2)), torch.randn(60, 1, 6, 6), labels
         )
+    with pytest.raises(ValueError, match="give labels"):
+        gramlab.denoising(model, x)
+    twice = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))
+    with pytest.raises(ValueError, match="once each: 0, 2"):
+        gramlab.denoising(twice, x, labels, forward=lambda model, x: model(model(x)))

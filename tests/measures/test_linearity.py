@@ -137,6 +137,25 @@ def test_neural_collapse(K, size, d, seed, uneven):
     assert found.nc2 == pytest.approx(np.linalg.norm(unit @ unit.T - etf))
 
 
+def test_neural_collapse_of_batches_keeps_the_digits_of_collapsed_features():
+    rng = np.random.default_rng(1)
+    labels = np.concatenate([np.zeros(40, int), rng.integers(0, 5, 300), np.full(7, 9)])  # some classes come late
+    H = 1e4 + rng.standard_normal((10, 6))[labels] + 1e-6 * rng.standard_normal((len(labels), 6))
+    S_W, S_B = collapse_by_hand(H.astype(np.longdouble), labels)
+    running = gramlab.RunningCollapse()
+    for part in np.split(np.arange(len(labels)), [3, 4, 50, 51, 200]):
+        running.add(H[part], torch.from_numpy(labels[part]))
+    for found in (running.collapse(), gramlab.neural_collapse(H, labels, batch_size=13)):
+        # H itself is rounded to 1e-12, a millionth of the spread within classes
+        assert found.within == pytest.approx(float(np.trace(S_W)), rel=1e-9)
+        assert found.between == pytest.approx(float(np.trace(S_B)), rel=1e-12)
+        assert found.mean.numpy() == pytest.approx(H.mean(0), rel=1e-14)
+    with pytest.raises(ValueError, match="H has 5 columns, and 6 before"):
+        running.add(H[:, :5], labels)
+    with pytest.raises(gramlab.Undefined, match="0 class"):
+        gramlab.RunningCollapse().collapse()
+
+
 def test_nc2_does_not_see_rotation_scale_or_shift_and_is_zero_for_a_frame():
     rng = np.random.default_rng(0)
     K = 4
