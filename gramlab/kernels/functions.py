@@ -73,7 +73,7 @@ class Kernel:
         L = self.bandwidth
         if self.name == "laplace":
             r = s.sqrt_()
-            slope = torch.exp(r * (-1 / L)).div_(r).mul_(-1 / (2 * L))
+            slope = (r * (-1 / L)).exp_().div_(r).mul_(-1 / (2 * L))
             return slope.masked_fill_(r == 0, 0.0)
         if self.name == "gaussian":
             return s.mul_(-1 / (2 * L * L)).exp_().mul_(-1 / (2 * L * L))
@@ -96,7 +96,8 @@ def times(x: Tensor, M: Tensor | None) -> Tensor:
 class _Pairs:
     """The squared distance or the inner product under M of every pair of a row of x with one of z, (n, m).
 
-    What is z's alone is computed once, for all blocks of x. What is round-off is 0.
+    What is z's alone is computed once, for all blocks of x. What is round-off is 0. A call overwrites the one before:
+    blocks of their own would not all find the freed ones' memory again.
     """
 
     def __init__(self, kernel: Kernel, z: Tensor, M: Tensor | None):
@@ -109,15 +110,19 @@ class _Pairs:
             # round-off of a sum of d products; any more at distance 0 would be a huge slope of Laplace's kernel
             unit = max(8.0, 4 * z.shape[1] ** 0.5) * torch.finfo(z.dtype).eps
             self.least = unit * float(self.columns.max()) if len(z) else 0.0
+        self.block = z.new_empty(0)
 
     def __call__(self, x: Tensor, first: int = 0) -> Tensor:
         """With z's rows from ``first`` on."""
         zM = self.zM[first:]
+        if self.block.numel() < len(x) * len(zM):
+            self.block = x.new_empty(len(x) * len(zM))
+        s = self.block[: len(x) * len(zM)].view(len(x), len(zM))
         if self.mean is None:
-            return x @ zM.mT
+            return torch.mm(x, zM.mT, out=s)
         x = x - self.mean
         rows = (times(x, self.M) * x).sum(1)
-        s = (x @ zM.mT).mul_(-2).add_(rows[:, None]).add_(self.columns[first:])
+        torch.mm(x, zM.mT, out=s).mul_(-2).add_(rows[:, None]).add_(self.columns[first:])
         return torch.nn.functional.threshold(s, self.least, 0.0, inplace=True)
 
 

@@ -1,5 +1,8 @@
 """The route beyond memory against the direct solve."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -54,3 +57,33 @@ def test_refinement_says_a_matrix_singular_in_float64():
         dual_refined(kernel, x, y, -1.0)
     with pytest.raises(ArithmeticError, match="not finite"):
         dual_refined(kernel, x.where(x < 1, float("nan")), y)
+
+
+RESIDENT = """
+import sys
+import torch
+from gramlab.kernels.functions import Kernel, agop
+from gramlab.kernels.iterative import dual_iterative
+
+def most():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+def solved(n):
+    x = torch.randn(n, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    alpha, _ = dual_iterative(Kernel("laplace", 10.0), x, x[:, :1].sin(), 1.0, rank=50, tolerance=1e-2)
+    agop(Kernel("laplace", 10.0), x, x, alpha)
+
+torch.set_num_threads(1)
+solved(100)
+before = most()
+solved(int(sys.argv[1]))
+print(most() - before)
+"""
+
+
+def test_it_never_takes_the_memory_of_a_kernel_matrix():
+    """Of the whole process: freed blocks that cannot be used again count too."""
+    n = 7000
+    done = subprocess.run([sys.executable, "-c", RESIDENT, str(n)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.4 * n * n * 8 / 2**20
