@@ -53,7 +53,7 @@ def _figure_4(stage: Stage, quantity: str) -> np.ndarray:
     path = stage.table("a_fig4")
     if not path.is_file():
         return np.empty(0)
-    rows = Rows(tables.read(path)).where(arm="claim", quantity=quantity)
+    rows = Rows(tables.read(path)).where(arm="claim", case="CIFAR-10", quantity=quantity)
     rows = rows.where(step=int(rows.step.max()))
     return _by_seed(rows.where(layer=max(rows.layer.tolist())))
 

@@ -28,22 +28,23 @@ def layers(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
 
 
 def growth(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: both by layer, epoch (x) and seed, and the accuracies; the control's nets are drawn anew at each epoch.
+    """Rows: both by data set (case), layer, epoch (x) and seed, and the accuracies.
 
-    The control's accuracies are those before training.
+    The control's nets are drawn anew at each epoch, and its accuracies are those before training.
     """
     keep = slice(settings.samples)
-    x = run.data.numbers(run.data.x_train[keep], torch.float32).flatten(1)
-    Y = nn.functional.one_hot(run.data.y_train[keep], run.data.classes).double()
-    shape = run.settings.model
-    for epoch in run.epochs:
-        for seed in run.seeds:
-            random = mlp(run.data.inputs, shape.hidden, run.data.outputs, shape.activation, shape.bias)
-            random.load_state_dict(initialize(random, (run.key, "random features", seed, epoch)))
-            for arm, model in (("claim", run.model(epoch, seed)), ("control: random features", random)):
-                about = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch)}
-                for row in layers(model, x, Y):
-                    yield {**about, **row}
+    for data, own in run.variants.items():
+        x = own.data.numbers(own.data.x_train[keep], torch.float32).flatten(1)
+        Y = nn.functional.one_hot(own.data.y_train[keep], own.data.classes).double()
+        shape = own.settings.model
+        for epoch in own.epochs:
+            for seed in own.seeds:
+                random = mlp(own.data.inputs, shape.hidden, own.data.outputs, shape.activation, shape.bias)
+                random.load_state_dict(initialize(random, (own.key, "random features", seed, epoch)))
+                for arm, model in (("claim", own.model(epoch, seed)), ("control: random features", random)):
+                    about = {"arm": arm, "case": data, "seed": seed, "step": epoch * own.steps_per_epoch}
+                    for row in layers(model, x, Y):
+                        yield {**about, "x": float(epoch), **row}
     for row in run.history:
         if row["quantity"].endswith("accuracy"):
             for arm in ("claim", *(["control: random features"] if row["step"] == 0 else [])):

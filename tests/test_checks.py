@@ -20,11 +20,12 @@ def noise(*name) -> float:
     return float(stream("test_checks", *name).normal())
 
 
-def figure_4(surrogate=lambda layer, t: 2.0**layer * np.exp(0.04 * t), linearity=None) -> Rows:
+def figure_4(surrogate=lambda layer, t: 2.0**layer * np.exp(0.04 * t), linearity=None, data="CIFAR-10") -> Rows:
     linearity = linearity or (lambda layer, t: 0.1 * layer + 0.05 * layer * np.log1p(t))
     return rows(
         [
             {
+                "case": data,
                 "seed": seed,
                 "layer": str(layer),
                 "step": int(t),
@@ -43,10 +44,43 @@ def figure_4(surrogate=lambda layer, t: 2.0**layer * np.exp(0.04 * t), linearity
 def test_figure_4():
     assert a_fig4.rule(figure_4()).holds
     linear = lambda layer, t: 2.0**layer * (1 + 0.1 * t)  # noqa: E731
-    assert a_fig4.rule(figure_4(surrogate=linear)).numbers["surrogate_exponential"] < 0
+    assert a_fig4.rule(figure_4(surrogate=linear)).numbers["CIFAR-10, surrogate_exponential"] < 0
     assert not a_fig4.rule(figure_4(surrogate=lambda layer, t: 2.0**-layer * np.exp(0.04 * t))).holds
     assert not a_fig4.rule(figure_4(linearity=lambda layer, t: 0.5 - 0.05 * layer * np.log1p(t))).holds
     assert not a_fig4.rule(figure_4(linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t)).holds
+
+
+def test_figure_4_on_two_data_sets_and_its_printed_levels():
+    def found(level: float, test: float = 0.2, scale: str = "paper"):
+        parts = [
+            figure_4(),
+            figure_4(
+                linearity=lambda layer, t: layer / 4 * (0.02 + (level - 0.02) * np.log1p(t) / np.log(101)),
+                data="CIFAR-100",
+            ),
+        ]
+        ends = [{"case": data, "seed": seed, "step": 100, "x": 100.0, "quantity": f"{part}_accuracy",
+                 "value": value + 0.002 * noise(data, part, seed)}
+                for data, right in (("CIFAR-10", 0.5), ("CIFAR-100", test)) for seed in SEEDS
+                for part, value in (("train", 0.95), ("test", right))]  # fmt: skip
+        parts.append(rows(ends))
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in parts[0]._columns}
+        size = len(columns["value"])
+        return a_fig4.rule(Rows({**columns, "arm": np.array(["claim"] * size, dtype=object),
+                                 "scale": np.array([scale] * size, dtype=object)}))  # fmt: skip
+
+    same = found(0.15)
+    assert same.holds
+    assert same.parts["levels_as_printed"].holds
+    assert same.evidence == "matches print"
+    for other in (found(0.25), found(0.15, test=0.4)):
+        assert other.holds
+        assert other.parts["levels_as_printed"].holds is False
+        assert other.evidence == "direction"
+    above = found(2.0)
+    assert above.parts["differ"].holds is False
+    assert above.holds is False
+    assert "levels_as_printed" not in found(0.15, scale="quick").parts
 
 
 @pytest.mark.parametrize("law", ["exponential", "linear", "logarithmic"])

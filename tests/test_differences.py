@@ -26,7 +26,7 @@ def test_effects_are_paired_by_network_and_factors_where_they_scale(tmp_path):
     effects = {row["quantity"]: row["effect"] for row in differences.measured(stage)}  # no a_fig4: no rate
     assert effects == {"surrogate": pytest.approx((0.1,) * 3), "test loss": pytest.approx((2.0,) * 3)}
     figure = [
-        {"arm": "claim", "layer": layer, "quantity": "surrogate", "step": step, "seed": seed,
+        {"arm": "claim", "case": "CIFAR-10", "layer": layer, "quantity": "surrogate", "step": step, "seed": seed,
          "value": value + seed / 10}
         for seed in range(5)
         for layer, step, value in (("4", 9, 8.0), ("3", 9, 100.0), ("4", 0, 100.0))

@@ -241,7 +241,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project
     raw["machine"]["checkpoint_seconds"] = 0
     (killed / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
     targets = ["runs/dvc.yaml:train@a_fig7", "runs/dvc.yaml:train@a_fig4"]
-    dvc(killed, environment, "repro", "runs/dvc.yaml:prepare@photos")
+    dvc(killed, environment, "repro", "runs/dvc.yaml:prepare@photos", "runs/dvc.yaml:prepare@photo_benchmarks")
     kills = 0
     for seconds in (4.0, 5.5, 7.0):
         run = subprocess.Popen(

@@ -29,26 +29,32 @@ def changed(path: str, value, drop: bool = False) -> dict:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("train.a_fig4.quick.lr", -0.1, ["train.a_fig4.quick.lr", "greater than 0", "-0.1"]),
-        ("train.a_fig4.paper.seeds", 0, ["train.a_fig4.paper.seeds", "greater than or equal to 1"]),
-        ("train.a_fig4.paper.lr", "fast", ["train.a_fig4.paper.lr", "valid number", "'fast'"]),
-        ("train.a_fig4.paper.lr", float("nan"), ["train.a_fig4.paper.lr"]),
-        ("train.a_fig4.paper.epochs", 1.5, ["train.a_fig4.paper.epochs", "valid integer"]),
-        ("train.a_fig4.quick.learning_rate", 0.1, ["train.a_fig4.quick.learning_rate", "allowed:", "momentum"]),
-        ("train.a_fig4.paper.model.activation", "gleu", ["train.a_fig4.paper.model.activation", "'gelu'"]),
-        ("train.a_fig4.paper.data", "photographs", ["train.a_fig4", "photographs", "allowed: photos"]),
+        ("train.a_fig7.quick.lr", -0.1, ["train.a_fig7.quick.lr", "greater than 0", "-0.1"]),
+        ("train.a_fig7.paper.seeds", 0, ["train.a_fig7.paper.seeds", "greater than or equal to 1"]),
+        ("train.a_fig7.paper.lr", "fast", ["train.a_fig7.paper.lr", "valid number", "'fast'"]),
+        ("train.a_fig7.paper.lr", float("nan"), ["train.a_fig7.paper.lr"]),
+        ("train.a_fig7.paper.epochs", 1.5, ["train.a_fig7.paper.epochs", "valid integer"]),
+        ("train.a_fig7.quick.learning_rate", 0.1, ["train.a_fig7.quick.learning_rate", "allowed:", "momentum"]),
+        ("train.a_fig7.paper.model.activation", "gleu", ["train.a_fig7.paper.model.activation", "'gelu'"]),
+        ("train.a_fig7.paper.data", "photographs", ["train.a_fig7", "photographs", "allowed: photos"]),
         ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
-        ("measure.a_fig99", {"paper": {}, "quick": {}}, ["measure.a_fig99", "no training run", "a_fig4"]),
+        ("measure.a_fig99", {"paper": {}, "quick": {}}, ["measure.a_fig99", "no training run", "a_fig7"]),
         ("simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
         ("data.photos.paper", {"sets": {"A": {"source": "imagenet"}}}, ["photos.paper.sets.A.source", "'cifar10'"]),
         ("data.photos.paper", {"sets": {"A": None}}, ["data.photos.paper", "no set is left"]),
-        ("data.photos.paper", {"sets": {"A": {"source": "svhn"}}, "here": ["B"]},
-         ["data.photos.paper", "no set B", "allowed: A"]),
+        (
+            "data.photos.paper",
+            {"sets": {"A": {"source": "svhn"}}, "here": ["B"]},
+            ["data.photos.paper", "no set B", "allowed: A"],
+        ),
         ("data.photos.paper", {"sets": {"A": {"source": "svhn"}}, "train": 9}, ["data.photos.paper.train", "allowed:"]),
-        ("data.photos", {"paper": {"sets": {"A": {"source": "svhn"}}}, "quick": {}},
-         ["train.a_fig4.*.part", "no set ''", "allowed: A"]),
-        ("train.a_fig4.paper.part", "A", ["train.a_fig4.*.part", "no set 'A'"]),
+        (
+            "data.photos",
+            {"paper": {"sets": {"A": {"source": "svhn"}}}, "quick": {}},
+            ["train.a_differences.*.part", "no set ''", "allowed: A"],
+        ),
+        ("train.a_fig7.paper.part", "A", ["train.a_fig7.*.part", "no set 'A'"]),
         ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
         ("claims.a_tl.experiment", "a_tll", ["claims.a_tl.experiment", "a_tll", "a_tl"]),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
@@ -67,8 +73,8 @@ def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
 
 def test_a_missing_key_is_named(capsys):
     with pytest.raises(SystemExit):
-        Settings(changed("train.a_fig4.paper.lr", None, drop=True), "quick")
-    assert "train.a_fig4.paper.lr: Field required" in capsys.readouterr().err
+        Settings(changed("train.a_fig7.paper.lr", None, drop=True), "quick")
+    assert "train.a_fig7.paper.lr: Field required" in capsys.readouterr().err
 
 
 def test_quick_is_laid_over_paper():
@@ -109,26 +115,26 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
     sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}, "C": {"source": "cifar10"}}
     reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}, "here": None}
     raw = changed("data.photos", {"paper": {"sets": sets, "here": ["A", "C"]}, "quick": reduced})
-    raw["train"] = {"a_fig4": raw["train"]["a_fig4"]}
-    raw["train"]["a_fig4"]["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
+    raw["train"] = {"a_fig7": raw["train"]["a_fig7"]}
+    raw["train"]["a_fig7"]["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
     raw["measure"], raw["claims"] = {}, {}
     paper, quick = (Settings(raw, scale) for scale in ("paper", "quick"))
-    assert [one.part for one in paper.train["a_fig4"].each().values()] == ["A", "C"]
-    assert list(quick.train["a_fig4"].variants) == ["on A"]
-    del raw["train"]["a_fig4"]["paper"]["variants"]["on A"]
+    assert [one.part for one in paper.train["a_fig7"].each().values()] == ["A", "C"]
+    assert list(quick.train["a_fig7"].variants) == ["on A"]
+    del raw["train"]["a_fig7"]["paper"]["variants"]["on A"]
     with pytest.raises(SystemExit):
         Settings(raw, "quick")
 
 
 def test_a_variant_is_left_out_by_null():
     raw = read()
-    raw["train"]["a_fig4"] = {
-        "paper": {**raw["train"]["a_fig4"]["paper"], "variants": {"slow": {}, "fast": {"lr": 1.0}}},
+    raw["train"]["a_fig7"] = {
+        "paper": {**raw["train"]["a_fig7"]["paper"], "variants": {"slow": {}, "fast": {"lr": 1.0}}},
         "quick": {"variants": {"slow": None}},
     }
-    assert list(Settings(raw, "paper").train["a_fig4"].each()) == ["slow", "fast"]
-    assert list(Settings(raw, "quick").train["a_fig4"].variants) == ["fast"]
-    raw["train"]["a_fig4"]["quick"]["variants"]["fast"] = None
+    assert list(Settings(raw, "paper").train["a_fig7"].each()) == ["slow", "fast"]
+    assert list(Settings(raw, "quick").train["a_fig7"].variants) == ["fast"]
+    raw["train"]["a_fig7"]["quick"]["variants"]["fast"] = None
     with pytest.raises(SystemExit):
         Settings(raw, "quick")
 

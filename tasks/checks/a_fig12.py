@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.judge import Finding, Rows, by_number, curves, equals, every, kendall, positive
+from tasks.rules.a import beside
 
 ID = "A.fig12"
 KIND = "statistical"
@@ -32,11 +33,7 @@ def rule(rows: Rows) -> Finding:
         gap_trend=positive(np.array([kendall(one) for one in gap]), "Kendall's tau of gap and p"),
     )
     shown = [f"{name} " + " → ".join(f"{value:.2f}" for value in of.mean(0)) for name, of in (("TL", T), ("gap", gap))]
-    if set(rows.scale.tolist()) == {"paper"}:
-        same = {f"p = {p:g}": equals(T[:, at], *LEVELS[p]) for at, p in enumerate(chances) if p in LEVELS}
-        levels = every(**same)
-        unlike = [name for name, one in same.items() if not one.holds]
-        shown.append(f"levels not shown to equal the print: {', '.join(unlike)}" if unlike else "levels as printed")
-        evidence = found.evidence if unlike else levels.evidence
-        found = replace(found, evidence=evidence, parts={**found.parts, "levels_as_printed": levels})
-    return replace(found, measured=", ".join(shown))
+    found = replace(found, measured=", ".join(shown))
+    if set(rows.scale.tolist()) != {"paper"}:
+        return found
+    return beside(found, {f"p = {p:g}": equals(T[:, at], *LEVELS[p]) for at, p in enumerate(chances) if p in LEVELS})

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from tasks.figures import style
 
 SETS = ("MNIST", "CIFAR-10")  # from above, as in the paper
+POINTS, IMAGES = 8, 4  # of a line, of a beta: for a small file
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
@@ -37,16 +38,16 @@ def _one_set(axes: Any, rows: pd.DataFrame) -> None:
     shown = "corrected" if "corrected" in set(rows["arm"]) else "claim"
     for case, color in zip(cases, sns.color_palette("viridis", len(cases)), strict=True):
         one = rows[rows["case"] == case]
-        after = one[one["x"] >= 1]
+        after = style.thinned(one[one["x"] >= 1], POINTS)
         claim = after[after["arm"] == "claim"]
         label = f"β = {betas[case]:g}"
         style.band(error, claim[claim["quantity"] == "test_reconstruction"], "x", color, label=label)
-        style.band(error, claim[claim["quantity"] == "train_reconstruction"], "x", color, linestyle="--", linewidth=0.8)
+        train = style.mean_and_band(claim[claim["quantity"] == "train_reconstruction"], "x")
+        error.plot(train["x"], train["mean"], color=color, linestyle="--", linewidth=0.8)
         T = after[after["quantity"] == "target_linearity"]
         style.band(linearity, T[T["arm"] == shown], "x", color)
-        for arm in style.controls(T):
-            style.band(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8,
-                       label=arm if case == cases[0] else None)  # fmt: skip
+        for arm in style.controls(T) if case == cases[0] else ():  # those of all betas lie on each other
+            style.band(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
     error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set (solid: test set)")
     error.set(xlabel="epoch", ylabel="reconstruction error")
     linearity.set(xlabel="epoch", ylabel=f"target linearity ({shown})")
@@ -59,7 +60,7 @@ def _pictures(axes: Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
     lines = [style.strip(first)]
     lines += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "image/decoded")]) for case in names]
     side = len(lines[0])
-    axes.imshow(np.vstack(lines), cmap="gray", vmin=0, vmax=1, interpolation="none")
+    axes.imshow(np.vstack(lines)[:, : IMAGES * side], cmap="gray", vmin=0, vmax=1, interpolation="none")
     axes.set(xticks=[], yticks=[(at + 0.5) * side for at in range(len(lines))])
     axes.set_yticklabels(["original", *names.values()], fontsize=7)
     axes.tick_params(length=0)

@@ -6,27 +6,35 @@ from matplotlib.figure import Figure
 from tasks.figures import style
 
 PANELS = {"surrogate": "surrogate tr(YᵀGY)", "target_linearity": "target linearity (λ = 0)"}
+LEVELS = {"CIFAR-10": "> 0.5", "CIFAR-100": "0.15"}  # of layer 4, in Figure 4; for Adam the text has no number
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw both quantities against the epoch as in the paper: layers from yellow to dark purple."""
+    """Draw for each data set both quantities against the epoch as in the paper: layers from yellow to dark purple."""
     claim = rows[rows["arm"] == "claim"]
-    figure, grid = style.panels(key, columns=2, height=3.4, width=7.6)
-    seeds = claim["seed"].nunique()
-    for axes, (quantity, label) in zip(grid[0], PANELS.items(), strict=True):
-        style.layers(axes, claim[claim["quantity"] == quantity])
-        for arm in style.controls(rows):
-            one = rows[(rows["arm"] == arm) & (rows["quantity"] == quantity)]
-            for layer in sorted(one["layer"].unique())[-1:]:
-                style.band(axes, one[one["layer"] == layer], "x", style.CONTROL, linestyle=":", marker="X",
-                           markersize=3, label=f"layer {layer}, {arm}")  # fmt: skip
-        axes.set(xlabel="epoch", ylabel=label)
-        style.accuracies(axes, claim)
-    if key == "a_fig4":  # for Adam the text has no number
-        grid[0, 1].axhline(0.5, color=style.PRINTED, linewidth=0.8, linestyle="-.", label="paper's layer 4: above")
-    grid[0, 0].set_yscale("log")
-    grid[0, 1].set_ylim(top=1)
+    sets = [data for data in LEVELS if data in set(rows["case"])]
+    figure, grid = style.panels(key, columns=2, rows=len(sets), height=0.9 + 2.5 * len(sets), width=7.6)
+    for line, data in zip(grid, sets, strict=True):
+        name = data if set(rows["scale"]) == {"paper"} else f"digits for {data}"
+        own = rows[rows["case"] == data]
+        for axes, (quantity, label) in zip(line, PANELS.items(), strict=True):
+            style.layers(axes, own[(own["arm"] == "claim") & (own["quantity"] == quantity)])
+            for arm in style.controls(own):
+                one = own[(own["arm"] == arm) & (own["quantity"] == quantity)]
+                for layer in sorted(one["layer"].unique())[-1:]:
+                    style.band(axes, one[one["layer"] == layer], "x", style.CONTROL, linestyle=":", marker="X",
+                               markersize=3, label=f"layer {layer}, {arm}")  # fmt: skip
+            axes.set(xlabel="epoch", ylabel=label)
+            style.accuracies(axes, own[own["arm"] == "claim"])
+        if key == "a_fig4":
+            level = float(LEVELS[data].removeprefix("> "))
+            line[1].axhline(level, color=style.PRINTED, linewidth=0.8, linestyle="-.",
+                            label=f"paper's layer 4: {', '.join(LEVELS[data] for data in sets)}")  # fmt: skip
+        line[0].set_title(name, fontsize=9, loc="left")
+        line[0].set_yscale("log")
+        line[1].set_ylim(top=1)
     lines, names = grid[0, 1].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower left", ncols=3, fontsize=7,
-                  title=f"mean and Student's 95 % interval over {seeds} seeds", title_fontsize=7)  # fmt: skip
+                  title=f"mean and Student's 95 % interval over {claim['seed'].nunique()} seeds",
+                  title_fontsize=7)  # fmt: skip
     return figure

@@ -37,39 +37,59 @@ def lead(t: np.ndarray, of: np.ndarray, law: str) -> np.ndarray:
     return leads.mean(axis=1)
 
 
-def growth(rows: Rows, least: float | None = None, fitted: float | None = None) -> Finding:
+def growth(rows: Rows, least: Mapping[str, float] = MappingProxyType({}), fitted: float | None = None) -> Finding:
     """Figures 4 and 9 of paper A: surrogate and Target Linearity grow in training and with depth, by what law.
 
-    Per seed the least growth over layers, the least step from layer to layer, and the laws' errors compared. At the end
-    the last layer's Target Linearity is above ``least`` and, where there are accuracies, that of training ``fitted``.
+    On every data set, per seed the least growth over layers, the least step from layer to layer, and the laws' errors
+    compared. At the end the last layer's Target Linearity is above the set's ``least`` if it has one and, where there
+    are accuracies, that of training above ``fitted``.
     """
-    S, T = (curves(rows.where(quantity=name), "seed", "layer") for name in ("surrogate", "target_linearity"))
-    t = np.unique(rows.where(quantity="surrogate").x)
-    parts = {
-        "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
-        "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
-        "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1), "log step to the next layer"),
-        "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "step to the next layer"),
-        "surrogate_exponential": (lead(t, S, "exponential"), "log error of the next best law over its own"),
-        "linearity_logarithmic": (lead(t, T, "logarithmic"), "log error of the next best law over its own"),
-    }
-    if least is not None:
-        parts["last_layer"] = (T[:, -1, -1] - least, f"the last layer's Target Linearity minus {least:g}")
-    ends = {part: curves(one, "seed")[:, -1] for part in ("train", "test")
-            if len(one := rows.where(quantity=f"{part}_accuracy"))}  # fmt: skip
-    if fitted is not None and ends:
-        parts["fitted"] = (ends["train"] - fitted, f"training accuracy minus {fitted:g}")
-    found = every(**{name: positive(values, what) for name, (values, what) in parts.items()})
-    found.numbers.update({f"{part} accuracy": float(one.mean()) for part, one in ends.items()})
-    failed = [name.replace("_", " ") for name in parts if found.numbers[name] <= 0]
-    measured = f"last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
-    return replace(found, measured=measured + (f"; not so: {', '.join(failed)}" if failed else ""))
+    parts: dict[str, Finding] = {}
+    numbers: dict[str, float] = {}
+    measured = []
+    for data, own in by_data(rows).items():
+        S, T = (curves(own.where(quantity=name), "seed", "layer") for name in ("surrogate", "target_linearity"))
+        t = np.unique(own.where(quantity="surrogate").x)
+        asked = {
+            "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
+            "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
+            "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1), "log step to the next layer"),
+            "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "step to the next layer"),
+            "surrogate_exponential": (lead(t, S, "exponential"), "log error of the next best law over its own"),
+            "linearity_logarithmic": (lead(t, T, "logarithmic"), "log error of the next best law over its own"),
+        }
+        if data in least:
+            asked["last_layer"] = (T[:, -1, -1] - least[data], f"last layer's Target Linearity minus {least[data]:g}")
+        ends = {part: curves(one, "seed")[:, -1] for part in ("train", "test")
+                if len(one := own.where(quantity=f"{part}_accuracy"))}  # fmt: skip
+        if fitted is not None and ends:
+            asked["fitted"] = (ends["train"] - fitted, f"training accuracy minus {fitted:g}")
+        parts |= {f"{data}, {name}": positive(values, what) for name, (values, what) in asked.items()}
+        numbers |= {f"{data}, {part} accuracy": float(one.mean()) for part, one in ends.items()}
+        failed = [name.replace("_", " ") for name, (values, _) in asked.items() if values.mean() <= 0]
+        measured.append(f"{data}, last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
+                        + (f", not so: {', '.join(failed)}" if failed else ""))  # fmt: skip
+    found = every(**parts)
+    return replace(found, numbers={**found.numbers, **numbers}, measured="; ".join(measured))
+
+
+def beside(found: Finding, printed: Mapping[str, Finding]) -> Finding:
+    """The finding and, as a part of its own that it doesn't hang on, whether levels equal those that are printed."""
+    levels = every(**printed)
+    unlike = [name for name, one in printed.items() if not one.holds]
+    said = f"levels not shown to equal the print: {', '.join(unlike)}" if unlike else "levels as printed"
+    return replace(
+        found,
+        evidence=found.evidence if unlike else levels.evidence,
+        parts={**found.parts, "levels_as_printed": levels},
+        measured=f"{found.measured}; {said}",
+    )
 
 
 def by_data(rows: Rows) -> dict[str, Rows]:
-    """The rows of each data set, which a case names before a comma."""
+    """The rows of each data set, which a case names, and before a comma where there is more to it."""
     cases = sorted(set(rows.case.tolist()))
-    return {data: rows.where(case={case for case in cases if case.startswith(f"{data}, ")})
+    return {data: rows.where(case={case for case in cases if case.partition(", ")[0] == data})
             for data in dict.fromkeys(case.partition(", ")[0] for case in cases)}  # fmt: skip
 
 
