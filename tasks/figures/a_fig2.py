@@ -29,8 +29,8 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         for arm, quantity, color, dashes, label in lines:
             found = one[(one["arm"] == arm) & (one["quantity"] == quantity)]
             if not found.empty:  # the control may be at some of the rates only
-                style.band(axes, found, "x", color, linestyle=dashes, label=label)
-        axes.set_title(f"{names[data]}, learning rate {rate:g}", fontsize=8)
+                style.band(axes, style.thinned(found, 11), "x", color, linestyle=dashes, label=label)
+        axes.set_title(f"{names[data]}, rate {rate:g}", fontsize=7)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data"] == data]["value"].max())))
     for axes in grid[-1]:
         axes.set_xlabel("epoch")
