@@ -1,12 +1,14 @@
 """A layer of Deep RFM, and the AGOP of a kernel machine against per-sample Jacobians.
 
-    python benchmarks/deep_rfm.py [--threads 2] [--rounds 3] [--samples 4000] [--dimension 3072]
+    python benchmarks/deep_rfm.py [--threads 2] [--rounds 3] [--samples 4000] [--dimension 3072] [--dtypes mixed]
 
 The authors of paper D take AGOPs by vmap(jacrev(f)) over samples (their grads.py, which does not run as it stands); the
-same is written here for a Laplace kernel. Seconds are the process's CPU time, of all threads together.
+same is written here for a Laplace kernel. Seconds are the process's CPU time, of all threads together; the peak of
+memory is the process's over that before the first fit, beside one n x n matrix of the kernel (of one dtype at a time).
 """
 
 import argparse
+import resource
 import time
 
 import torch
@@ -46,17 +48,21 @@ def jacobians(samples, dimension, outputs, rounds):
     print(f"  difference {gap(kept['ours'], kept['theirs']):.1e}")
 
 
-def layer(samples, dimension, rounds):
+def layer(samples, dimension, rounds, dtypes):
     """One layer with 1024 ReLU features and ten classes, its measures and the last machine included."""
     labels = torch.arange(samples) % 10
     x = (torch.rand(samples, dimension) + 0.3 * torch.rand(10, dimension)[labels]).numpy()
-    for dtype in ("float64", "float32"):
-        model = DeepRFM(1, dtype=dtype)
+    DeepRFM(1).fit(x[:100], labels[:100].numpy())  # imports and first calls
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for dtype in dtypes:
+        model, matrix = DeepRFM(1, dtype=dtype), (8 if dtype == "float64" else 4) * samples**2 / 2**20
         for _ in range(rounds):
             wall, cpu = time.perf_counter(), time.process_time()
             model.fit(x, labels.numpy())
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            print(f"Deep RFM layer, n = {samples}, d = {dimension}, {dtype}: {cpu:.1f} s of CPU, {wall:.1f} s of time")
+            peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+            print(f"Deep RFM layer, n = {samples}, d = {dimension}, {dtype}: {cpu:.1f} s of CPU, {wall:.1f} s of time; "
+                  f"{peak:.0f} MiB, K has {matrix:.0f}", flush=True)  # fmt: skip
 
 
 def main():
@@ -65,11 +71,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--dimension", type=int, default=3072)
+    parser.add_argument("--dtypes", nargs="*", default=["float64", "float32"])
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
     jacobians(500, 784, 10, given.rounds)
-    layer(given.samples, given.dimension, given.rounds)
+    layer(given.samples, given.dimension, given.rounds, given.dtypes)
 
 
 if __name__ == "__main__":

@@ -112,20 +112,23 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         codes = self._tensor(2.0 * (labels[:, None] == np.arange(len(self.classes_))) - 1)
         index = torch.from_numpy(labels).to(x.device)
         self.layers_: list[DeepLayer] = []
-        for layer in range(self.n_layers):
-            root, used = self._root(kernel, x, codes) if self.agop else (None, self.ridge)
-            weight, shift = self._drawn(layer, x)
-            projected = x if root is None else x @ root
-            mapped = _mapped(projected, weight, shift)
-            found = {place: neural_collapse(h, index) for place, h in zip(PLACES, (x, projected, mapped), strict=True)}
-            nc1, nc2 = ({place: getattr(one, name) for place, one in found.items()} for name in ("nc1", "nc2"))
-            self.layers_.append(
-                DeepLayer(root, weight, shift, used, nc1, nc2, *_gram(projected, index, self.gram_samples))
-            )
-            x = _unit(mapped)
+        for _ in range(self.n_layers):
+            x = self._next(kernel, x, codes, index)
         alpha, self.ridge_ = self._dual(kernel, x, codes)
         self.X_fit_, self.dual_coef_ = x.cpu().numpy(), alpha.cpu().numpy()
         return self
+
+    def _next(self, kernel: Kernel, x: Tensor, codes: Tensor, labels: Tensor) -> Tensor:
+        """One layer's output, of length 1; what the layer learned joins ``layers_``."""
+        root, used = self._root(kernel, x, codes) if self.agop else (None, self.ridge)
+        weight, shift = self._drawn(len(self.layers_), x)
+        projected = x if root is None else x @ root
+        mapped = _mapped(projected, weight, shift)
+        found = {place: neural_collapse(h, labels) for place, h in zip(PLACES, (x, projected, mapped), strict=True)}
+        nc1, nc2 = ({place: getattr(one, name) for place, one in found.items()} for name in ("nc1", "nc2"))
+        gram = _gram(projected, labels, self.gram_samples)
+        self.layers_.append(DeepLayer(root, weight, shift, used, nc1, nc2, *gram))
+        return _unit(mapped)
 
     def transform(self, X: Any) -> np.ndarray:
         """What comes out of the last layer, scaled to length 1, (n, n_features); (n, d) without layers."""
