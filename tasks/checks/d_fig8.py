@@ -1,6 +1,6 @@
 """In the five layers at the end of ResNet-18, S V^T takes most of what W = U S V^T and ReLU take from NC1.
 
-On each data set. Begun small, where the NFA holds: its lower end as printed, 0.74 ± 0.17, is asked of it.
+So on each data set, begun small, where the NFA holds: its lower end as printed, 0.74 ± 0.17, is asked of it.
 """
 
 from tasks.judge import Finding, Rows
