@@ -43,7 +43,7 @@ def plant(project, **changes) -> None:
         for name in [*made, *(f"prepare@{one}" for one in settings.data)]:
             record = project / "data" / "quick" / "made" / f"{name}.json"
             record.parent.mkdir(parents=True, exist_ok=True)
-            altered = {"altered": "JPEG-recompressed"} if name == "prepare@photos" else {}
+            altered = {"altered": "JPEG-recompressed"} if name in ("prepare@photos", "prepare@photo_benchmarks") else {}
             record.write_text(
                 json.dumps({"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234", **altered})
             )

@@ -3,11 +3,10 @@
 from inspect import Parameter
 
 import pytest
-import yaml
 from conftest import ROOT
 
 from gramlab.data import SOURCES, options_of, prepare
-from tasks.settings import IMAGES, OPTIONS, SYNTHETIC, Data, _valid, merged
+from tasks.settings import IMAGES, OPTIONS, SCALES, SYNTHETIC, Data, _valid, load, merged
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -60,8 +59,5 @@ def test_options_are_what_the_library_takes():
 
 
 def test_the_pipelines_own_entries_make_sets():
-    entries = yaml.safe_load((ROOT / "params.yaml").read_text())["data"]
-    for entry in entries.values():
-        for value in (entry["paper"], merged(entry["paper"], entry["quick"])):
-            takes = {*OPTIONS[value["source"]].model_fields, *Data.model_fields}
-            assert Data.model_validate(value).options().keys() <= takes
+    for one in (one for scale in SCALES for entry in load(scale).data.values() for one in entry.parts().values()):
+        assert one.options().keys() <= {*OPTIONS[one.source].model_fields, *Data.model_fields}
