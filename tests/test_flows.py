@@ -38,7 +38,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The variable alone says what GPUs there are, so this needs none.
     """
     settings = throwaway.params(SIMULATIONS, device="auto")
-    root = throwaway.make(tmp_path_factory.mktemp("flows") / "project", settings, seconds=0.5)
+    # long enough to overlap where a busy machine takes seconds to start each call of DVC
+    root = throwaway.make(tmp_path_factory.mktemp("flows") / "project", settings, seconds=2)
     env = environment(root / "home", CUDA_VISIBLE_DEVICES=",".join(GPUS))
     done = flow(env, root, "--workers", "4")
     assert done.returncode == 0, done.stdout
