@@ -36,6 +36,6 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     axes.set(xscale="log", xlabel="width", ylabel="relative movement")
     lines, names = grid[0, 0].get_legend_handles_labels()
     more = axes.get_legend_handles_labels()
-    figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
+    figure.legend(lines + more[0], names + more[1], loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
                   title=f"paths: seed 0, hollow at first; movements: {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure

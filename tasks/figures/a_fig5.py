@@ -25,6 +25,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     images.set_xticklabels(["α = 0", "α = 1"], fontsize=7)
     images.set_yticklabels(["truth", *(f"β = {betas[case]:g}\nTL {T[case]:.3f}" for case in cases)], fontsize=7)
     images.tick_params(length=0)
+    images.set_anchor("NW")  # the layout makes room for labels beside the box given, not beside the square in it
     names = {"claim": "decoder", "control: shuffled pairs": "decoder, control: shuffled pairs"}
     for arm, color in zip(names, (style.CLAIM, style.CONTROL), strict=True):
         found = rows[(rows["arm"] == arm) & (rows["quantity"] == "interpolation/decoder")]

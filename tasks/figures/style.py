@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from gramlab.files import atomic
@@ -23,6 +24,7 @@ import seaborn as sns  # noqa: E402
 
 del sys.modules["scipy"]
 
+FOOT = 0.2  # inches, the stamp's
 STAMP = {
     "quick": "quick scale: not the papers' settings or data",
     "paper": "paper scale: the papers' settings, and data except where said",
@@ -46,12 +48,23 @@ sns.set_theme(
 )
 
 
+class Layout(ConstrainedLayoutEngine):
+    """Leaves the figure's foot free: matplotlib's makes room for legends, and then puts them at its edge."""
+
+    def execute(self, fig: Figure) -> None:
+        """Lay out the axes, then raise the legends out of the foot."""
+        for legend in fig.legends:
+            legend.set_bbox_to_anchor(None)
+        super().execute(fig)
+        for legend in fig.legends:
+            legend.set_bbox_to_anchor(self.get()["rect"], fig.transFigure)
+
+
 def panels(key: str, columns: int = 1, rows: int = 1, height: float = 3.2, width: float = 7.0) -> tuple[Figure, Any]:
     """A figure of the claim with its title on top, room for the stamp below, and a grid of axes."""
     about = check(key)
     np.random.seed(0)  # seaborn jitters points by numpy's global generator
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0.2 / height, 1, 1 - 0.2 / height))  # type: ignore[union-attr,call-arg]
+    figure = Figure(figsize=(width, height), layout=Layout(rect=(0, FOOT / height, 1, 1 - FOOT / height)))
     figure.suptitle(f"{about.ID}  {about.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
