@@ -1,6 +1,7 @@
 """The graph, as DVC loads it from the dvc.yaml files, and what of it is stale, as DVC says."""
 
 import io
+import json
 import re
 from collections.abc import Iterable
 from contextlib import redirect_stderr
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import yaml
 from dvc.exceptions import DvcException
+from dvc.lock import make_lock
 from dvc.repo import Repo, lock_repo
+from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
 
 from gramlab.files import atomic
 from tasks import settings
@@ -36,6 +39,7 @@ class Graph:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
             with lock_repo(self.repo):
+                forget(self.repo)
                 for name in FILES[scale]:
                     mend(root / name.replace(".yaml", ".lock"))
             edges = self.repo.index.graph
@@ -85,6 +89,22 @@ class Graph:
     def verdict(self, name: str) -> Path:
         """The verdict that a check leaves."""
         return next(path for out in self.stages[name].outs if (path := Path(out.fs_path)).parent.name == "verdicts")
+
+
+def forget(repo: Repo) -> bool:
+    """Remove DVC's list of which process works on what, if it is torn; whether it was.
+
+    DVC writes this file in place too, twice a stage. A torn one it refuses, and so would every process on the list.
+    """
+    guard = str(Path(repo.tmp_dir, RWLOCK_LOCK))
+    with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=repo.config["core"].get("hardlink_lock", False)):
+        listed = Path(repo.tmp_dir, RWLOCK_FILE)
+        try:
+            json.loads(listed.read_text() if listed.is_file() else "{}")
+        except json.JSONDecodeError:
+            listed.unlink()
+            return True
+    return False
 
 
 def mend(lock: Path) -> bool:

@@ -118,6 +118,16 @@ def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, s
     assert {name.split("@")[0] for name in again} <= {"check", "report"}, "all else comes from DVC's run-cache"
 
 
+@pytest.mark.parametrize("left", ["", '{"read": {"/some/where": [{"pid": 12'])
+def test_a_list_of_processes_torn_by_a_kill_is_removed(project: Path, server: dict[str, str], left: str) -> None:
+    (project / ".dvc/tmp/rwlock").write_text(left)
+    command = ["dvc", "repro", "--force", "--single-item", "report"]
+    refused = subprocess.run(command, cwd=project, env=server, capture_output=True, text=True)
+    assert "JSON structure is corrupted" in refused.stderr + refused.stdout
+    assert flow(server, project).returncode == 0
+    assert subprocess.run(command, cwd=project, env=server, capture_output=True).returncode == 0
+
+
 def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     graph = Graph(project, "quick")
     run = {"prepare@roll", "train@run", "measure@run"}
