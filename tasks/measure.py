@@ -14,11 +14,11 @@ def main() -> None:
     """Run the experiment's measurements and write its table."""
     stage = stages.arguments("measure")
     wanted = pick(stage.settings.experiments(), stage.key, "experiment")
-    device = stages.compute(stage.settings)
+    stages.compute(stage.settings)
     from gramlab import tables
 
     experiment = import_module(f"tasks.experiments.{stage.key}")
-    with stages.recorded(stage, device=device):
+    with stages.recorded(stage):
         if isinstance(wanted, Measure):
             from tasks.runs import Run
 

@@ -67,13 +67,14 @@ def arguments(kind: str, key: str | None = None) -> Stage:
 
 
 @contextmanager
-def recorded(stage: Stage, **about: Any) -> Iterator[dict[str, Any]]:
-    """Time the work and leave its record; fail if the code or the settings changed underneath it.
+def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
+    """Time the work and leave its record, with what was added to it; fail if code or settings changed meanwhile.
 
     DVC hashes what a stage depends on after its command, so a file edited meanwhile would be recorded as the
     source of a result that it never made. Expected errors become one line and exit status 1.
     """
     begun, clock = time.time(), time.perf_counter()
+    about: dict[str, Any] = {}
     try:
         yield about
     except (BadInput, ArithmeticError) as error:
@@ -101,6 +102,7 @@ def machine() -> dict[str, Any]:
     }
     if torch := sys.modules.get("torch"):
         found["torch"] = torch.__version__
+        found["device"] = "cuda" if torch.cuda.is_initialized() else "cpu"  # where something was computed on it
         if torch.cuda.is_available():
             found["gpu"] = torch.cuda.get_device_name()
     return found
@@ -127,13 +129,15 @@ def compute(settings: Settings) -> str:
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = str(settings.machine.threads)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch's determinism asks of cuBLAS
+    asked = settings.machine.device
+    if asked == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # also for the kernel machines, which take a GPU that they see
     import torch
 
     torch.set_num_threads(settings.machine.threads)
     torch.use_deterministic_algorithms(True)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    asked = settings.machine.device
     if asked == "cuda" and not torch.cuda.is_available():
         refuse("params.yaml: machine.device is cuda, and torch sees no GPU; allowed here: auto, cpu")
     return ("cuda" if torch.cuda.is_available() else "cpu") if asked == "auto" else asked

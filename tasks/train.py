@@ -4,10 +4,12 @@ import hashlib
 import json
 import shutil
 import statistics
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gramlab.files import sha256
+from gramlab.files import atomic, sha256
 from tasks import stage as stages
 from tasks.settings import ROOT, Train, pick
 
@@ -24,8 +26,9 @@ def main() -> None:
     from gramlab.nets import Fit, build, fit
     from tasks.progress import Bar
 
-    with stages.recorded(stage, device=device):
+    with stages.recorded(stage) as about:
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
+        spent = Spent(scratch / "seconds", stage.settings.machine.checkpoint_seconds)
         same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
         kept = stage.settings.machine.checkpoint_seconds
         history: list[dict[str, Any]] = []
@@ -44,7 +47,7 @@ def main() -> None:
             with Bar(" ".join([f"train@{stage.key}", variant]).strip()) as bar:
                 part = data if one.samples is None else data.rows(train=torch.arange(one.samples))
                 snapshots[variant], rows = fit(model, part, how, run.seeds, scratch / variant, device, kept,
-                                               bar.advance)  # fmt: skip
+                                               spent.along(bar.advance))  # fmt: skip
             history += [{**row, "case": ",".join(filter(None, (variant, row.get("case", ""))))} for row in rows]
         out = stage.run(stage.key)
         shutil.rmtree(out, ignore_errors=True)
@@ -53,8 +56,8 @@ def main() -> None:
             (out / variant).mkdir(exist_ok=True)
             for path in paths.values():
                 shutil.copyfile(path, out / variant / path.name)  # a kill from here on may cost `out`: DVC deletes it
-        about = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
-        tables.write(out / "history.parquet", [{**about, **row} for row in history])
+        shared = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
+        tables.write(out / "history.parquet", [{**shared, **row} for row in history])
         plots(out / "plots", history)
         # measurements read the data set too; through this file they go stale with it
         (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
@@ -63,6 +66,32 @@ def main() -> None:
         shutil.rmtree(over, ignore_errors=True)
         scratch.rename(over)
         shutil.rmtree(over)
+        about["seconds"] = round(spent.seconds(), 3)
+
+
+class Spent:
+    """Seconds that a run has taken, those of interrupted calls among them; kept in a file about every so often."""
+
+    def __init__(self, file: Path, every: float):
+        self.file, self.every = file, every
+        self.before = float(file.read_text()) if file.exists() else 0.0
+        self.begun = self.noted = time.perf_counter()
+
+    def seconds(self) -> float:
+        """Until now."""
+        return self.before + time.perf_counter() - self.begun
+
+    def along(self, say: Callable[[int, int, float], None]) -> Callable[[int, int, float], None]:
+        """What says the progress and, if it is time, keeps them too."""
+
+        def both(step: int, steps: int, loss: float) -> None:
+            say(step, steps, loss)
+            if time.perf_counter() - self.noted >= self.every:
+                with atomic(self.file) as temporary:
+                    temporary.write_text(f"{self.seconds():.3f}\n")
+                self.noted = time.perf_counter()
+
+        return both
 
 
 def plots(folder: Path, history: list[dict[str, Any]]) -> None:

@@ -266,6 +266,22 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project
     assert not list((killed / ".scratch").glob("*"))
 
 
+def test_the_seconds_of_an_interrupted_run_count(project, copy_project, environment):
+    resumed = copy_project("resumed", project[0])
+    dvc(resumed, environment, "repro", "runs/dvc.yaml:prepare@photos")
+    name = (
+        "from tasks import stage, train; one = stage.Stage('train', 'a_fig7', 'quick')\n"
+        "print(train.fingerprint(one, one.settings.train['a_fig7'], stage.compute(one.settings)))"
+    )
+    run = {"cwd": resumed, "env": environment, "capture_output": True, "text": True, "check": True}
+    folder = resumed / ".scratch" / subprocess.run([sys.executable, "-c", name], **run).stdout.strip()
+    folder.mkdir(parents=True)
+    (folder / "seconds").write_text("1000.000\n")
+    subprocess.run([sys.executable, "-m", "tasks.train", "a_fig7"], **run)
+    assert 1000 < json.loads((resumed / "data/quick/made/train@a_fig7.json").read_text())["seconds"] < 1100
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize(
     ("stage", "left"),
     [

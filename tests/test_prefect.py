@@ -11,7 +11,7 @@ import pytest
 import throwaway
 from throwaway import ROOT, ask, background, begun, call, environment, order, traces, until
 
-COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore", "tasks/settings.py")
+COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore", "tasks/settings")
 
 
 def commands() -> list[list[str]]:

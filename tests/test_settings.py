@@ -154,3 +154,14 @@ def test_a_stages_linear_algebra_has_the_threads_of_the_settings():
     free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run([sys.executable, "-c", program], env=free, capture_output=True, text=True, check=True)
     assert set(done.stdout) <= set("[1, ]\n"), done.stdout
+
+
+def test_a_machine_said_to_have_no_gpu_shows_none_to_the_kernel_machines_either():
+    program = (
+        "import os; from tasks import settings, stage; found = settings.load('quick')\n"
+        "found.machine = found.machine.model_copy(update={'device': 'cpu'})\n"
+        "print(stage.compute(found), repr(os.environ['CUDA_VISIBLE_DEVICES']))"
+    )
+    seeing = {**os.environ, "CUDA_VISIBLE_DEVICES": "0"}
+    done = subprocess.run([sys.executable, "-c", program], env=seeing, capture_output=True, text=True, check=True)
+    assert done.stdout == "cpu ''\n"

@@ -6,7 +6,8 @@ import pytest
 from conftest import ROOT
 
 from gramlab.data import SOURCES, options_of, prepare
-from tasks.settings import IMAGES, OPTIONS, SCALES, SYNTHETIC, Data, _valid, load, merged
+from tasks.settings import SCALES, Data, _valid, load, merged
+from tasks.settings.data import IMAGES, OPTIONS, SYNTHETIC
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -1,0 +1,149 @@
+"""Data sets: the sources that there are, and the options of each."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic_core import PydanticCustomError
+
+from tasks.settings.fields import Count, Natural, Probability, Rate, Share, Strict
+
+_DRAWN = {"samples": (Count, ...), "test_samples": (Natural, 0)}
+_GAUSSIAN = {**_DRAWN, "dimension": (Count, ...), "decay": (Share | None, None), "spectrum": (list[Share] | None, None)}
+_OPERATIONS = Literal[
+    "x+y", "x-y", "x*y", "x/y", "x/y if y is odd else x-y", "x^2+y^2", "x^2+xy+y^2", "x^2+xy+y^2+x", "x^3+xy",
+    "x^3+xy^2+y",
+]  # fmt: skip
+# what each source of gramlab.data takes: type and default, `...` if it must be given; a test compares the two
+IMAGES: dict[str, dict[str, Any]] = {
+    "digits": {"test_fraction": (Annotated[float, Field(ge=0, lt=1)], 0.2), "enlarge": (Count, 1)},
+    "mnist": {},
+    "cifar10": {},
+    "cifar100": {},
+    "svhn": {},
+    "celeba": {"attribute": (str, ...), "size": (Count, 96)},
+    "folder": {"path": (str, ...)},  # under the data root
+    "parquet": {"path": (str, ...), "image": (str, "image"), "label": (str, "label")},
+}
+SYNTHETIC: dict[str, dict[str, Any]] = {
+    "swiss_roll": {"samples": (Annotated[int, Field(ge=2)], ...)},
+    "chain_monomial": {**_GAUSSIAN, "rank": (Annotated[int, Field(ge=2)], ...), "unit_labels": (bool, True)},
+    "high_rank_polynomial": {**_GAUSSIAN, "unit_labels": (bool, True)},
+    "staircase": {**_GAUSSIAN, "degree": (Count, 4), "unit_labels": (bool, False)},
+    "gaussian": {**_GAUSSIAN, "labels": (Literal["normal", "signs", "ones"], "normal")},
+    "alignment_reversing": {
+        "samples": (Annotated[int, Field(ge=2)], ...),
+        "dimension": (Count, ...),
+        "balance": (Annotated[float, Field(gt=0, le=1)], ...),
+        "scale": (Rate, 1.0),
+        "variance": (Share, 0.5),
+        "noise": (Share, 1e-2),
+        "offset": (Share, 1e-5),
+    },
+    "sparse_parity": {
+        **_DRAWN,
+        "dimension": (Count, ...),
+        "support": (list[Natural] | None, None),
+        "degree": (Count | None, None),
+        "inputs": (Literal["unit_signs", "signs", "bits"], "unit_signs"),
+        "labels": (Literal["zero_one", "signs", "classes"], "zero_one"),
+    },
+    "modular": {
+        "modulus": (Annotated[int, Field(ge=2)], ...),
+        "operation": (_OPERATIONS, "x+y"),
+        "constant": (Natural, 0),
+        "fraction": (Annotated[float, Field(gt=0, le=1)], 0.5),
+    },
+    "linear_teacher": {**_DRAWN, "dimension": (Count, ...), "outputs": (Count, ...)},
+    "fact_population": {"p": (Probability, 1e-5), "tau": (Probability, 0.02)},
+}
+OPTIONS: dict[str, type[Strict]] = {
+    name: create_model(name, __base__=Strict, **options) for name, options in {**IMAGES, **SYNTHETIC}.items()
+}
+
+
+class Data(Strict):
+    """One data set: these keys, and beside them the options of its source.
+
+    An option that ``quick`` takes over from ``paper`` and that its source doesn't have is left out by null.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    source: Literal[
+        "digits", "mnist", "cifar10", "cifar100", "svhn", "celeba", "folder", "parquet", "swiss_roll",
+        "chain_monomial", "high_rank_polynomial", "staircase", "gaussian", "alignment_reversing", "sparse_parity",
+        "modular", "fact_population", "linear_teacher",
+    ]  # fmt: skip
+    train: Count | None = None  # of images: how many to keep; all by default
+    test: Natural | None = None
+    classes: list[Natural] | None = None  # of images: which to keep
+    balanced: bool | None = None  # of images: as many of each class
+    order: Literal["random", "first"] | None = None  # of images: which of them to keep
+    random_labels: Probability | None = None  # of drawing a training label anew
+    standardize: bool | None = None  # of images: each pixel to mean 0 and variance 1 over the training set
+    seed: Natural = 0  # of everything that is drawn
+
+    @model_validator(mode="after")
+    def _fits_its_source(self) -> "Data":
+        for key in ("train", "test", "classes", "balanced", "order", "standardize") if self.source in SYNTHETIC else ():
+            if getattr(self, key) is not None:
+                raise _at(key, f"only images have it; source {self.source} has: {_listed(self.source)}")
+        try:
+            self._own()
+        except ValidationError as error:
+            found = {line["type"]: str(line["loc"][0]) for line in reversed(error.errors())}
+            if "extra_forbidden" in found:
+                key = found["extra_forbidden"]
+                raise _at(key, f"source {self.source} has no such option; allowed: {_listed(self.source)}") from error
+            if "missing" in found:
+                key = found["missing"]
+                raise _at(key, f"{key} must be given for source {self.source}") from error
+            raise
+        return self
+
+    def parts(self) -> dict[str, "Data"]:
+        """Itself, as the one set that there is."""
+        return {"": self}
+
+    def _own(self) -> Strict:
+        given = {key: value for key, value in (self.model_extra or {}).items() if value is not None}
+        return OPTIONS[self.source].model_validate(given)
+
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of gramlab.data.prepare beside the source and the data root."""
+        common = self.model_dump(include=Data.model_fields.keys() - {"source"}, exclude_unset=True, exclude_none=True)
+        return {**common, **self._own().model_dump(exclude_unset=True)}
+
+
+class Sets(Strict):
+    """Several data sets by name, kept in one file; training variants name theirs by ``part``. Null leaves one out."""
+
+    sets: dict[str, Data | None]
+    here: list[str] | None = None  # those that are prepared, where not all can be had
+
+    @model_validator(mode="after")
+    def _here_fits(self) -> "Sets":
+        if unknown := sorted({*(self.here or [])} - self.declared().keys()):
+            raise ValueError(f"here: no set {', '.join(unknown)}; allowed: {', '.join(self.declared())}")
+        if not self.parts():
+            raise ValueError("no set is left")
+        return self
+
+    def declared(self) -> dict[str, Data]:
+        """The sets by name."""
+        return {name: one for name, one in self.sets.items() if one is not None}
+
+    def parts(self) -> dict[str, Data]:
+        """Those of them that are prepared."""
+        return {name: one for name, one in self.declared().items() if self.here is None or name in self.here}
+
+
+def _at(key: str, says: str) -> ValidationError:
+    # of the type `missing`, after which the value is not repeated
+    custom = PydanticCustomError("missing", "{says}", {"says": says})
+    return ValidationError.from_exception_data("Data", [{"type": custom, "loc": (key,), "input": None}])
+
+
+def _listed(source: str) -> str:
+    common = ["train", "test", "classes", "balanced", "order", "standardize"] if source in IMAGES else []
+    return ", ".join([*OPTIONS[source].model_fields, *common, "random_labels", "seed"])

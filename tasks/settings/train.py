@@ -1,0 +1,136 @@
+"""Networks and how they are trained."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from tasks.settings.fields import Count, Rate, Share, Strict
+
+
+class Model(Strict):
+    """A network. Which keys it must and may have depends on its kind; gramlab.nets.build says what they mean."""
+
+    kind: Literal["mlp", "deep_linear", "cnn", "vae", "resnet18", "vgg11"] = "mlp"
+    hidden: list[Count] = []
+    activation: Literal[
+        "gelu", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "linear", "relu^2", "relu^3", "quadratic", "cosine"
+    ] = "gelu"
+    bias: bool = True
+    output_scale: Rate = 1.0  # of an mlp: what its outputs are multiplied by
+    latent: Count = 32  # of a vae
+    channels: Count | None = None  # of a cnn, 16; of the first convolution of a resnet18 or vgg11, 64
+    kernel: Count = 2  # side of a cnn's kernels
+    width: Count = 512  # of the layers before a resnet18's or vgg11's readout, and how many they are
+    depth: Count = 5
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "Model":
+        must, may = {
+            "mlp": ({"hidden", "activation"}, {"bias", "output_scale"}),
+            "deep_linear": ({"hidden"}, set()),
+            "cnn": (set(), {"channels", "kernel", "activation"}),
+            "vae": ({"hidden"}, {"latent", "activation"}),
+        }.get(self.kind, (set(), {"width", "depth", "channels"}))
+        given = self.model_fields_set - {"kind"}
+        if missing := must - given:
+            raise ValueError(f"{' and '.join(sorted(missing))} must be given for a model of kind {self.kind}")
+        if more := given - must - may:
+            raise ValueError(f"{' and '.join(sorted(more))} must be left out for a model of kind {self.kind}")
+        return self
+
+    def options(self) -> dict:
+        """What gramlab.nets.build takes beside the kind and the data's shape."""
+        return {key: getattr(self, key) for key in sorted(self.model_fields_set - {"kind"})}
+
+
+class Grid(Strict):
+    """Values that train side by side, every one with every other and with every seed; they take the run's own place."""
+
+    lr: list[Rate] | None = None
+    weight_decay: list[Share] | None = None
+    label_noise: list[Annotated[float, Field(ge=0, le=1)]] | None = None
+    beta: list[Share] | None = None
+
+    @model_validator(mode="after")
+    def _different(self) -> "Grid":
+        for axis, values in self.axes().items():
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"{axis} must hold different values")
+        return self
+
+    def axes(self) -> dict[str, list[float]]:
+        """The values by name, in the order of this class."""
+        return {key: value for key, value in self if value is not None}
+
+
+class Train(Strict):
+    """One training run, of several seeds together."""
+
+    data: str
+    part: str = ""  # which one, of data that are several sets
+    samples: Count | None = None  # of its training set: the first so many; all by default
+    model: Model
+    loss: Literal["cross_entropy", "mse", "signed_mse", "bce_with_logits", "vae"]
+    optimizer: Literal["sgd", "adam", "adamw", "whitened", "whitened_complement"]
+    lr: Rate
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)  # Adam's
+    weight_decay: Share = 0.0
+    method: Literal["newton-schulz", "svd"] = "svd"  # of the whitened optimizers
+    schedule: Literal["constant", "cosine"] = "constant"
+    parametrization: Literal["standard", "ntk"] = "standard"
+    beta: Share = 1.0  # of the vae's loss
+    label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0  # the probability that a label is drawn anew
+    grid: Grid = Grid()
+    batch: Count | None  # null: full batch
+    epochs: Count
+    seeds: Count
+    init: Literal["uniform", "normal", "orthogonal", "torchvision"] = "uniform"
+    init_scale: Rate | list[Rate] | dict[str, Rate] = 1.0  # for all layers, each in turn, or by name
+    snapshots: Count  # epochs between snapshots; the initial and the last weights are always kept
+    history_every: Count = 1  # epochs between two rows of losses and accuracies
+    observe: list[Literal["virtual_shift", "virtual_update"]] = []
+    dtype: Literal["float32", "float64"] = "float32"
+    variants: dict[str, dict[str, Any] | None] = {}  # by name, what replaces some of these; null leaves one out
+
+    @model_validator(mode="after")
+    def _loss_fits_its_model(self) -> "Train":
+        if (self.loss == "vae") != (self.model.kind == "vae"):
+            raise ValueError(f"loss {self.loss} does not fit a model of kind {self.model.kind}")
+        return self
+
+    @model_validator(mode="after")
+    def _variants_fit(self) -> "Train":
+        self.each()
+        return self
+
+    def each(self) -> dict[str, "Train"]:
+        """The run's variants by name, each with its settings; the run itself, by "", where there are none."""
+        if not self.variants:
+            return {"": self}
+        own = self.model_dump(exclude={"variants"}, exclude_unset=True)
+        made = {}
+        for name, change in self.variants.items():
+            if change is None:
+                continue
+            if fixed := change.keys() & {"data", "seeds", "variants"}:
+                raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
+            try:
+                made[name] = Train.model_validate(merged(own, change))
+            except ValidationError as error:
+                first = error.errors()[0]
+                at = ".".join(map(str, first["loc"]))
+                raise ValueError(f"variant {name}: {at}: {first['msg'].removeprefix('Value error, ')}") from error
+        return made
+
+    def epochs_kept(self) -> tuple[int, ...]:
+        """The epochs after which the weights are kept."""
+        return tuple(sorted({0, *range(0, self.epochs + 1, self.snapshots), self.epochs}))
+
+
+def merged(paper: dict, quick: dict | None) -> dict:
+    """The paper's settings with the reductions laid over them, key by key."""
+    out = dict(paper)
+    for key, value in (quick or {}).items():
+        out[key] = merged(paper[key], value) if isinstance(value, dict) and isinstance(paper.get(key), dict) else value
+    return out
