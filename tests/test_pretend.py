@@ -1,0 +1,269 @@
+"""All of the library on a device that is not the CPU, and the same numbers there as on the CPU."""
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pretend import DEVICE, Pretend
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+import gramlab
+from gramlab.data import DataSet, prepare
+from gramlab.kernels.functions import Kernel
+from gramlab.kernels.updates import iterates
+from gramlab.nets import Fit, build, fit
+from gramlab.tables import read
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(60, 5))
+Y = X[:, 0] * X[:, 1]
+CLASSES = (Y > 0).astype(int)
+
+
+@pytest.fixture(autouse=True)
+def one_thread_and_determinism():
+    """As in a stage."""
+    threads, determinism = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(determinism)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda x: x + torch.ones(4, 4),
+        lambda x: torch.ones(4, 4).add_(x),
+        lambda x: torch.cat([x, torch.ones(1, 4)]),
+        lambda x: torch.ones(4, 4)[(x > 0)],
+        lambda x: x.index_put((torch.tensor([0]),), torch.ones(1, 4)),
+        lambda x: x.normal_(generator=torch.Generator()),
+        lambda x: torch.randn(2, device=DEVICE, generator=torch.Generator()),
+        lambda x: torch.bincount((x[0] > 0).long(), weights=x[0]),
+        lambda x: np.asarray(x),
+        lambda x: nn.Linear(4, 2)(x),
+        lambda x: torch.ops.aten._adaptive_avg_pool2d_backward(x[None, :2, :2], x[None]),
+    ],
+)
+def test_the_device_refuses_what_a_gpu_refuses(mistake: Callable[[Tensor], Any]) -> None:
+    with Pretend(), pytest.raises((RuntimeError, TypeError)):
+        mistake(torch.eye(4, device=DEVICE))
+
+
+def test_the_device_takes_what_a_gpu_takes() -> None:
+    with Pretend():
+        x = torch.eye(4).to(DEVICE)
+        assert x.device == DEVICE
+        assert (x * torch.tensor(2.0))[torch.tensor([0, 1])].cpu().equal(2 * torch.eye(4)[:2])
+        x[:, 0].copy_(torch.zeros(4))
+        assert float(x.sum()) == 3
+        assert x.cpu().numpy().shape == (4, 4)
+
+
+KERNELS = ("laplace", "gaussian", "exponential", "polynomial", "quadratic")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"kernel": kernel, "update": update} for kernel, update in zip(
+            KERNELS, ("agop", "fact", "fact-geometric", "fact-simplified", None), strict=True)),
+        {"dtype": "float32", "update": "fact"},
+        {"ridge": 0.0, "kernel": "gaussian", "bandwidth": 100.0},  # singular: solved by the stated rule
+        {"solver": "iterative", "early_stopping": False},
+        {"task": "classification"},
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rfm(settings: dict[str, Any], tmp_path: Path) -> None:
+    targets = CLASSES if "task" in settings else Y
+    here = gramlab.RFM(device="cpu", **settings).fit(X, targets)
+    with Pretend():
+        there = gramlab.RFM(device="pretend", **settings).fit(X, targets)
+        predicted = there.predict(X[::2])
+        there.save(tmp_path / "rfm")
+    assert np.array_equal(predicted, here.predict(X[::2]))
+    assert np.array_equal(there.features_, here.features_)
+    loaded = gramlab.RFM.load(tmp_path / "rfm")
+    loaded.device = "cpu"
+    assert np.array_equal(loaded.predict(X[::2]), predicted)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"kernel": "gaussian"}, {"features": "fourier"}, {"dtype": "mixed"}, {"dtype": "float32"}, {"agop": False}],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_deep_rfm(settings: dict[str, Any]) -> None:
+    settings = {"n_layers": 2, "n_features": 40, **settings}
+    here = gramlab.DeepRFM(device="cpu", **settings).fit(X, CLASSES)
+    with Pretend():
+        there = gramlab.DeepRFM(device="pretend", **settings).fit(X, CLASSES)
+        transformed, predicted = there.transform(X), there.predict(X)
+    assert np.array_equal(transformed, here.transform(X))
+    assert np.array_equal(predicted, here.predict(X))
+    for one, other in zip(there.layers_, here.layers_, strict=True):
+        assert (one.nc1, one.nc2, one.within, one.across) == (other.nc1, other.nc2, other.within, other.across)
+        assert np.array_equal(one.gram, other.gram)
+
+
+def test_the_iterates_of_rfm() -> None:
+    x, y, kernel = torch.from_numpy(X), torch.from_numpy(Y)[:, None], Kernel("gaussian", 3.0)
+    wanted = [one.M for one in islice(iterates("fact", kernel, x, y, 0.1, leave_one_out=True), 3)]
+    with Pretend():
+        there = iterates("fact", kernel, x.to(DEVICE), y.to(DEVICE), 0.1, leave_one_out=True)
+        found = [one.M.cpu() for one in islice(there, 3)]
+    assert all(one.equal(other) for one, other in zip(found, wanted, strict=True))
+
+
+DIGITS = prepare("digits", Path(), train=64, test=32)
+
+
+def images(side: int) -> DataSet:
+    train, test = (nn.functional.interpolate(one.float(), size=(side, side)) for one in (DIGITS.x_train, DIGITS.x_test))
+    return dataclasses.replace(DIGITS, x_train=train, x_test=test)
+
+
+NETWORKS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
+    "GD, NTK": ("mlp", {"hidden": [16]}, {"loss": "mse", "parametrization": "ntk", "batch": None}, 2),
+    "SGD": ("mlp", {"hidden": [16]}, {"momentum": 0.9, "grid": {"label_noise": [0.0, 0.5]}}, 2),
+    "AdamW": ("mlp", {"hidden": [16]}, {"optimizer": "adamw", "grid": {"weight_decay": [0.0, 0.1]}}, 2),
+    "cosine": ("deep_linear", {"hidden": [16]}, {"schedule": "cosine", "init": "orthogonal"}, 3),
+    "whitened": ("mlp", {"hidden": [16]}, {"optimizer": "whitened", "method": "svd"}, 2),
+    "observed": ("mlp", {"hidden": [16]}, {"observe": ("virtual_shift",)}, 2),
+    "unrolled": ("mlp", {"hidden": [16]}, {"observe": ("virtual_update",), "batch": None}, 2),
+    "VAE": ("vae", {"hidden": [16], "latent": 2}, {"loss": "vae", "optimizer": "adam", "grid": {"beta": [0.5, 2]}}, 2),
+    "CNN, whitened": ("cnn", {}, {"optimizer": "whitened_complement"}, 2),
+    "one ResNet-18": ("resnet18", {"channels": 4, "width": 16, "depth": 2}, {"optimizer": "adam"}, 1),
+    "ResNet-18": ("resnet18", {"channels": 4, "width": 16, "depth": 2}, {}, 2),
+    "VGG-11": ("vgg11", {"channels": 4, "width": 16, "depth": 2}, {"optimizer": "adam"}, 2),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_training(name: str, tmp_path: Path) -> None:
+    kind, shape, how, seeds = NETWORKS[name]
+    data = images(32 if kind in ("resnet18", "vgg11") else 8)
+    model = build(kind, data.x_train.shape[1:], 64 if kind == "vae" else 10, **shape)
+    told = Fit(**{"lr": 0.01, "batch": 16, "epochs": 2, "snapshots": (0, 2), "dtype": "float64", **how})
+    here, rows = fit(model, data, told, seeds, tmp_path / "here")
+    with Pretend():
+        there, others = fit(model, data, told, seeds, tmp_path / "there", "pretend")
+    found, wanted = load_file(there[2]), load_file(here[2])
+    assert found.keys() == wanted.keys()
+    for key, value in wanted.items():  # several together are summed in another order
+        assert torch.allclose(found[key], value, rtol=1e-9, atol=1e-12), key
+    for row, other in zip(rows, others, strict=True):
+        assert other == {**row, "value": pytest.approx(row["value"], rel=1e-9)}
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW", "observed"])
+def test_an_interrupted_training_goes_on_to_the_same_bytes(name: str, tmp_path: Path) -> None:
+    kind, shape, how, seeds = NETWORKS[name]
+    model = build(kind, DIGITS.x_train.shape[1:], 10, **shape)
+    told = Fit(**{"lr": 0.01, "batch": 16, "epochs": 26, "snapshots": (26,), **how})
+
+    def interrupt(step: int, steps: int, loss: float) -> None:
+        if 50 <= step < steps:
+            raise KeyboardInterrupt
+
+    with Pretend():
+        there, _ = fit(model, DIGITS, told, seeds, tmp_path / "there", "pretend")
+        with pytest.raises(KeyboardInterrupt):
+            fit(model, DIGITS, told, seeds, tmp_path / "again", "pretend", 0.0, interrupt)
+        assert list((tmp_path / "again").glob("step-*"))
+        again, _ = fit(model, DIGITS, told, seeds, tmp_path / "again", "pretend")
+    assert again[26].read_bytes() == there[26].read_bytes()
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 3, 3), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 6), nn.Tanh(),
+                         nn.Linear(6, 10)).eval()  # fmt: skip
+
+
+@pytest.mark.parametrize("samples_there", [True, False])
+def test_measure(samples_there: bool) -> None:
+    model, x, y = network(), DIGITS.x_train.float(), DIGITS.y_train
+    start = {key: value + 0.1 for key, value in model.state_dict().items()}
+    asked = ["gram", "agop", "ptk", "enfa", "fact", "back_fact", "centered_agop", "centered_ptk",
+             "double_centered_agop"]  # fmt: skip
+
+    def quantities(model: nn.Module, x: Tensor, y: Tensor) -> list[Tensor]:
+        done = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=0.1, initial=start, batch_size=40,
+                               quantities=asked)  # fmt: skip
+        return [getattr(layer, name).cpu() for layer in done.values() for name in asked]
+
+    wanted = quantities(model, x, y)
+    with Pretend():
+        to = DEVICE if samples_there else "cpu"
+        found = quantities(copy.deepcopy(model).to(DEVICE), x.to(to), y.to(to))
+    assert all(one.equal(other) for one, other in zip(found, wanted, strict=True))
+
+
+def collapse(H: Tensor, labels: Tensor) -> tuple[float, ...]:
+    running = gramlab.RunningCollapse()
+    for some, of in zip(H.split(20), labels.split(20), strict=True):
+        running.add(some, of)
+    once, parts = gramlab.neural_collapse(H, labels), running.collapse()
+    return once.nc1, once.nc2, once.total, parts.nc1, parts.nc2
+
+
+A = torch.from_numpy(X[:40])
+LABELS = torch.from_numpy(CLASSES[:40])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda H, y: gramlab.cosine(H, H.roll(1, 0)),
+        lambda H, y: gramlab.pearson(H.T @ H, H.T @ H.roll(1, 0), diagonal=True),
+        lambda H, y: gramlab.cosine_null(H.T @ H, H.roll(1, 0).T @ H.roll(1, 0)),
+        lambda H, y: gramlab.random_eigenvectors(H.T @ H, np.random.default_rng(0)).cpu(),
+        lambda H, y: gramlab.psd_power(H.T @ H, 0.5).cpu(),
+        lambda H, y: gramlab.target_linearity(H, y.double()[:, None], center=True),
+        lambda H, y: gramlab.surrogate(H, H[:3], y.double()),
+        lambda H, y: gramlab.k_norm(H, H[:, :2]),
+        collapse,
+        lambda H, y: collapse(H, y.cpu()),
+        lambda H, y: gramlab.features(nn.Sequential(nn.Linear(5, 3).double()).to(H.device), H, ["0"]),
+    ],
+)
+def test_what_is_measured_of_matrices(function: Callable[[Tensor, Tensor], Any]) -> None:
+    torch.manual_seed(0)
+    wanted = function(A, LABELS)
+    with Pretend():
+        torch.manual_seed(0)
+        found = function(A.to(DEVICE), LABELS.to(DEVICE))
+        if isinstance(found, dict):
+            found = {key: value.cpu() for key, value in found.items()}
+    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+
+def recorded(model: nn.Module, x: Tensor, y: Tensor, path: Path) -> list[dict[str, Any]]:
+    """A loop of the user's own, with WhitenedSGD and a Recorder."""
+    optimizer = gramlab.WhitenedSGD(model.parameters(), lr=0.1)
+    with gramlab.Recorder(model, x, y, path, every=2, loss="cross_entropy", lr=0.1) as recorder:
+        for _ in range(4):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            recorder.step()
+    return read(path).to_pylist()
+
+
+def test_a_loop_of_ones_own(tmp_path: Path) -> None:
+    x, y = DIGITS.x_train.float(), DIGITS.y_train
+    wanted = recorded(network(), x, y, tmp_path / "here.parquet")
+    with Pretend():
+        found = recorded(network().to(DEVICE), x.to(DEVICE), y.to(DEVICE), tmp_path / "there.parquet")
+    assert found == wanted
