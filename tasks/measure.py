@@ -14,7 +14,7 @@ def main() -> None:
     """Run the experiment's measurements and write its table."""
     stage = stages.arguments("measure")
     wanted = pick(stage.settings.experiments(), stage.key, "experiment")
-    stages.compute(stage.settings)
+    device = stages.compute(stage.settings)
     from gramlab import tables
 
     experiment = import_module(f"tasks.experiments.{stage.key}")
@@ -22,7 +22,7 @@ def main() -> None:
         if isinstance(wanted, Measure):
             from tasks.runs import Run
 
-            rows = experiment.measure(wanted, Run(stage))
+            rows = experiment.measure(wanted, Run(stage, device=device))
         else:
             rows = experiment.measure(wanted.feasible())
         about = {"experiment": stage.key, "scale": stage.scale}

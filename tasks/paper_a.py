@@ -41,6 +41,7 @@ def growth(settings: Any, run: Run) -> Iterator[dict]:
             for seed in own.seeds:
                 random = mlp(own.data.inputs, shape.hidden, own.data.outputs, shape.activation, shape.bias)
                 random.load_state_dict(initialize(random, (own.key, "random features", seed, epoch)))
+                random.to(own.device)
                 for arm, model in (("claim", own.model(epoch, seed)), ("control: random features", random)):
                     about = {"arm": arm, "case": data, "seed": seed, "step": epoch * own.steps_per_epoch}
                     for row in layers(model, x, Y):

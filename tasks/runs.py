@@ -1,5 +1,6 @@
 """A finished training run, as the experiments read it."""
 
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ from tasks.stage import Stage
 class Run:
     """Networks of all seeds, and of all cases of the grid, at each kept epoch, with the data they were trained on.
 
-    Of a run with variants each is a Run: ``variants`` by name. The history is that of all of them.
+    Of a run with variants each is a Run: ``variants`` by name. The history is that of all of them. Tensors and networks
+    are on ``device``.
     """
 
-    def __init__(self, stage: Stage, variant: str = ""):
+    def __init__(self, stage: Stage, variant: str = "", device: str = "cpu"):
         whole = stage.settings.train[stage.key]
-        self.variants = {} if variant else {name: Run(stage, name) for name in whole.variants}
+        self.variants = {} if variant else {name: Run(stage, name, device) for name in whole.variants}
+        self.device = device
         self.settings: Train = whole.each()[variant] if variant else whole
         self.key = stage.key
         self.base = stage.run(stage.key)
@@ -44,7 +47,9 @@ class Run:
     def data(self) -> DataSet:
         """What it was trained on."""
         found = DataSet.load(self._data, self.settings.part)
-        return found if self.settings.samples is None else found.rows(train=torch.arange(self.settings.samples))
+        found = found if self.settings.samples is None else found.rows(train=torch.arange(self.settings.samples))
+        tensors = {item.name: getattr(found, item.name) for item in fields(found) if "_" in item.name}
+        return replace(found, **{name: one.to(self.device) for name, one in tensors.items() if one is not None})
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:
@@ -76,7 +81,7 @@ class Run:
         made = build(shape.kind, self.data.x_train.shape[1:], self.data.outputs, **shape.options())
         at = self.member(seed, case)
         own = {key: value[at] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
-        made.to(getattr(torch, self.settings.dtype)).load_state_dict(own)
+        made.to(self.device, getattr(torch, self.settings.dtype)).load_state_dict(own)
         return made.eval()
 
     def labels(self, seed: int, case: str = "") -> Tensor:
@@ -87,4 +92,4 @@ class Run:
 
     def observed(self, epoch: int, seed: int, name: str, case: str = "") -> Tensor:
         """An observer's sum over all steps up to this epoch."""
-        return self._snapshot(epoch)[f"observer:{name}"][self.member(seed, case)]
+        return self._snapshot(epoch)[f"observer:{name}"][self.member(seed, case)].to(self.device)

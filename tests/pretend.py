@@ -2,8 +2,9 @@
 
 Inside ``with Pretend():`` tensors can be on the device ``pretend``. Their numbers lie in ordinary CPU tensors, which
 the same kernels compute on, so results can be compared; but operations that mix devices are refused, and so are
-numpy's view of such a tensor, random numbers from a CPU's generator and, with deterministic algorithms on, the
-operations for which CUDA has none (documentation of torch.use_deterministic_algorithms, torch 2.15).
+numpy's view of such a tensor, random numbers from a CPU's generator, least squares by a method for full rank only and,
+with deterministic algorithms on, the operations for which CUDA has none (documentation of
+torch.use_deterministic_algorithms, torch 2.15).
 """
 
 import re
@@ -56,10 +57,12 @@ class Pretend(TorchDispatchMode):
 
     def __enter__(self) -> "Pretend":
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(…, device=…) moves its numbers where we see it
+        torch.__future__.set_overwrite_module_params_on_conversion(True)  # `.data =` would not take `inner` along
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
         torch._C._set_only_lift_cpu_tensors(False)
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
         super().__exit__(*error)
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -84,6 +87,8 @@ def call(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         no_way = NOT_DETERMINISTIC.fullmatch(name) or (name == "aten::bincount" and len(tensors) > 1)
         if torch.are_deterministic_algorithms_enabled() and no_way:
             raise Refused(f"{name} has no deterministic implementation on a GPU")
+        if name == "aten::linalg_lstsq":
+            raise Refused(f"{name} takes matrices of full rank only on a GPU, and does not say so")
     if asked is not None:
         kwargs = {**kwargs, "device": torch.device("cpu")}
     plain, named = tree_map_only(Remote, lambda one: one.inner, (args, kwargs))

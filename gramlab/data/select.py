@@ -110,7 +110,7 @@ def random_labels(labels: Tensor, classes: int, probability: float, *name: str |
     share("random_labels", "the probability", probability)
     anew = torch.from_numpy(stream(*name, "which").uniform(size=len(labels)) < probability)
     drawn = torch.from_numpy(stream(*name, "label").integers(classes, size=len(labels)))
-    return torch.where(anew, drawn.to(labels.dtype), labels)
+    return torch.where(anew.to(labels.device), drawn.to(labels), labels)
 
 
 def with_random_labels(data: DataSet, probability: float, seed: int = 0) -> DataSet:

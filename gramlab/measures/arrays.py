@@ -1,4 +1,4 @@
-"""Whatever array a caller has, as a float64 tensor."""
+"""Whatever array a caller has, as a float64 tensor. Of several, the others go to the first one's device."""
 
 import numpy as np
 import torch

@@ -33,8 +33,8 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     """
     if not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
-    X, T = _rows(H, "H"), _rows(Y, "Y").double()
-    n = len(X)
+    X = _rows(H, "H")
+    T, n = _rows(Y, "Y").to(X.device).double(), len(X)
     if len(T) != n:
         raise ValueError(f"H has {n} rows and Y has {len(T)}")
     spread = T - T.mean(0)
@@ -110,13 +110,14 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
     matrix is never formed. Pass a nonlinear layer's outputs with ``W = torch.eye(d)`` for S(G_σ).
     Centre ``Y`` yourself if you want the paper's centred labels.
     """
-    X, T, V = _rows(H, "H"), _rows(Y, "Y"), real(W, "W").double()
+    X = _rows(H, "H")
+    T, V = _rows(Y, "Y").to(X.device), real(W, "W").to(X.device).double()
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and Y has {T.shape[0]}")
     V = V.reshape(V.shape[0], -1)
     if V.shape[1] != X.shape[1]:
         raise ValueError(f"W takes {V.shape[1]} features and H has {X.shape[1]}")
-    return float((V.to(X.device) @ _across(X, T)).square().sum())
+    return float((V @ _across(X, T)).square().sum())
 
 
 def k_norm(H: Array, V: Array) -> float:
@@ -124,7 +125,8 @@ def k_norm(H: Array, V: Array) -> float:
 
     ``H`` is (n, d), ``V`` is (n,) or (n, c). It is zero on what no linear function of the features sees.
     """
-    X, T = _rows(H, "H"), _rows(V, "V")
+    X = _rows(H, "H")
+    T = _rows(V, "V").to(X.device)
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")
     return float(_across(X, T).norm())

@@ -52,7 +52,8 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     0 are an irreducible representation of O(d), the variance ‖A − tr A/d‖² ‖B − tr B/d‖² / ((d − 1)(d + 2)/2).
     Raises Undefined if one of them is zero, ValueError if one is not symmetric.
     """
-    A, B = float64(a, "a"), float64(b, "b")
+    A = float64(a, "a")
+    B = float64(b, "b").to(A.device)
     for matrix in (A, B):
         square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
         if not square or float((matrix - matrix.mT).norm()) > 1e-6 * float(matrix.norm()):

@@ -51,7 +51,7 @@ def both_ways(
     before = model[:-3](x).double()
     Z = before @ model.get_parameter(f"{len(model) - 3}.weight").double().T
     reduced = [one @ principal(one, one.shape[1] // KEPT) for one in (Z, H)]
-    eye = torch.eye(Z.shape[1], dtype=Z.dtype)
+    eye = torch.eye(Z.shape[1], dtype=Z.dtype, device=Z.device)
     fewer = eye[:, : len(eye) // KEPT]
     yield "pca", "surrogate", gramlab.surrogate(Z, eye, Y), gramlab.surrogate(reduced[0], fewer, Y)
     yield "pca", "target_linearity", linearity, gramlab.target_linearity(reduced[1], Y)

@@ -68,7 +68,7 @@ def _epoch(model: VAE, x: Tensor, test: Tensor, name: tuple) -> Iterator[dict]:
     for arm, target, center in (("claim", x, False), ("corrected", x, True), (SHUFFLED, mixed, True)):
         value = gramlab.target_linearity(z, target, center=center)
         yield {"arm": arm, "dtype": "float64", "quantity": "target_linearity", "value": value}
-    noise = torch.from_numpy(stream(*name, "noise").normal(size=(len(test), model.latent))).to(x.dtype)
+    noise = torch.from_numpy(stream(*name, "noise").normal(size=(len(test), model.latent))).to(x)
     logits = model(test, noise)[0]
     mixed = test[torch.from_numpy(stream(*name, "test").permutation(len(test)))]
     for arm, target in (("claim", test), ("corrected", test), (SHUFFLED, mixed)):
@@ -84,9 +84,9 @@ def _interpolation(model: VAE, x: Tensor, order: Tensor) -> Iterator[dict]:
     """
     z = model.mean(model.encoder(x)).double()
     X = x.double()
-    g = torch.linalg.lstsq(z, X).solution
+    g = _least_squares(z, X)
     least = float((z @ g - X).norm(dim=1).mean())
-    other = torch.linalg.lstsq(z[order], X).solution
+    other = _least_squares(z[order], X)
     arms = {"claim": (g, X), "control: half of g": (g / 2, X), SHUFFLED: (other, X[order])}
     errors = dict.fromkeys(arms, 0.0)
     for alpha in ALPHAS:
@@ -100,6 +100,11 @@ def _interpolation(model: VAE, x: Tensor, order: Tensor) -> Iterator[dict]:
     for arm, value in errors.items():
         yield {"arm": arm, "quantity": "interpolation/decoder", "value": value}
     yield {"arm": "claim", "quantity": "interpolation/least squares", "value": least}
+
+
+def _least_squares(z: Tensor, X: Tensor) -> Tensor:
+    # latents may be rank-deficient, which torch's method for GPUs does not allow
+    return torch.linalg.lstsq(z.cpu(), X.cpu()).solution.to(z)
 
 
 def _mixed(of: Tensor, alpha: float) -> Tensor:
@@ -118,7 +123,7 @@ def _images(model: VAE, test: Tensor, labels: Tensor, interpolated: bool) -> Ite
     images = {"image/truth": classes, "image/decoded": torch.sigmoid(model(classes)[0])}
     if interpolated:
         two, eight = (model.mean(model.encoder(first[label])) for label in (2, 8))
-        shares = torch.linspace(0, 1, FRAMES)[:, None]
+        shares = torch.linspace(0, 1, FRAMES, device=test.device)[:, None]
         images |= {"frame/truth": shares * first[8] + (1 - shares) * first[2],
                    "frame/decoded": torch.sigmoid(model.decoder(shares * eight + (1 - shares) * two))}  # fmt: skip
     for quantity, values in images.items():

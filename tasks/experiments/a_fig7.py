@@ -58,4 +58,4 @@ def _nulls(W: Tensor, seed: int) -> Iterator[Tensor]:
     values = torch.linalg.svdvals(W).square()
     for draw in range(NULLS):
         normal = torch.from_numpy(stream("a_fig7", "null", seed, draw).normal(size=(W.shape[1], len(values))))
-        yield torch.linalg.qr(normal).Q.square() @ values
+        yield torch.linalg.qr(normal.to(W.device)).Q.square() @ values

@@ -40,7 +40,8 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
             first: list[Tensor] = []
             for epoch in one.epochs:
                 H, f = _features(one.model(epoch, seed), X)
-                ols = H @ torch.linalg.solve(H.T @ H + EPS * torch.eye(H.shape[1], dtype=H.dtype), H.T @ y)
+                ridge = EPS * torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
+                ols = H @ torch.linalg.solve(H.T @ H + ridge, H.T @ y)
                 first = first or [H, f, ols]
                 still = list(_rows(y, first[0], first[1], first[2], first))
                 rows = list(_rows(y, H, f, ols, first))
