@@ -20,7 +20,8 @@ DEVICE = torch.device("pretend:0")
 NOT_DETERMINISTIC = re.compile(
     r"aten::(avg_pool3d_backward|_adaptive_avg_pool[23]d_backward|adaptive_max_pool2d_backward|max_unpool\dd|"
     r"fractional_max_pool\dd_backward|upsample_(linear1|bilinear2|bicubic2|trilinear3)d_backward|histc|"
-    r"reflection_pad\dd_backward|nll_loss2d_forward|_ctc_loss_backward|grid_sampler_\dd_backward|put_?|scatter_reduce_?)"
+    r"reflection_pad\dd_backward|nll_loss2d_forward|_ctc_loss_backward|grid_sampler_\dd_backward|put_?|scatter_reduce_?|"
+    r"masked_scatter_?|index_reduce_?)"
 )
 
 
