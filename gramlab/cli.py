@@ -39,11 +39,12 @@ def probe(
     split: Annotated[str, typer.Option(help="train or test, of a folder of images")] = "train",
     limit: Annotated[int | None, typer.Option(help="at most this many samples, the first ones")] = None,
     batch_size: Annotated[int, typer.Option(help="rows in a batch: what memory grows with")] = 512,
+    device: Annotated[str, typer.Option(help="where to compute: cpu, cuda, cuda:1, or another of torch's")] = "cpu",
     name: Annotated[str, typer.Option(help="the experiment's name in the table")] = "probe",
 ) -> None:
     """Measure every Linear and Conv2d layer of a checkpoint: a table of numbers and a page of figures."""
     try:
-        _probe(model, data, out, checkpoint, initial, loss, weight_decay, layer, split, limit, batch_size, name)
+        _probe(model, data, out, checkpoint, initial, loss, weight_decay, layer, split, limit, batch_size, device, name)
     except (ValueError, OSError) as error:
         typer.echo(f"gramlab probe: {error}", err=True)
         raise typer.Exit(2) from error
@@ -76,6 +77,7 @@ def _probe(
     split: str,
     limit: int | None,
     batch_size: int,
+    device: str,
     name: str,
 ) -> None:
     from gramlab import plots, tables
@@ -86,6 +88,10 @@ def _probe(
     network = _build(model)
     if checkpoint is not None:
         _load(network, checkpoint)
+    try:
+        network.to(device)
+    except (RuntimeError, AssertionError) as error:  # an unknown name, or a device that is not there
+        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
     x, y = _samples(data, split)
     x, y = x[:limit], y[:limit]
     measured = measure(

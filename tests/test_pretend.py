@@ -13,8 +13,10 @@ import torch
 from pretend import DEVICE, Pretend
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from typer.testing import CliRunner
 
 import gramlab
+from gramlab.cli import app
 from gramlab.data import DataSet, prepare
 from gramlab.kernels.functions import Kernel
 from gramlab.kernels.updates import iterates
@@ -266,6 +268,20 @@ def recorded(model: nn.Module, x: Tensor, y: Tensor, path: Path) -> list[dict[st
             optimizer.step()
             recorder.step()
     return read(path).to_pylist()
+
+
+def test_gramlab_probe(tmp_path: Path) -> None:
+    network = "nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 2))"
+    (tmp_path / "net.py").write_text(f"from torch import nn\ndef net(): return {network}\n")
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    np.save(tmp_path / "y.npy", CLASSES)
+    for device in ("cpu", "pretend"):
+        told = ["probe", f"{tmp_path}/net.py:net", "--data", str(tmp_path), "--out", f"{tmp_path}/{device}"]
+        torch.manual_seed(0)
+        with Pretend():
+            done = CliRunner().invoke(app, [*told, "--device", device], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    assert read(tmp_path / "pretend/probe.parquet").equals(read(tmp_path / "cpu/probe.parquet"))
 
 
 def test_a_loop_of_ones_own(tmp_path: Path) -> None:

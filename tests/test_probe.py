@@ -54,6 +54,15 @@ def probe(folder, *more, model="net.py:network", data=None):
     return CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
+def test_a_device_that_is_not_there_is_named(folder):
+    for device in ("cuda:99", "nonsense"):
+        done = probe(folder, "--device", device)
+        assert done.exit_code == 2
+        assert done.stderr.startswith(f"gramlab probe: --device {device}: ")
+        assert done.stderr.count("\n") == 1
+        assert not (folder / "out").exists()
+
+
 def values(folder):
     rows = tables.read(folder / "out/probe.parquet").to_pylist()
     return {(row["layer"], row["quantity"]): row["value"] for row in rows}
