@@ -91,8 +91,8 @@ class Graph:
         return next(path for out in self.stages[name].outs if (path := Path(out.fs_path)).parent.name == "verdicts")
 
 
-def forget(repo: Repo) -> bool:
-    """Remove DVC's list of which process works on what, if it is torn; whether it was.
+def forget(repo: Repo) -> None:
+    """Remove DVC's list of which process works on what, if it is torn.
 
     DVC writes this file in place too, twice a stage. A torn one it refuses, and so would every process on the list.
     """
@@ -103,8 +103,6 @@ def forget(repo: Repo) -> bool:
             json.loads(listed.read_text() if listed.is_file() else "{}")
         except json.JSONDecodeError:
             listed.unlink()
-            return True
-    return False
 
 
 def mend(lock: Path) -> bool:
