@@ -109,5 +109,5 @@ def _refuse_a_mixture(name: str, args: tuple, tensors: list[torch.Tensor]) -> No
         if isinstance(args[0], Remote):
             tensors = [one for one in tensors if id(one) not in indices]
     kinds = {isinstance(one, Remote) for one in tensors if one.dim() or isinstance(one, Remote)}
-    if len(kinds) > 1 and name != "aten::_to_copy":
+    if len(kinds) > 1:
         raise Refused(f"{name}: tensors on {DEVICE} and on cpu")
