@@ -40,6 +40,7 @@ class Fit:
     history_every: int = 1  # epochs between two rows of the history
     observe: tuple[str, ...] = ()
     dtype: str = "float32"
+    compile: str | None = None  # a mode of torch.compile, for steps of members that are computed at once
     name: tuple = ("fit",)  # what the random streams are named after: the experiment
 
 

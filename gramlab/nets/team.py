@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,6 +81,7 @@ class Team:
         self.latent = model.latent if isinstance(model, VAE) else None
         self.updates = Updates(self.stack, self.members, how.optimizer, how.momentum, how.betas, how.method,
                                how.parametrization)  # fmt: skip
+        self.compiled = self._compiled(how.compile) if how.compile else None
         self.beta = torch.tensor([one.beta for one in self.members], dtype=self.dtype, device=device)
         self.sums: list[dict[str, Tensor]] = [{} for _ in self.stack.groups]  # the observers', of each group
         self.unchecked: list[tuple[int, Tensor]] = []  # first step, losses (members, steps) that nobody has looked at
@@ -148,10 +149,29 @@ class Team:
         if self.how.observe:
             self.observe(index, step, factor, rows)
         x, y = self.pick(group, rows)
-        losses = self.losses(group, self.noise(step, rows.shape[1], group), x, y)
+        noise = self.noise(step, rows.shape[1], group)
+        if self.compiled is None:
+            return self.move(group, noise, x, y, step, factor)
+        # tensors, for what is compiled holds for one value of every plain number
+        return self.compiled(group, noise, x, y, *torch.tensor([step, factor], dtype=torch.float64).to(self.device))
+
+    def move(
+        self, group: Group, noise: tuple[Tensor, ...], x: Tensor, y: Tensor, step: int | Tensor, factor: float | Tensor
+    ) -> Tensor:
+        """Move a group's weights by the gradients of its losses, and return these, (g,)."""
+        losses = self.losses(group, noise, x, y)
         gradients = torch.autograd.grad(losses if group.alone else losses.sum(), group.parameters)
         self.updates.step(group, step, factor, gradients)
         return losses.detach()
+
+    def _compiled(self, mode: str) -> Callable[..., Tensor] | None:
+        """``move`` in one piece of machine code; None where members are computed one after the other."""
+        if "whitened" in self.how.optimizer:
+            raise NetError(f"compile: torch.compile cannot take the optimizer {self.how.optimizer} in one piece")
+        if len(self.stack.groups) > 1:
+            return None
+        torch._dynamo.config.trace_autograd_ops = True  # or it stops at the gradients, and gains nothing
+        return torch.compile(self.move, fullgraph=True, dynamic=False, mode=mode, isolate_recompiles=True)
 
     def pick(self, group: Group, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The samples (g, b, ...) with these numbers (members, b), and this group's targets of them."""

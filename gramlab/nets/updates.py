@@ -60,8 +60,11 @@ class Updates:
         }
 
     @torch.no_grad()
-    def step(self, group: Group, step: int, factor: float, gradients: Sequence[Tensor]) -> None:
-        """Step number ``step``, from 0, of this group, at ``factor`` times the members' learning rates."""
+    def step(self, group: Group, step: int | Tensor, factor: float | Tensor, gradients: Sequence[Tensor]) -> None:
+        """Step number ``step``, from 0, of this group, at ``factor`` times the members' learning rates.
+
+        Each of the two may be a tensor of no dimension.
+        """
         rate, decay = self.rates[id(group)]
         for name, p, g in zip(self.names, group.parameters, gradients, strict=True):
             lr = _fit(rate, p) * (factor / self.fan_in[name])
@@ -87,7 +90,7 @@ class Updates:
                     continue
                 p.copy_(whiten(p, target, self.method, complement, stacked=not group.alone))
 
-    def _adam(self, p: Tensor, g: Tensor, state: list[Tensor], lr: float | Tensor, count: int) -> None:
+    def _adam(self, p: Tensor, g: Tensor, state: list[Tensor], lr: float | Tensor, count: int | Tensor) -> None:
         first, second = self.betas
         average, square = state
         average.lerp_(g, 1 - first)

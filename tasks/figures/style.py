@@ -173,6 +173,8 @@ def _slim(svg: str) -> str:
     svg = re.sub(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])', _hundredths, svg)
     svg = re.sub(r' id="(?:text|axes|figure|patch|line2d|matplotlib\.axis|xtick|ytick|legend|PathCollection'
                  r'|FillBetweenPolyCollection|LineCollection|QuadMesh)_\d+"', "", svg)  # fmt: skip
+    for index, name in enumerate(re.findall(r'<clipPath id="(\w+)"', svg)):  # named after all digits of their places
+        svg = svg.replace(name, f"clip{index}")
     svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
     return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
 

@@ -91,6 +91,7 @@ class Train(Strict):
     history_every: Count = 1  # epochs between two rows of losses and accuracies
     observe: list[Literal["virtual_shift", "virtual_update"]] = []
     dtype: Literal["float32", "float64"] = "float32"
+    compile: Literal["default", "reduce-overhead", "max-autotune"] | None = None  # a mode of torch.compile
     variants: dict[str, dict[str, Any] | None] = {}  # by name, what replaces some of these; null leaves one out
 
     @model_validator(mode="after")

@@ -1,5 +1,7 @@
 """Members of one run against their own solo runs; updates against torch.optim; a grid's names."""
 
+import shutil
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -62,6 +64,36 @@ def test_every_member_is_its_own_solo_run(digits, tmp_path, monkeypatch, kind, w
             torch.testing.assert_close(stacked[name][index], value[member.seed], rtol=1e-9, atol=1e-11)
         mine = [row["value"] for row in history if (row["seed"], row["case"]) == (member.seed, member.case)]
         assert mine == pytest.approx([row["value"] for row in rows if row["seed"] == member.seed], rel=1e-9)
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="torch.compile needs a C++ compiler")
+@pytest.mark.parametrize(("kind", "optimizer"), [("mlp", "sgd"), ("vae", "adam")])
+def test_compiled_steps_are_the_steps(digits, tmp_path, kind, optimizer):
+    """To round-off, also over a batch of another size and a schedule; and stopped half-way, to the same bytes."""
+    model = built(MODELS[kind], digits)
+    how = {"batch": 20, "epochs": 20, "snapshots": (2, 20), "name": ("compiled",), "dtype": "float64", "grid": GRID,
+           "loss": "vae" if kind == "vae" else "cross_entropy", **OPTIMIZERS[optimizer]}  # fmt: skip
+    plain, _ = fit(model, digits, Fit(**how), 2, tmp_path / "plain")
+    compiled, _ = fit(model, digits, Fit(**how, compile="default"), 2, tmp_path / "compiled")
+    for epoch in (2, 20):
+        ours, theirs = load_file(compiled[epoch]), load_file(plain[epoch])
+        for name, value in theirs.items():
+            torch.testing.assert_close(ours[name], value, rtol=1e-9, atol=1e-11)
+    assert any((ours[name] != value).any() for name, value in theirs.items())  # by other code, then
+
+    stopped = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, digits, Fit(**how, compile="default"), 2, stopped, keep_seconds=0, progress=_stop_after(100))
+    resumed, _ = fit(model, digits, Fit(**how, compile="default"), 2, stopped)
+    assert resumed[20].read_bytes() == compiled[20].read_bytes()
+
+
+def _stop_after(last):
+    def progress(step, *_):
+        if step >= last:
+            raise KeyboardInterrupt
+
+    return progress
 
 
 def test_label_noise_and_beta_are_each_members_own(digits, tmp_path):

@@ -242,6 +242,7 @@ def test_a_finite_population_weighs_its_samples(tmp_path):
         ({"optimizer": "lion"}, "no optimizer 'lion'"),
         ({"optimizer": "adam", "parametrization": "ntk"}, "ntk needs the optimizer sgd, not adam"),
         ({"grid": {"momentum": [0.1]}}, "grid cannot vary momentum"),
+        ({"compile": "default", "optimizer": "whitened"}, "compile: torch.compile cannot take the optimizer whitened"),
         ({"init": "he"}, "no initialisation 'he'"),
     ],
 )
