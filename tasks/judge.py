@@ -4,7 +4,8 @@ A check (``tasks/checks/KEY.py``) has a docstring, which is the claim's statemen
 PRINTED (what the paper prints, with its place) and QUANTITIES (which of the table's it reads), and
 ``rule(rows) -> Finding``. The rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where
 the print is wrong, and each ``control: …``, where the hypothesis is broken on purpose. The same rule must accept
-the claim and reject every control:
+the claim and reject every control. Where it leaves a control undecided, as it does most that have no effect,
+some part that is not found of it must differ from the claim's: of a few noisy seeds nothing would be found.
 
 holds            the rule finds the claim, and rejects every control
 holds corrected  it does not find the claim as printed, finds the corrected form, and rejects every control
@@ -14,7 +15,7 @@ inconclusive     a control was not rejected, or the interval does not decide
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class Finding:
     measured: str = ""  # in the print's own terms, where the statistic is not
     part: str = ""  # of several rules, the one whose statistic this is
     parts: dict[str, "Finding"] = field(default_factory=dict)  # and all of them
+    sample: tuple[float, ...] = ()  # what the interval is of, one number a seed
 
 
 class Rows:
@@ -171,12 +173,12 @@ def rate(rows: Rows, power: float, within: float = 0.25) -> Finding:
     return Finding(inside or (False if outside else None), whole, rule, "order", low, high)
 
 
-def equivalent(values: np.ndarray, margin: float, what: str) -> Finding:
+def equivalent(values: np.ndarray, margin: float, what: str, units: str = "seeds") -> Finding:
     """The mean over seeds of ``values`` is 0 within a margin fixed beforehand: two one-sided tests at 5 %."""
     mean, low, high = interval(values, 0.90)
     holds = True if -margin < low and high < margin else (False if low > margin or high < -margin else None)
-    rule = f"{what} is 0 +- {margin:g}, Student's t interval over seeds at 90 % (TOST)"
-    return Finding(holds, mean, rule, "direction", low, high)
+    rule = f"{what} is 0 +- {margin:g}, Student's t interval over {len(values)} {units} at 90 % (TOST)"
+    return Finding(holds, mean, rule, "direction", low, high, sample=tuple(values.tolist()))
 
 
 def below(rows: Rows, least: float) -> Finding:
@@ -193,14 +195,14 @@ def none(rows: Rows, what: str) -> Finding:
     return Finding(count == 0, count, f"no {what} on any instance", "bound", numbers={"share of instances": share})
 
 
-def positive(values: np.ndarray, what: str, evidence: str = "direction") -> Finding:
+def positive(values: np.ndarray, what: str, evidence: str = "direction", units: str = "seeds") -> Finding:
     """The mean over seeds of a per-seed number is greater than 0, by Student's t at 95 %."""
     mean, low, high = interval(values)
     holds = True if low > 0 else (False if high <= 0 else None)
     spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     p = 1 - t_cdf(mean / spread, len(values) - 1) if spread > 0 else (0.0 if mean > 0 else 1.0)
-    rule = f"{what}, mean over {len(values)} seeds, Student's t interval at 95 % above 0"
-    return Finding(holds, mean, rule, evidence, low, high, p)
+    rule = f"{what}, mean over {len(values)} {units}, Student's t interval at 95 % above 0"
+    return Finding(holds, mean, rule, evidence, low, high, p, sample=tuple(values.tolist()))
 
 
 def every(**parts: Finding) -> Finding:
@@ -252,7 +254,7 @@ def equals(values: np.ndarray, printed: float, unit: float) -> Finding:
     below, above = printed - margin, printed + margin
     holds = True if below < low and high < above else (False if high < below or above < low else None)
     rule = f"equals {printed:g} ± {margin:.2g}, Student's t interval over seeds at 90 % (TOST)"
-    return Finding(holds, mean, rule, "matches print", low, high)
+    return Finding(holds, mean, rule, "matches print", low, high, sample=tuple(values.tolist()))
 
 
 def matches(values: np.ndarray, printed: float, unit: float) -> bool:
@@ -274,14 +276,14 @@ def by_number(rows: Rows, *names: str) -> tuple[np.ndarray, np.ndarray]:
     return numbers[order], curves(rows, "seed", "case", *names)[:, order]
 
 
-def t_quantile(q: float, freedom: int) -> float:
+def t_quantile(q: float, freedom: float) -> float:
     """Quantile of Student's t."""
     from scipy.special import stdtrit  # here, since exact checks and bounds need no scipy to start
 
     return float(stdtrit(freedom, q))
 
 
-def t_cdf(t: float, freedom: int) -> float:
+def t_cdf(t: float, freedom: float) -> float:
     """Distribution function of Student's t."""
     from scipy.special import stdtr
 
@@ -312,15 +314,16 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
     if not controls:
         raise ValueError(f"{check.__name__} has no control: a check that cannot fail shows nothing")
     printed, corrected = found["claim"], found.get("corrected")
-    rejected = all(one.holds is not True for one in controls.values())
     shown = corrected if corrected and corrected.holds and not printed.holds else printed
+    broken = {name: rejects(one, shown) for name, one in controls.items()}
+    rejected = all(broken.values())
     if not shown.holds:
         verdict = "fails" if shown.holds is False else "inconclusive"
     elif not rejected:
         verdict = "inconclusive"
     else:
         verdict = "holds corrected" if shown is corrected else "holds"
-    weakest = max(controls.items(), key=lambda item: item[1].holds is True)
+    weakest = min(controls.items(), key=lambda item: (broken[item[0]], item[1].holds is not True))
     return {
         "id": check.ID,
         "paper": check.ID[0],
@@ -340,14 +343,58 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
         "lines": lines(check, found),
         "printed": check.PRINTED,
         "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
-        "corrected form": corrected and {"what": check.CORRECTION, **asdict(replace(corrected, parts={}))},
+        "corrected form": corrected and {"what": check.CORRECTION, **_alone(corrected)},
         "smallest violations": adversaries,
         "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": rejected},
         "controls": {
-            name: {"statistic": one.statistic, "rejected": one.holds is not True, "numbers": one.numbers}
+            name: {
+                "statistic": one.statistic,
+                "low": one.low,
+                "high": one.high,
+                "holds": one.holds,
+                "rejected": broken[name],
+                "kept": kept(one),
+                "numbers": one.numbers,
+            }
             for name, one in controls.items()
         },
     }
+
+
+def rejects(control: Finding, claim: Finding) -> bool:
+    """Whether a control is rejected: by its own finding or, where that is undecided, beside the claim's.
+
+    Then some part of it that is not found has a mean over seeds that differs from the claim's, by Welch's t at 95 %.
+    """
+    if control.holds is not None:
+        return not control.holds
+    if control.parts and claim.parts:
+        return any(rejects(one, claim.parts[name]) for name, one in control.parts.items() if name in claim.parts)
+    return bool(control.sample and claim.sample) and differ(np.array(control.sample), np.array(claim.sample))
+
+
+def differ(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether Welch's t interval at 95 % of the difference of two means excludes 0."""
+    squares = np.array([one.var(ddof=1) / len(one) for one in (a, b)])
+    total, gap = float(squares.sum()), abs(float(a.mean() - b.mean()))
+    if total == 0:
+        return gap > 0
+    freedom = total**2 / float((squares**2 / (np.array([len(a), len(b)]) - 1)).sum())
+    return gap > t_quantile(0.975, freedom) * math.sqrt(total)
+
+
+def kept(control: Finding) -> list[str]:
+    """The names of the parts of a rule that hold of a control all the same."""
+    return [name for name, one in _leaves(control).items() if one.holds]
+
+
+def _leaves(found: Finding) -> dict[str, Finding]:
+    """The parts of a finding that have none themselves, by their names in a row."""
+    leaves: dict[str, Finding] = {}
+    for name, one in found.parts.items():
+        within = _leaves(one)
+        leaves |= {f"{name}, {below}": leaf for below, leaf in within.items()} if within else {name: one}
+    return leaves
 
 
 def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
@@ -361,7 +408,7 @@ def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
         corrected = arms.get("corrected", printed)
         shown = corrected if corrected.holds and not printed.holds else printed
         verdict = {True: "holds" if shown is printed else "holds corrected", False: "fails", None: "inconclusive"}
-        broken = [one.holds is not True for arm, one in arms.items() if arm.startswith("control: ")]
+        broken = [rejects(one, shown) for arm, one in arms.items() if arm.startswith("control: ")]
         made.append(
             {
                 "name": name,
@@ -373,6 +420,11 @@ def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
             }
         )
     return made
+
+
+def _alone(found: Finding) -> dict[str, Any]:
+    """A finding without its parts, and without the numbers of each seed."""
+    return {key: value for key, value in vars(found).items() if key not in ("parts", "sample")}
 
 
 def _numbers(found: Finding) -> dict[str, Any]:

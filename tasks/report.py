@@ -55,7 +55,7 @@ def main() -> None:
         loader=FileSystemLoader(ROOT / "tasks" / "templates"), undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, autoescape=lambda name: "html" in (name or ""),
     )  # fmt: skip
-    environment.filters.update(number=number, measured=measured, interval=interval)
+    environment.filters.update(number=number, measured=measured, interval=interval, rejection=rejection)
     kept = {
         claim["id"]: {key: value for key, value in claim.items() if key not in ("settings", "made")} for claim in claims
     }
@@ -90,11 +90,34 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
         "stage": stage.address(f"check@{key}"),
         "figure": str(stage.figure(key).relative_to(ROOT)),
         "table": str(stage.table(experiment).relative_to(ROOT)),
-        "altered": "; ".join(record["altered"] for record in records.values() if "altered" in record),
+        "altered": "; ".join(
+            [record["altered"] for record in records.values() if "altered" in record] + left_out(stage.settings, key)
+        ),
         "seconds": round(sum(record["seconds"] for record in records.values()), 1),
         "made": records,
         "settings": settings_of(stage, experiment),
     }
+
+
+def left_out(settings: reader.Settings, key: str) -> list[str]:
+    """What a claim's experiment goes without, or has less of, where this machine is too small for the settings."""
+    claim = settings.claims[key]
+    said = [f"{part} left out" for part in settings.unprepared.get(claim.experiment, ())
+            if claim.parts is None or part in claim.parts]  # fmt: skip
+    if (run := settings.simulate.get(claim.experiment)) and run.here:
+        for name, value in run.here.items():
+            own = run.model_dump(exclude_unset=True)[name]
+            if isinstance(own, list):
+                said += [f"{words(one)} left out" for one in own if one not in value]
+            else:
+                said.append(f"{name} {value} instead of {own}")
+    return said
+
+
+def words(setting: Any) -> str:
+    """A setting, or the names and values of several, in one line."""
+    several = setting.items() if isinstance(setting, dict) else ()
+    return ", ".join(f"{name} {value}" for name, value in several) or str(setting)
 
 
 def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
@@ -186,6 +209,14 @@ def measured(claim: dict[str, Any]) -> str:
     """What was measured in the print's terms, or else the statistic with its interval; on what data, if altered."""
     on = f" ({claim['altered']})" if claim["altered"] else ""
     return (claim["measured"] or statistic(claim)) + on
+
+
+def rejection(control: dict[str, Any]) -> str:
+    """Whether a control was rejected, how, and what of the claim's rule held of it all the same."""
+    how = {None: "undecided by itself, unlike the claim" if control["rejected"] else "undecided"}.get(control["holds"])
+    held = f"held all the same: {', '.join(control['kept'])}" if control["kept"] else ""
+    more = "; ".join(filter(None, (how, held)))
+    return ("rejected" if control["rejected"] else "not rejected") + (f" ({more})" if more else "")
 
 
 def statistic(claim: dict[str, Any]) -> str:

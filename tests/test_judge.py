@@ -154,12 +154,13 @@ def verdict(claim: list[float], control: list[float], corrected: list[float] | N
     return judge.judge(check, made)
 
 
-UP, DOWN, OPEN = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3]
+UP, DOWN, OPEN, NONE = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3], [-0.1, 0.0, 0.12]
 
 
 def test_verdicts():
     assert verdict(UP, DOWN)["verdict"] == "holds"
-    assert verdict(UP, OPEN)["verdict"] == "holds"  # the rule does not find that the control holds
+    assert verdict(UP, NONE)["verdict"] == "holds"  # not found of the control, which is unlike the claim
+    assert verdict(UP, OPEN)["verdict"] == "inconclusive"  # not found, but it could be just like the claim
     assert verdict(UP, UP)["verdict"] == "inconclusive"  # a check that cannot fail shows nothing
     assert verdict(DOWN, DOWN)["verdict"] == "fails"
     assert verdict(OPEN, DOWN)["verdict"] == "inconclusive"
@@ -168,6 +169,33 @@ def test_verdicts():
     assert verdict(DOWN, DOWN, DOWN)["verdict"] == "fails"
     assert verdict(UP, DOWN)["control"] == {"name": "broken", "statistic": pytest.approx(-1.1), "rejected": True}
     assert not verdict(UP, UP)["control"]["rejected"]
+
+
+def test_two_means_differ_by_welchs_test():
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        a, b = random.normal(size=3), random.normal(random.uniform(0, 4), random.uniform(0.5, 3), size=5)
+        low, high = scipy.stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+        found.append(judge.differ(a, b))
+        assert found[-1] == (not low <= 0 <= high)
+    assert 20 < sum(found) < 180
+    assert judge.differ(np.ones(3), np.zeros(3))
+    assert not judge.differ(np.ones(3), np.ones(3))
+
+
+def test_an_undecided_control_is_rejected_by_a_part_that_is_unlike_the_claims():
+    def two(one, other):
+        return every(one=positive(np.array(one), "q"), other=positive(np.array(other), "q"))
+
+    claim = two(UP, UP)
+    assert judge.rejects(two(UP, DOWN), claim)
+    assert judge.rejects(two(UP, NONE), claim)
+    assert not judge.rejects(two(UP, OPEN), claim)
+    assert judge.rejects(two(NONE, OPEN), claim)
+    assert not judge.rejects(two(UP, UP), claim)
+    assert not judge.rejects(Finding(None, 0.0, "no sample", "direction"), claim)
+    assert judge.kept(every(a=two(UP, NONE), b=positive(np.array(UP), "q"))) == ["a, one", "b"]
 
 
 def test_a_misspelt_control_is_not_passed_over():

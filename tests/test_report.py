@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from gramlab import tables
-from tasks.report import holm, number
+from tasks.report import holm, left_out, number
 from tasks.settings import load
 
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
@@ -26,7 +26,8 @@ def verdict(key: str, **more) -> dict:
         "numbers": {"share": 1.0}, "measured": "", "part": "", "printed": "a = b", "experiment": "x", "scale": "quick",
         "printed form": {"holds": True, "statistic": 0.25, "numbers": {}}, "corrected form": None,
         "control": {"name": "broken", "statistic": 1e9, "rejected": True},
-        "controls": {"broken": {"statistic": 1e9, "rejected": True, "numbers": {}}}, **more,
+        "controls": {"broken": {"statistic": 1e9, "low": None, "high": None, "holds": None, "rejected": True,
+                                "kept": ["this part"], "numbers": {}}}, **more,
     }  # fmt: skip
 
 
@@ -129,6 +130,18 @@ def test_claims_on_altered_data_are_marked(pages):
     assert "0.25 (≤ 8) (JPEG-recompressed) |" in rows["fig4"]
     assert "JPEG" not in rows["fig2"]
     assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
+
+
+def test_claims_say_what_a_small_machine_leaves_out():
+    paper, quick = load("paper"), load("quick")
+    assert left_out(paper, "a_fig2") == ["SVHN left out", "CIFAR-10 left out", "CIFAR-100 left out"]
+    assert left_out(paper, "a_fig4") == ["CIFAR-100 left out"]  # SVHN is none of that figure's
+    assert left_out(paper, "a_fig5") == []
+    assert left_out(paper, "a_fig10") == ["CIFAR-10 left out"]
+    assert left_out(paper, "d_fig1") == ["cifar10 left out", "svhn left out", "samples 5000 instead of 50000"]
+    assert left_out(paper, "c_fig5")[0] == "degree 4, dimension 50, samples 50000 left out"
+    assert not any(left_out(paper, key) for key in ("a_tl", "a_fig1", "c_fig6", "d_thm4_3"))
+    assert not any(left_out(quick, key) for key in quick.claims)
 
 
 def test_smallest_violations_and_the_codes_differences_are_shown(pages):

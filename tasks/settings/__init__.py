@@ -53,6 +53,7 @@ class Settings:
         self.train: dict[str, Train] = made["train"]
         self.measure: dict[str, Measure] = made["measure"]
         self.simulate: dict[str, Simulate] = made["simulate"]
+        self.unprepared: dict[str, list[str]] = {}  # by training run: what its variants name and this machine has not
         self._consistent()
 
     def _consistent(self) -> None:
@@ -72,6 +73,8 @@ class Settings:
         for name, one in each.items():
             at = ".".join(filter(None, (f"train.{key}.*", name and f"variants.{name}", "part")))
             _known(one.part, data.sets if isinstance(data, Sets) else data.parts(), at, "set")
+        named = {one.part for one in each.values()} - data.parts().keys()
+        self.unprepared[key] = [part for part in data.declared() if part in named] if isinstance(data, Sets) else []
         kept = {name: run.variants[name] for name, one in each.items() if name and one.part in data.parts()}
         if run.variants and not kept:
             refuse(f"params.yaml: train.{key}: nothing to train; data.{run.data} has: {', '.join(data.parts())}")

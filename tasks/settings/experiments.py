@@ -63,3 +63,4 @@ class Claim(Strict):
 
     experiment: str
     figure: str
+    parts: list[str] | None = None  # those of the run's data sets that it is about; all by default
