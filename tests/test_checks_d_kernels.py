@@ -1,5 +1,7 @@
 """Paper D's checks on kernels against planted tables, and the corrected constants of Theorem 4.3 by brute force."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,9 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks.checks import d_fig1, d_fig3, d_propa_1, d_thm4_3, d_thm4_4
 from tasks.experiments import d_lemmas
+from tasks.experiments import d_thm4_4 as problem_3
 from tasks.experiments.d_thm4_3 import REMAINDER, distances
-from tasks.judge import Rows
+from tasks.judge import Rows, judge
 
 
 def rows(made: list[dict]) -> Rows:
@@ -65,6 +68,20 @@ def test_theorem_4_4():
     assert d_thm4_4.rule(rows([*exact, *good])).holds
     for quantity in ("thm4_4/ratio", "thm4_4/near"):
         assert d_thm4_4.rule(rows([*exact, *good, {"quantity": quantity, "value": 1.01}])).holds is False
+
+
+def test_theorem_4_4_has_the_minus():
+    """Problem (3)'s own formula at k*, at the A where its gradient is 0."""
+    C, n, mu = 3, 4, 0.7
+    Y = problem_3.labels(C, n)
+    k = Y.T @ Y
+    A = Y / (n + mu)
+    slope = A @ (k @ k + mu * k) - Y @ k
+    np.testing.assert_allclose(slope, 0, atol=1e-12)
+    value = np.trace(A @ (k @ k + mu * k) @ A.T) - 2 * np.trace(A @ k @ Y.T)
+    assert value == pytest.approx(-C * n * n / (n + mu))
+    found = judge(d_thm4_4, rows(list(problem_3.measure(SimpleNamespace(instances=2)))))
+    assert (found["verdict"], found["printed form"]["holds"]) == ("holds corrected", False)
 
 
 def test_proposition_a_1_takes_a_mean_and_a_variance():
