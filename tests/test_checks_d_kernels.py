@@ -10,7 +10,9 @@ from gramlab.streams import stream
 from tasks.checks import d_fig1, d_fig3, d_propa_1, d_thm4_3, d_thm4_4
 from tasks.experiments import d_lemmas
 from tasks.experiments import d_thm4_4 as problem_3
-from tasks.experiments.d_thm4_3 import REMAINDER, distances
+from tasks.experiments.d_thm4_3 import NONE, REMAINDER, distances
+from tasks.experiments.d_thm4_3 import _constants as constants
+from tasks.experiments.d_thm4_3 import measure as theorem_4_3
 from tasks.judge import Rows, judge
 
 
@@ -32,6 +34,36 @@ def test_theorem_4_3():
     assert d_thm4_3.rule(theorem()).holds
     assert d_thm4_3.rule(theorem(power=1.0)).holds is False
     assert d_thm4_3.rule(theorem(ratio=1.1)).holds is False
+
+
+@pytest.mark.parametrize("quantity", ["kappa", "collapsed", "psi"])
+def test_theorem_4_3_needs_each_of_its_proofs_constants(quantity):
+    made = [theorem(), rows([{"quantity": f"thm4_3/{quantity}", "value": value} for value in (0.9, 1.1)])]
+    columns = {name: np.concatenate([getattr(part, name) for part in made]) for name in made[0]._columns}
+    assert d_thm4_3.rule(Rows(columns)).holds is False
+
+
+def test_the_proofs_constants_at_c_1():
+    """A first layer of one eigenvalue, by hand: G = (ridge / (ridge + lambda_k))^2 yy^T / kappa."""
+    n, ridge = 2, 1.0
+    y = np.kron(np.eye(3), np.ones((n, 1)))
+    lam = ridge / (2 * (1 + 1 / ridge) * n) * 0.9
+    kappa = 1 - 2 * lam * (1 + 1 / ridge)
+    made = {row["quantity"]: row["value"] for row in constants({"arm": "claim"}, ridge * np.eye(3 * n), y, lam, ridge,
+                                                               kappa, n)}  # fmt: skip
+    away = n * ((ridge / (ridge + lam)) ** 2 / kappa - 1)
+    assert made["thm4_3/collapsed"] == pytest.approx(2 * away / ridge)
+    assert made["thm4_3/collapsed"] > 1  # so that the proof's first step fails there
+    assert made["thm4_3/psi"] == pytest.approx(max(1, (ridge + n) / (ridge + n + away)) / 2)
+
+
+def test_without_a_nonlinearity_kappa_and_remainder_are_those_of_lambda_phi_0():
+    """A first Gram that is a multiple of I leaves nothing to remove: the remainder with n is enough, only there."""
+    made = [row for row in theorem_4_3(SimpleNamespace(instances=1)) if row["arm"] == NONE]
+    from_n = rows(made).where(quantity="thm4_3/ratio")
+    multiples = np.array(["multiple of I" in layer for layer in from_n.layer])
+    assert (from_n.value[multiples] <= 1).all()
+    assert from_n.value[~multiples].max() > 1
 
 
 @pytest.mark.parametrize("n", [1, 3, 10])

@@ -24,7 +24,7 @@ NONE, BEYOND = "control: no nonlinearity", "control: condition violated"
 
 
 def measure(settings: Any) -> Iterator[dict]:
-    """Rows: the bound's two sides, the remainder by lambda_k, rate and floor, and some whole courses by layer."""
+    """Rows: the bound's two sides, the remainder by lambda_k, the proof's constants, rate, floor, and whole courses."""
     for instance in range(settings.instances):
         for size, (n, K) in SIZES.items():
             for ridge in RIDGES:
@@ -41,25 +41,51 @@ def _rows(size: str, kind: str, n: int, K: int, ridge: float, draw: np.random.Ge
         largest = {
             "claim": ridge / (2 * (1 + 1 / ridge) * n) * (1 - epsilon),
             "corrected": ridge / 4 * (1 - epsilon),
-            NONE: ridge / 4 * (1 - epsilon),
+            NONE: min(ridge, n) / 4 * (1 - epsilon),  # so that kappa is above 1/2 here too
         }
         for arm, most in largest.items():
             for fraction in FRACTIONS:
                 lam = most * fraction
-                kappa = 1 - 2 * lam * (1 + 1 / ridge) if arm == "claim" else 1 - 2 * lam / (ridge + n)
+                added = 0.0 if arm == NONE else ridge
+                kappa = 1 - 2 * lam * (1 + 1 / ridge) if arm == "claim" else 1 - 2 * lam / (added + n)
+                if arm != NONE:  # where they would be over lambda_Phi = 0
+                    about = {"arm": arm, "case": size, "layer": f"{kind}, ε = {epsilon:g}", "dtype": "float64"}
+                    yield from _constants({**about, "x": fraction}, first, y, lam, ridge, kappa, n)
                 if kappa <= 0:  # the printed one, where lambda_Phi is larger than n
                     continue
-                added = 0.0 if arm == NONE else ridge
-                yield from _judged(arm, size, kind, epsilon, distances(first, y, lam, added, kappa), lam, ridge, n)
+                yield from _judged(arm, size, kind, epsilon, distances(first, y, lam, added, kappa), lam, added, n)
                 if arm == "corrected":
                     exact = distances(first, y, lam, ridge, (1 + lam / (ridge + n)) ** -2)
                     yield from _rate(size, kind, epsilon, exact, lam, ridge, n)
     # five times lambda_Phi, which is so small that the remainder stays small
     for fraction in FRACTIONS:
         phi = 1e-2 * fraction
-        lam = 5 * phi
-        found = distances(first * phi / ridge, y, lam, phi, 1 - 2 * lam / (phi + n))
-        yield from _judged(BEYOND, size, kind, 0.5, found, lam, phi, n)
+        lam, start = 5 * phi, first * phi / ridge
+        kappa = 1 - 2 * lam / (phi + n)
+        about = {"arm": BEYOND, "case": size, "layer": kind, "dtype": "float64", "x": 1.0}
+        yield from _constants(about, start, y, lam, phi, kappa, n)
+        yield from _judged(BEYOND, size, kind, 0.5, distances(start, y, lam, phi, kappa), lam, phi, n)
+
+
+def _constants(
+    about: dict, first: np.ndarray, y: np.ndarray, lam: float, ridge: float, kappa: float, n: int
+) -> Iterator[dict]:
+    """The proof's constants over their bounds: 1 - kappa over 1/2; after one layer eps_A / lambda_Phi, and Psi~.
+
+    eps_A = ||A - A*||, with A* = yy^T + lambda_Phi I, below lambda_Phi / 2; ||Psi~|| at most 2, where
+    Psi~ = (I + (A - A*) A*^-1)^-1 = A* A^-1. x is lambda_k over the condition's largest: the C of the print, which
+    leaves it open; its proof takes 1. With the corrected kappa one layer gives
+    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k: the corrected arm has both where that is enough,
+    for lambda_k <= lambda_Phi^2 / (12 n).
+    """
+    if about["arm"] != BEYOND:  # whose lambda_Phi is too small to take kappa away from 1
+        yield {**about, "quantity": "thm4_3/kappa", "value": 2 * (1 - kappa)}
+    if kappa <= 0 or (about["arm"] == "corrected" and lam > ridge**2 / (12 * n)):
+        return
+    G, identity = step(first, y, lam, kappa), np.eye(len(y))
+    psi = np.linalg.norm(np.linalg.solve(G + ridge * identity, y @ y.T + ridge * identity), 2)
+    yield {**about, "quantity": "thm4_3/collapsed", "value": 2 * float(np.linalg.norm(G - y @ y.T, 2)) / ridge}
+    yield {**about, "quantity": "thm4_3/psi", "value": float(psi) / 2}
 
 
 def _judged(
@@ -106,13 +132,18 @@ def distances(first: np.ndarray, y: np.ndarray, lam: float, ridge: float, kappa:
     A, found = first, []
     identity = np.eye(len(y))
     for _ in range(LAYERS):
-        fitted = A @ np.linalg.solve(A + lam * identity, y)
-        G = fitted @ fitted.T / kappa
+        G = step(A, y, lam, kappa)
         found.append(float(np.abs(np.linalg.eigvalsh(G - y @ y.T)).max()))
         if len(found) > 2 and abs(found[-1] - found[-2]) <= 1e-15 * len(y):
             break
         A = G + ridge * identity
     return np.array(found)
+
+
+def step(A: np.ndarray, y: np.ndarray, lam: float, kappa: float) -> np.ndarray:
+    """The next layer's Gram, kappa^-1 X^T M X, from X^T X = A."""
+    fitted = A @ np.linalg.solve(A + lam * np.eye(len(y)), y)
+    return fitted @ fitted.T / kappa
 
 
 def courses() -> Iterator[dict]:
