@@ -134,16 +134,17 @@ def test_proposition_a_1_takes_a_mean_and_a_variance():
     assert d_lemmas.closed_form(np.float64(1.0)) == pytest.approx(1.0)
 
 
-def collapse(**rates: float) -> Rows:
-    """NC1 and NC2 that change by these factors a layer, with some noise between seeds."""
+def collapse(course: tuple[float, ...] = (), **rates: float) -> Rows:
+    """NC1 and NC2 that change by these factors a layer, or NC1 by its course, with some noise between seeds."""
     made = []
     for seed in range(5):
         wobble = stream("test_checks_d", seed).uniform(0.95, 1.05)
         for layer in range(1, 9):
-            data = rates.get("nc1", 0.5) ** layer
+            data = course[layer - 1] if course else rates.get("nc1", 0.5) ** layer
             values = {"nc1/data": data, "nc1/agop": data * rates.get("agop", 0.3)}
             values["nc1/features"] = values["nc1/agop"] * rates.get("features", 1.5)
             values["nc2/data"] = rates.get("nc2", 0.8) ** layer
+            values["ridge"] = 1.5e-8 if layer > 6 - seed % 2 else 0.0
             made += [{"case": "digits, laplace, relu", "seed": seed, "x": float(layer), "quantity": name,
                       "value": value * wobble ** (layer % 3)} for name, value in values.items()]  # fmt: skip
     return rows(made)
@@ -153,6 +154,19 @@ def test_figure_3():
     assert d_fig3.rule(collapse()).holds
     for broken in ({"nc1": 1.1}, {"agop": 1.2}, {"features": 0.7}, {"nc2": 1.1}):
         assert d_fig3.rule(collapse(**broken)).holds is False
+    rises = d_fig3.rule(collapse(course=(1, 0.3, 0.1, 0.01, 0.02, 0.04, 0.06, 0.08)))  # after falling in 3 of 7 steps
+    assert rises.holds is False
+    assert [name for name, part in rises.parts.items() if not part.holds] == [
+        "digits, laplace, relu: NC1 layer by layer"
+    ]
+    assert d_fig3.rule(collapse(course=(0.1, 1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4))).parts[
+        "digits, laplace, relu: NC1 at last"].holds is False  # fmt: skip
+
+
+def test_the_singular_kernels_ridge_is_told():
+    found = d_fig3.rule(collapse())
+    assert found.measured.endswith("digits, laplace, relu: ridge 1.6e-08 in 2 to 3 of 8 layers")
+    assert found.measured.startswith("NC1 0.49 → 0.0038 at most")  # both of the data, before M^{1/2}: 2^-1, 2^-8
 
 
 def test_figure_1():

@@ -2,6 +2,7 @@
 
 That is the Gram matrix of a simplex equiangular tight frame. Judged to a tenth: the mean over pairs within a class,
 over pairs across, and, since each pair of classes must have -1/(K-1), their root mean square deviation from it.
+Without ridge, as printed, but for layers whose kernel matrix is singular in float64: these have one of 1.5e-8.
 """
 
 from tasks.judge import Finding, Rows
@@ -11,7 +12,7 @@ ID = "D.fig1"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: CIFAR-10 by cos, MNIST by ReLU, Figure 1"
-QUANTITIES = ("gram/within", "gram/across", "gram/spread")
+QUANTITIES = ("gram/within", "gram/across", "gram/spread", "ridge")
 # digits, where they stand for CIFAR-10 and for MNIST
 FEATURES = ("cifar10, laplace, fourier", "mnist, gaussian, relu", "digits, laplace, fourier", "digits, gaussian, relu")
 

@@ -10,7 +10,7 @@ ID = "D.fig4"
 KIND = "statistical"
 TITLE = "Deep RFM with Fourier features collapses, by the AGOP alone"
 PRINTED = "NC1 and NC2 fall over 18 layers; M^{1/2} lowers NC1, the feature map does not, Figure 4"
-QUANTITIES = ("nc1/data", "nc1/agop", "nc1/features", "nc2/data")
+QUANTITIES = ("nc1/data", "nc1/agop", "nc1/features", "nc2/data", "ridge")
 FEATURES = "fourier"
 
 

@@ -10,7 +10,7 @@ ID = "D.fig5"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF: Fourier features"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: cos on CIFAR-10, SVHN and MNIST, Figure 5"
-QUANTITIES = ("gram/within", "gram/across", "gram/spread")
+QUANTITIES = ("gram/within", "gram/across", "gram/spread", "ridge")
 FEATURES = ("fourier",)
 
 

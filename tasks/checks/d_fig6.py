@@ -10,7 +10,7 @@ ID = "D.fig6"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF: ReLU features"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: ReLU on CIFAR-10, SVHN and MNIST, Figure 6"
-QUANTITIES = ("gram/within", "gram/across", "gram/spread")
+QUANTITIES = ("gram/within", "gram/across", "gram/spread", "ridge")
 FEATURES = ("relu",)
 
 

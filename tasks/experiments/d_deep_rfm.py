@@ -2,7 +2,9 @@
 
 The paper: Laplace kernel, for ReLU features on MNIST the Gaussian one, bandwidth 2, no ridge; 1024 ReLU features, 4096
 Fourier features of scale 0.05; 18 layers; pixels as they are. (The authors' code standardises pixels, and has as many
-Fourier features as inputs.) Seeds draw the features, and, where fewer images are kept than there are, which of them.
+Fourier features as inputs.) Where a kernel matrix is singular to working precision, as the Gaussian one becomes when
+points collapse, gramlab.kernels.solve takes a ridge of sqrt(eps) tr(K)/n = 1.5e-8: it is among the rows, by layer.
+Seeds draw the features, and, where fewer images are kept than there are, which of them.
 """
 
 import warnings
