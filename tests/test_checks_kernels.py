@@ -8,7 +8,7 @@ import torch
 from gramlab import tables
 from gramlab.files import BadInput
 from gramlab.streams import stream
-from tasks.checks import c_fig1, c_fig7
+from tasks.checks import c_fig1, c_fig6, c_fig7
 from tasks.experiments.c_modular import circulancy
 from tasks.experiments.c_tabular import tables as tables_of
 from tasks.judge import Rows
@@ -47,6 +47,32 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
     assert not c_fig1.rule(transition(1)).holds  # learned as soon as fitted
     assert not c_fig1.rule(transition(9)).holds  # never learned
     assert not c_fig1.rule(transition(4, mass=0.3)).holds
+
+
+def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9) -> Rows:
+    """Both machines fit at iterate 2 and reach their best test accuracy, by seed, some iterates later."""
+    made = [
+        {"case": case, "seed": seed, "x": step, "quantity": f"modular/{what}", "value": value}
+        for case in ("FACT-RFM", "NFA-RFM")
+        for seed, top in enumerate(best)
+        for step in range(10)
+        for what, value in (
+            ("accuracy", top if step == 2 + late + seed % 2 else 0.96 if step > 2 + late else 0.1),
+            ("train accuracy", 1.0 if step >= 2 else 0.5),
+            ("circulancy", circulant + 0.01 * seed),
+        )
+    ]
+    return Rows(tables.table(made))
+
+
+def test_modular_addition_reaches_all_of_the_table():
+    assert c_fig6.rule(addition()).holds
+    some = c_fig6.rule(addition((1.0, 0.99, 1.0, 0.999)))  # all above 95 %
+    assert some.holds is None
+    assert some.measured.startswith("FACT-RFM reaches 100 % in 2 of 4 seeds, at least 99 %")
+    assert c_fig6.rule(addition((0.99, 0.98, 0.99, 0.999))).holds is False
+    assert not c_fig6.rule(addition(late=0, best=(1.0,) * 4)).holds  # in most seeds no delay
+    assert c_fig6.rule(addition(circulant=0.2)).holds is False
 
 
 def test_a_proportional_line_goes_through_the_origin():

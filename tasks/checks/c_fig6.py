@@ -1,7 +1,8 @@
 """Addition modulo 61 is learned by both updates with delay: all of the table's other half, long after the first.
 
-FACT-RFM with geometric averaging and NFA-RFM; without feature learning nothing generalises. The features are then
-block-circulant: within each block an entry depends on i - j, or on i + j, modulo p alone.
+FACT-RFM with geometric averaging and NFA-RFM: their best iterate is right on every sample of that half. From 95 % on
+they are said to generalise, which without feature learning neither does. The features are then block-circulant: within
+each block an entry depends on i - j, or on i + j, modulo p alone.
 """
 
 from dataclasses import replace
@@ -16,30 +17,43 @@ TITLE = "Modular addition: delayed generalisation and circulant features"
 PRINTED = "100 % test accuracy of both within 75 iterations, block-circulant features, Figure 6"
 QUANTITIES = ("modular/accuracy", "modular/train accuracy", "modular/circulancy", "modular/feature")
 LINES = ("accuracy", "train accuracy", "circulancy")
-FITTED, LEARNED = 0.99, 0.95  # accuracies
+FITTED, LEARNED = 0.99, 0.95  # accuracies from which a machine has fitted, and generalises
 
 
 def rule(rows: Rows) -> Finding:
-    """By seeds, for both: test accuracy above 0.95 in the end, a delay, half of the features' variance circulant."""
-    parts = {}
+    """By seeds, for both: all right at the best iterate, a delay, half of the features' variance circulant."""
+    parts, measured = {}, []
     for (case,), machine in rows.by("case").items():
-        found: dict[str, list[float]] = {"accuracy": [], "delay": [], "circulancy": []}
+        found: dict[str, list[float]] = {"delay": [], "circulancy": []}
+        best, last = [], []
         for seed in machine.by("seed").values():
             line = {name: seed.where(quantity=f"modular/{name}") for name in LINES}
             x = np.sort(line["accuracy"].x)
             test, train, circulant = (one.value[np.argsort(one.x)] for one in line.values())
             learned = bool((test >= LEARNED).any())
-            found["accuracy"].append(float(test[-1]))
+            best.append(float(test.max()))
+            last.append(float(test[-1]))
             delay = x[(test >= LEARNED).argmax()] - x[(train >= FITTED).argmax()]
             found["delay"].append(float(delay) if learned else -1.0)
             found["circulancy"].append(float(circulant[-1]))
-        least = {"accuracy": LEARNED, "delay": 0.0, "circulancy": 0.5}
+        parts[f"{case}: 100 %"] = _everywhere(np.array(best), float(np.mean(last)))
+        measured.append(f"{case} reaches 100 % in {sum(one == 1 for one in best)} of {len(best)} seeds")
+        measured[-1] += f", at least {100 * min(best):.4g} %"
+        least = {"delay": 0.0, "circulancy": 0.5}
         what = {
-            "accuracy": "test accuracy at the last iterate",
             "delay": f"iterates from a training accuracy of {FITTED} to a test accuracy of {LEARNED} (never: -1)",
             "circulancy": "circulant share of the features' variance",
         }
         for name, values in found.items():
             finding = positive(np.array(values) - least[name], f"{what[name]} - {least[name]:g}")
             parts[f"{case}: {name}"] = replace(finding, numbers={"mean": float(np.mean(values))})
-    return every(**parts)
+    return replace(every(**parts), measured="; ".join(measured))
+
+
+def _everywhere(best: np.ndarray, last: float) -> Finding:
+    """Printed is 100 %, of one run: true in every seed, in none, or undecided. No mean is above 1, as t tests need."""
+    share = float(np.mean(best == 1))
+    holds = {1.0: True, 0.0: False}.get(share)
+    rule = f"share of {len(best)} seeds whose best test accuracy is 1: holds if all, fails if none"
+    numbers = {"mean of the best iterates": float(best.mean()), "mean at the last iterate": last}
+    return Finding(holds, share, rule, "direction", p=0.0 if holds else 1.0, numbers=numbers, sample=tuple(best))
