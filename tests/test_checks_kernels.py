@@ -8,7 +8,7 @@ import torch
 from gramlab import tables
 from gramlab.files import BadInput
 from gramlab.streams import stream
-from tasks.checks import c_fig1, c_fig6, c_fig7
+from tasks.checks import c_fig1, c_fig5, c_fig6, c_fig7
 from tasks.experiments.c_modular import circulancy
 from tasks.experiments.c_tabular import tables as tables_of
 from tasks.judge import Rows
@@ -47,6 +47,18 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
     assert not c_fig1.rule(transition(1)).holds  # learned as soon as fitted
     assert not c_fig1.rule(transition(9)).holds  # never learned
     assert not c_fig1.rule(transition(4, mass=0.3)).holds
+
+
+@pytest.mark.parametrize("degrees", [(2, 3), (2, 3, 4)])
+def test_the_parities_that_were_run_are_named(degrees):
+    made = [
+        {"case": f"k = {k}, {update}", "seed": seed, "quantity": f"parity/chosen {what}", "value": value - 0.01 * seed}
+        for k in degrees for update in ("FACT-RFM", "NFA-RFM") for seed in range(3)
+        for what, value in (("mass", 0.7), ("accuracy", 0.99))
+    ]  # fmt: skip
+    found = c_fig5.rule(Rows(tables.table(made)))
+    assert found.holds
+    assert found.measured == f"k = {', '.join(map(str, degrees))}: on average 0.69 or more of the trace on the support"
 
 
 def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9) -> Rows:
