@@ -132,3 +132,6 @@ def test_figure_4():
     assert c_fig4.rule(figure(0.999, 0.06)).holds
     assert c_fig4.rule(figure(0.999, 0.082)).holds is False
     assert c_fig4.rule(figure(0.99, 0.06)).holds is False
+    # with p-values, which Holm's correction goes by
+    assert all(part.p < 0.05 for part in c_fig4.rule(figure(0.999, 0.06)).parts.values())
+    assert c_fig4.rule(figure(0.999, 0.082)).p > 0.95

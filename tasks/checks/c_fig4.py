@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.judge import Finding, Rows, every, interval
+from tasks.judge import Finding, Rows, every, positive
 
 ID = "C.fig4"
 KIND = "statistical"
@@ -22,6 +22,8 @@ CORRECTION = (
 QUANTITIES = ("fig4/minimiser/fact", "fig4/minimiser/agop", "fig4/adam/fact", "fig4/adam/agop", "fig4/excess",
               "fig4/distance")  # fmt: skip
 
+FACT, AGOP = 0.9935, 0.0685  # the least and the largest cosine that round to the print
+
 
 def rule(rows: Rows) -> Finding:
     """Student's t interval over seeds at the minimiser: FACT's cosine above 0.9935, AGOP's below 0.0685."""
@@ -29,7 +31,10 @@ def rule(rows: Rows) -> Finding:
     least = set(excess.seed[excess.value < 1e-6].tolist())
     at = rows.where(seed=least)
     fact, agop = (at.where(quantity=f"fig4/minimiser/{name}").value for name in ("fact", "agop"))
-    found = every(agop=_side(agop, 0.0685, "AGOP's cosine", -1), fact=_side(fact, 0.9935, "FACT's cosine", 1))
+    found = every(
+        agop=positive(AGOP - agop, f"{AGOP:g} - AGOP's cosine"),
+        fact=positive(fact - FACT, f"FACT's cosine - {FACT:g}"),
+    )
     numbers = {
         **found.numbers,
         "seeds at the minimiser": float(len(least)),
@@ -39,12 +44,3 @@ def rule(rows: Rows) -> Finding:
         ends = rows.where(quantity=f"fig4/adam/{name}").value
         numbers |= {f"after Adam, {name}, median": float(np.median(ends)), f"after Adam, {name}, least": ends.min()}
     return replace(found, numbers=numbers, measured=f"FACT {fact.mean():.3f}, AGOP {agop.mean():.3f}")
-
-
-def _side(values: np.ndarray, limit: float, what: str, sign: int) -> Finding:
-    mean, low, high = interval(values)
-    holds = True if sign * ((low if sign > 0 else high) - limit) > 0 else None
-    if sign * ((high if sign > 0 else low) - limit) < 0:
-        holds = False
-    says = f"{what}: Student's t interval at 95 % over {len(values)} seeds {'above' if sign > 0 else 'below'} {limit:g}"
-    return Finding(holds, mean, says, "direction", low, high)
