@@ -8,7 +8,7 @@ import torch
 from gramlab import tables
 from gramlab.files import BadInput
 from gramlab.streams import stream
-from tasks.checks import c_fig1, c_fig5, c_fig6, c_fig7
+from tasks.checks import c_fig1, c_fig5, c_fig6, c_fig7, c_tab3
 from tasks.experiments.c_modular import circulancy
 from tasks.experiments.c_tabular import tables as tables_of
 from tasks.judge import Rows
@@ -59,6 +59,20 @@ def test_the_parities_that_were_run_are_named(degrees):
     found = c_fig5.rule(Rows(tables.table(made)))
     assert found.holds
     assert found.measured == f"k = {', '.join(map(str, degrees))}: on average 0.69 or more of the trace on the support"
+
+
+def test_table_3_is_over_data_sets_and_says_how_many():
+    methods = {"kernel": 0.82, "NFA-RFM": 0.85, "FACT-RFM": 0.852, "FACT-RFM, averaged": 0.851}
+    made = [
+        {"case": f"set {index}", "seed": index, "layer": method, "scale": "paper", "quantity": "tabular/accuracy",
+         "value": value + 0.001 * (index % 3) + 0.001 * (index % 2) * (method == "kernel")}
+        for index in range(12) for method, value in methods.items()
+    ]  # fmt: skip
+    found = c_tab3.rule(Rows(tables.table(made)))
+    assert found.holds
+    assert found.measured.startswith("12 of 120 data sets: FACT-RFM 85.30 %, FACT-RFM, averaged 85.20 %")
+    assert "over 12 data sets" in found.rule
+    assert "seeds" not in found.rule
 
 
 def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9) -> Rows:
