@@ -1,6 +1,6 @@
 """Rules that several checks of paper A share: laws of growth, whitened against plain training, grokking."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -123,34 +123,54 @@ def no_worse(rows: Rows, margins: Mapping[str, float] = MappingProxyType({}), ma
 
 
 MEMORISED, ONSET, GROKKED = 0.99, 0.25, 0.9  # accuracies: training, test, test
+DELAYED = (
+    f"a network groks if its test accuracy is below {ONSET:g} at memorisation, the first training accuracy of "
+    f"{MEMORISED:g}, and reaches {GROKKED:g} later; the onset is the last point before that with less than {ONSET:g}"
+)
 
 
 def grokking(train: np.ndarray, test: np.ndarray) -> tuple[int, int, int] | None:
     """Where two accuracies along training say that a network has memorised, begins to generalise, and has grokked.
 
-    The first point of memorisation, the last before grokking with a test accuracy below its onset's (at least that
-    point), the first of grokking after memorisation; None if it did not memorise, or grok later than that.
+    The first point of memorisation, the last before grokking with a test accuracy below its onset's, the first of
+    grokking. None if it does not memorise, generalises as it does, or never groks.
     """
     memorised = np.flatnonzero(train >= MEMORISED)
-    if not len(memorised) or test[memorised[0]] >= GROKKED:
+    if not len(memorised) or test[memorised[0]] >= ONSET:
         return None
     first = int(memorised[0])
-    after = np.flatnonzero(test[first:] >= GROKKED)
-    if not len(after):
+    grokked = first + np.flatnonzero(test[first:] >= GROKKED)
+    if not len(grokked):
         return None
-    last = first + int(after[0])
-    early = np.flatnonzero(test[first:last] < ONSET)
-    return first, first + int(early[-1]) if len(early) else first, last
+    last = int(grokked[0])
+    return first, first + int(np.flatnonzero(test[first:last] < ONSET)[-1]), last
 
 
-def while_grokking(rows: Rows, values: np.ndarray, begin: int, what: str) -> Finding:
-    """``values`` (seeds, epochs) rise from ``begin`` (0: memorised, 1: onset) until the network has grokked.
+def while_grokking(rows: Rows, of: Callable[[Rows], np.ndarray], begin: str, what: str) -> Finding:
+    """In every case ``of`` its rows, (seeds, points), rises from ``begin``, memorisation or onset, until grokking.
 
-    ``rows`` are those of one case, with its accuracies at the same steps. Undecided if a seed does not grok.
+    A case with a seed that does not grok is undecided, and where no seed of any case groks all are rejected: there is
+    no grokking to rise until. Of these the rise after memorisation to the end of training is reported.
     """
-    train, test = (curves(rows.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test"))
-    found = [grokking(*both) for both in zip(train, test, strict=True)]
-    if None in found:
-        share = float(np.mean([one is not None for one in found]))
-        return Finding(None, share, f"{what}, where every seed groks", "direction")
-    return positive(np.array([one[at[2]] - one[at[begin]] for one, at in zip(values, found, strict=True) if at]), what)
+    at = ("memorisation", "onset").index(begin)
+    made = {}
+    for (case,), one in rows.by("case").items():
+        accuracies = [curves(one.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test")]
+        made[case] = of(one), accuracies[0], [grokking(*both) for both in zip(*accuracies, strict=True)]
+    never = not any(any(found) for _, _, found in made.values())
+    parts, measured = {}, []
+    for case, (values, train, found) in made.items():
+        grokked = [(one, ends) for one, ends in zip(values, found, strict=True) if ends]
+        if len(grokked) == len(found):
+            until = "until grokking"
+            parts[case] = positive(
+                np.array([one[ends[2]] - one[ends[at]] for one, ends in grokked]), f"{what} from {begin} {until}"
+            )
+        else:  # what does not memorise does not rise after it
+            begun, until = [np.append(np.flatnonzero(one >= MEMORISED), -1)[0] for one in train], "to the end"
+            late = np.array([one[-1] - one[first] for one, first in zip(values, begun, strict=True)])
+            rise = positive(late, f"not judged, since a seed does not grok: {what} from memorisation to the end")
+            parts[case] = replace(rise, holds=False if never else None, p=None)
+        measured.append(f"{case}: {parts[case].statistic:+.3f} {until}, {len(grokked)} of {len(found)} seeds grok")
+    found = every(**parts)
+    return replace(found, rule=f"{found.rule}; {DELAYED}", measured="; ".join(measured))
