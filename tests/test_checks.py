@@ -50,10 +50,18 @@ def test_figure_4():
     assert not a_fig4.rule(figure_4(linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t)).holds
 
 
+@pytest.mark.parametrize("quantity", ["surrogate", "linearity"])
+def test_figure_4_sees_what_falls_between_its_ends(quantity):
+    falls = {quantity: lambda layer, t: 0.1 * layer * (np.exp(-0.04 * t) + (t == 100))}
+    parts = a_fig4.rule(figure_4(**falls)).parts
+    assert parts[f"CIFAR-10, {quantity}_in_training"].holds
+    assert parts[f"CIFAR-10, {quantity}_throughout"].holds is False
+
+
 def test_figure_4_on_two_data_sets_and_its_printed_levels():
-    def found(level: float, test: float = 0.2, scale: str = "paper"):
+    def found(level: float, test: float = 0.2, scale: str = "paper", rate: float = 0.04):
         parts = [
-            figure_4(),
+            figure_4(lambda layer, t: 2.0**layer * np.exp(rate * t)),
             figure_4(
                 linearity=lambda layer, t: layer / 4 * (0.02 + (level - 0.02) * np.log1p(t) / np.log(101)),
                 data="CIFAR-100",
@@ -73,13 +81,19 @@ def test_figure_4_on_two_data_sets_and_its_printed_levels():
     assert same.holds
     assert same.parts["levels_as_printed"].holds
     assert same.evidence == "matches print"
+    assert "levels as printed: CIFAR-10, test accuracy, CIFAR-100, target linearity" in same.measured
     for other in (found(0.25), found(0.15, test=0.4)):
         assert other.holds
         assert other.parts["levels_as_printed"].holds is False
         assert other.evidence == "direction"
+        assert "levels not shown to equal the print: CIFAR-100" in other.measured
     above = found(2.0)
     assert above.parts["differ"].holds is False
     assert above.holds is False
+    wrong = found(0.15, rate=-0.04)  # the levels, but not the claim that they are beside
+    assert wrong.holds is False
+    assert wrong.parts["levels_as_printed"].holds
+    assert wrong.evidence == "direction"
     assert "levels_as_printed" not in found(0.15, scale="quick").parts
 
 

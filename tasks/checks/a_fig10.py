@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.judge import Finding, Rows, by_number, every, kendall, positive
-from tasks.rules.a import by_data
+from tasks.rules.a import by_data, least_trend
 
 ID = "A.fig10"
 KIND = "statistical"
@@ -32,14 +32,14 @@ def rule(rows: Rows) -> Finding:
         betas, T = by_number(one.where(quantity="target_linearity"))
         _, R = by_number(one.where(quantity="reconstruction"))
         low = T[:, betas <= LOW, 1:]
-        rise, trend = (low[:, :, -1] - low[:, :, 0]).min(1), np.array([min(map(kendall, seed)) for seed in low])
+        rise = (low[:, :, -1] - low[:, :, 0]).min(1)
         found = {
             "linearity_falls": positive(T[:, 0, -1] - T[:, -1, -1], "Target Linearity, lowest beta minus highest"),
             "linearity_trend": positive(np.array([-kendall(seed[:, -1]) for seed in T]), "minus Kendall's tau, beta"),
             "error_rises": positive(R[:, -1, -1] - R[:, 0, -1], "reconstruction error, highest beta minus lowest"),
             "error_trend": positive(np.array([kendall(seed[:, -1]) for seed in R]), "Kendall's tau, error and beta"),
             "rise_in_training": positive(rise, "least rise of Target Linearity at low beta"),
-            "trend_in_training": positive(trend, "its least Kendall's tau"),
+            "trend_in_training": positive(least_trend(low), "its least Kendall's tau"),
         }
         parts |= {f"{data}, {name}": part for name, part in found.items()}
         measured.append(f"{data}: TL {T[:, 0, -1].mean():.3f} → {T[:, -1, -1].mean():.3f}, "

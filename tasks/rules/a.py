@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tasks.judge import Finding, Rows, by_number, curves, every, positive
+from tasks.judge import Finding, Rows, by_number, curves, every, kendall, positive
 
 LAWS = ("exponential", "linear", "logarithmic")
 
@@ -37,12 +37,17 @@ def lead(t: np.ndarray, of: np.ndarray, law: str) -> np.ndarray:
     return leads.mean(axis=1)
 
 
+def least_trend(series: np.ndarray) -> np.ndarray:
+    """Of series (seeds, any number, times) per seed the least Kendall's tau with time: ends miss a fall between."""
+    return np.array([min(map(kendall, seed)) for seed in series])
+
+
 def growth(rows: Rows, least: Mapping[str, float] = MappingProxyType({}), fitted: float | None = None) -> Finding:
     """Figures 4 and 9 of paper A: surrogate and Target Linearity grow in training and with depth, by what law.
 
-    On every data set, per seed the least growth over layers, the least step from layer to layer, and the laws' errors
-    compared. At the end the last layer's Target Linearity is above the set's ``least`` if it has one and, where there
-    are accuracies, that of training above ``fitted``.
+    On every data set, per seed the least growth over layers and the least Kendall's tau with time, the least step from
+    layer to layer, and the laws' errors compared. At the end the last layer's Target Linearity is above the set's
+    ``least`` if it has one and, where there are accuracies, that of training above ``fitted``.
     """
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
@@ -53,6 +58,8 @@ def growth(rows: Rows, least: Mapping[str, float] = MappingProxyType({}), fitted
         asked = {
             "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
             "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
+            "surrogate_throughout": (least_trend(S), "least Kendall's tau over layers of the surrogate and time"),
+            "linearity_throughout": (least_trend(T), "least Kendall's tau over layers of Target Linearity and time"),
             "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1), "log step to the next layer"),
             "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "step to the next layer"),
             "surrogate_exponential": (lead(t, S, "exponential"), "log error of the next best law over its own"),
@@ -74,15 +81,19 @@ def growth(rows: Rows, least: Mapping[str, float] = MappingProxyType({}), fitted
 
 
 def beside(found: Finding, printed: Mapping[str, Finding]) -> Finding:
-    """The finding and, as a part of its own that it doesn't hang on, whether levels equal those that are printed."""
+    """The finding and, as a part of its own that it doesn't hang on, whether levels equal those that are printed.
+
+    Only what holds, and has the printed levels, matches the print.
+    """
     levels = every(**printed)
-    unlike = [name for name, one in printed.items() if not one.holds]
-    said = f"levels not shown to equal the print: {', '.join(unlike)}" if unlike else "levels as printed"
+    like, unlike = ([name for name, one in printed.items() if bool(one.holds) is equal] for equal in (True, False))
+    said = [f"levels as printed: {', '.join(like)}"] if like else []
+    said += [f"levels not shown to equal the print: {', '.join(unlike)}"] if unlike else []
     return replace(
         found,
-        evidence=found.evidence if unlike else levels.evidence,
+        evidence=levels.evidence if found.holds and levels.holds else found.evidence,
         parts={**found.parts, "levels_as_printed": levels},
-        measured=f"{found.measured}; {said}",
+        measured="; ".join([found.measured, *said]),
     )
 
 
