@@ -151,6 +151,12 @@ def test_figures_2_and_6():
         assert check.rule(made(0.1)).holds
         assert check.rule(made(-0.02)).holds is False
         assert check.rule(made(-0.01)).holds is None
+        # within the margin, which is ours, and yet shown to be lower
+        lower = check.rule(made(-0.004))
+        assert lower.holds
+        assert "a margin of ours" in lower.rule
+        assert "0.1: -0.00" in lower.measured
+        assert "significantly below 0 at 1 of 2" in lower.measured
     # on CIFAR-100 the text says a small gap
     assert a_fig2.rule(made(-0.02, "CIFAR-100")).holds
     assert a_fig2.rule(made(-0.04, "CIFAR-100")).holds is False
