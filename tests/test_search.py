@@ -2,11 +2,12 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from gramlab import tables
 from tasks.judge import Rows, bound, judge
-from tasks.search import array, arrays, smallest
+from tasks.search import Arrays, array, smallest
 
 CHECK = SimpleNamespace(
     __name__="planted", __doc__="A bound.", ID="A.x", KIND="bound", TITLE="t", PRINTED="p",
@@ -24,7 +25,7 @@ def searched(least: float) -> list[dict]:
         return [{"arm": arm, "quantity": "x/ratio", "value": size / allowed, "dtype": "float64"}
                 for arm, allowed in (("claim", least), ("control: broken", least / 2))]  # fmt: skip
 
-    return [*smallest("x", ["claim", "control: broken"], arrays(v=(0,)), rows)]
+    return [*smallest("x", ["claim", "control: broken"], Arrays(v=(0,)), rows)]
 
 
 def test_a_violation_is_shrunk_and_turns_the_verdict():
@@ -33,6 +34,26 @@ def test_a_violation_is_shrunk_and_turns_the_verdict():
     assert found["smallest violations"]["claim"] == "v = [3]: left / right 1.2"
     assert found["smallest violations"]["control: broken"] == "v = [2]: left / right 1.6"
     assert searched(2.5) == searched(2.5)
+
+
+def test_an_index_of_a_side_is_left_out_of_all_arrays_that_have_it():
+    whole = {"A": [[1, 2], [3, 4]], "B": [[5, 6], [7, 8]], "v": [9], "λ": 1}
+    assert [*Arrays(ridge=True, A=(0, 1), B=(0, 0), v=(2,)).fewer(whole)] == [
+        {**whole, "A": [[3, 4]], "B": [[8]]}, {**whole, "A": [[1, 2]], "B": [[5]]},
+        {**whole, "A": [[2], [4]]}, {**whole, "A": [[1], [3]]},
+    ]  # fmt: skip
+
+
+def test_a_violation_is_cut_down_to_the_least_that_is_meant():
+    """Sides get no shorter than ``keep`` allows, and of an outer product only what violates is left."""
+
+    def rows(one: dict) -> list[dict]:
+        largest = float(np.outer(array(one["u"]), array(one["v"])).max())
+        return [{"arm": "claim", "quantity": "x/ratio", "value": largest / 8, "dtype": "float64"}]
+
+    given = Arrays(lambda one: len(one["u"]) > 1, u=(0,), v=(1,))
+    (text,) = (row["case"] for row in smallest("x", ["claim"], given, rows) if row["quantity"] == "x/smallest")
+    assert text in ("u = [0, 3], v = [3]", "u = [3, 0], v = [3]")
 
 
 def test_where_there_is_none_the_verdict_says_among_how_many():
@@ -44,6 +65,13 @@ def test_where_there_is_none_the_verdict_says_among_how_many():
 
 def test_a_claim_that_is_not_searched_shows_nothing():
     assert judge(CHECK, Rows(tables.table(DRAWN)))["smallest violations"] == {}
+
+
+SMALLEST = {  # none of which hypothesis finds by itself
+    "thm2": {"claim": "W = [[1]], H = [[0, 1]], Y = [0, 3], λ = 2"},
+    "lem4": {"claim": "W = [[1]], w = [0], a = [1], b = [1]"},
+    "prop1": {"control: gelu, not monotone": "W = [[-1]], head = [1], h = [1], target = -3"},
+}
 
 
 @pytest.mark.parametrize("name", ["lem1", "lem2", "thm2", "lem5", "lem4", "prop1"])
@@ -59,3 +87,5 @@ def test_the_bounds_of_paper_a(name):
     assert ("claim" in found) == wrong_in_print
     assert none == {"corrected" if wrong_in_print else "claim"}
     assert any(arm.startswith("control") for arm in found)
+    smallest = {row["arm"]: row["case"] for row in rows if row["quantity"].endswith("/smallest")}
+    assert SMALLEST.get(name, {}).items() <= smallest.items()

@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional as F
 
 from gramlab.streams import stream
-from tasks.search import array, arrays, smallest
+from tasks.search import Arrays, array, smallest
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
@@ -80,12 +80,12 @@ def adversaries() -> Iterator[dict]:
                 for arm, factor in (("claim", 1.0), ("control: norm of G beyond c", 1.01))]  # fmt: skip
 
     layers: dict[str, Any] = {"W": (0, 1), "H": (1, 2), "Y": (2,)}
-    yield from smallest("lem1", ["claim", "corrected", "control: W beyond c"], arrays(**layers), of_lemma_1)
+    yield from smallest("lem1", ["claim", "corrected", "control: W beyond c"], Arrays(**layers), of_lemma_1)
     printed = "control: 0.99 of the printed kappa"
-    yield from smallest("lem2", ["claim", printed], arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
+    yield from smallest("lem2", ["claim", printed], Arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
     tight = "control: 0.99 of 4/27 C"
-    yield from smallest("thm2", ["claim", "corrected", tight], arrays(ridge=True, **layers).filter(usual), of_theorem_2)
-    yield from smallest("lem5", ["claim", "control: norm of G beyond c"], arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
+    yield from smallest("thm2", ["claim", "corrected", tight], Arrays(usual, ridge=True, **layers), of_theorem_2)
+    yield from smallest("lem5", ["claim", "control: norm of G beyond c"], Arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
 
 
 def drawn(instance: int) -> Iterator[Layer]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from gramlab.nets import ACTIVATIONS
 from gramlab.streams import stream
-from tasks.search import array, arrays, smallest
+from tasks.search import Arrays, array, smallest
 
 LIPSCHITZ = {"relu": 1.0, "leaky_relu": 1.0, "tanh": 1.0, "sigmoid": 0.25, "softplus": 1.0, "linear": 1.0}
 MONOTONE_NOT = {"gelu": (nn.GELU(), 1.1290), "sin": (torch.sin, 1.0)}  # with their Lipschitz constants, rounded up
@@ -76,7 +76,7 @@ def _moved(
 
 def adversaries() -> Iterator[dict]:
     """The smallest layers that hypothesis finds to violate the proposition: h is divided by its norm, the rate is 1."""
-    given = arrays(W=(0, 1), head=(0,), h=(1,), target=()).filter(lambda one: any(one["h"]))
+    given = Arrays(lambda one: any(one["h"]), W=(0, 1), head=(0,), h=(1,), target=())
     arms = {"claim": (torch.relu, 1.0), "control: L halved": (torch.relu, 0.5),
             **{f"control: {name}, not monotone": kept for name, kept in MONOTONE_NOT.items()}}  # fmt: skip
     for arm, (activation, constant) in arms.items():

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gramlab.streams import stream
-from tasks.search import array, arrays, smallest
+from tasks.search import Arrays, array, smallest
 
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
 ARMS = ("claim", "control: x not centred", "control: f not centred", "control: f not homogeneous")
@@ -141,7 +141,7 @@ def adversaries() -> Iterator[dict]:
     def inside(one: dict) -> bool:
         return all((array(one["W"]) @ array(one[end])).all() for end in "ab")
 
-    given = arrays(W=(0, 1), w=(0,), a=(1,), b=(1,)).filter(inside)
+    given = Arrays(inside, W=(0, 1), w=(0,), a=(1,), b=(1,))
     yield from smallest("lem4", ["claim", "corrected", "control: 0.99 of M B delta"], given, rows)
 
 
