@@ -1,8 +1,11 @@
 """What experiments draw, at more instances than the quick scale has."""
 
+import pytest
 import torch
 
-from tasks.experiments.architectures import layers, random_case
+from gramlab import tables
+from tasks.experiments.architectures import _rows, dead_case, layers, random_case, trained_case
+from tasks.judge import UNIT, Rows, order
 
 
 def test_float32_holds_the_gradients_of_every_random_network():
@@ -12,3 +15,19 @@ def test_float32_holds_the_gradients_of_every_random_network():
             shift = layer.weight_gradient.T @ layer.weight_gradient - layer.h_gradient @ layer.h_gradient.T
             assert shift.isfinite().all(), (instance, name)
             assert layer.roundoff() < float("inf")
+
+
+@pytest.mark.parametrize("case", [dead_case(), trained_case(0)], ids=["dead", "trained"])
+def test_identities_hold_in_a_dead_layer_and_after_training(case):
+    """A dead layer's sides are 0, and its remainder, which is 0 as well, has no slope."""
+    made = [row for dtype in (torch.float64, torch.float32) for row in _rows(case, dtype)]
+    if case.name == "a dead layer":
+        zero = {row["layer"] for row in made if row["value"] == 0 and row["quantity"] == "eq1/residual"}
+        sloped = {row["layer"] for row in made if row["quantity"] == "eq2/remainder"}
+        assert {"0", "2", "4"} <= zero
+        assert sloped == {"5"}
+    rows = Rows(tables.table(made)).where(arm="claim")
+    double = rows.where(quantity={"eq1/residual", "thm1/residual"}, dtype="float64")
+    assert double.value.max() <= 8 * UNIT["float64"]
+    for name in ("eq2", "thm1"):
+        assert order(rows.where(quantity=f"{name}/remainder"), 2).holds

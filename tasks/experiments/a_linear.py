@@ -5,7 +5,7 @@ ill-conditioned, of rank one, dead, along the training of a small network, and e
 bound as anything can. Both sides of an equation come from their own definitions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from tasks.search import Arrays, array, smallest
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
 STEPS = (0, 3, 10, 30, 100, 300)  # of the trained networks, at which they are looked at
+RIDGE = "control: ridge instead of OLS"
+LOGITS, SIGN = "control: logits instead of probabilities", "control: sign of one sum"
 GOLDEN = (1 + 5**0.5) / 2
 
 
@@ -53,7 +55,7 @@ def measure(settings: Any) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest instances that hypothesis finds to violate the four inequalities, arm by arm."""
+    """The smallest instances that hypothesis finds to violate the inequalities and the identities, arm by arm."""
 
     def layer(one: dict) -> Layer:
         return Layer("extremal", array(one["W"]), np.maximum(array(one["H"]), 0), array(one["Y"]), one.get("λ", 0))
@@ -79,6 +81,12 @@ def adversaries() -> Iterator[dict]:
         return [{"arm": arm, "dtype": "float64", "quantity": "lem5/ratio", "value": factor * ratio}
                 for arm, factor in (("claim", 1.0), ("control: norm of G beyond c", 1.01))]  # fmt: skip
 
+    def of_least_squares(one: dict) -> list[dict]:
+        return [*projected("", array(one["H"]), array(one["Y"]))]
+
+    def of_cross_entropy(one: dict) -> list[dict]:
+        return [*by_class("", array(one["H"]), np.maximum(np.sign(array(one["Y"])), 0), array(one["f"]))]
+
     layers: dict[str, Any] = {"W": (0, 1), "H": (1, 2), "Y": (2,)}
     yield from smallest("lem1", ["claim", "corrected", "control: W beyond c"], Arrays(**layers), of_lemma_1)
     printed = "control: 0.99 of the printed kappa"
@@ -86,6 +94,10 @@ def adversaries() -> Iterator[dict]:
     tight = "control: 0.99 of 4/27 C"
     yield from smallest("thm2", ["claim", "corrected", tight], Arrays(usual, ridge=True, **layers), of_theorem_2)
     yield from smallest("lem5", ["claim", "control: norm of G beyond c"], Arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
+    given = Arrays(lambda one: array(one["H"]).any() and any(one["Y"]), H=(0, 1), Y=(1,))
+    yield from smallest("ols", ["claim", RIDGE], given, of_least_squares)
+    given = Arrays(lambda one: array(one["H"]).any() and max(one["Y"]) > 0, H=(0, 1), Y=(1,), f=(1,))
+    yield from smallest("bce", ["claim", LOGITS, SIGN], given, of_cross_entropy)
 
 
 def drawn(instance: int) -> Iterator[Layer]:
@@ -271,19 +283,25 @@ def least_squares(kind: str, instance: int) -> Iterator[dict]:
         y = H.T @ draw.normal(size=d)
     if kind == "y outside it":
         y = y - H.T @ np.linalg.lstsq(H.T, y, rcond=None)[0]
-    rank = d - 1 if kind == "rank-deficient" else min(d, n)
+    arms = ("claim",) if kind == "y outside it" else ("claim", RIDGE)  # every ridge predicts 0 there, as OLS does
+    yield from projected(f"{kind}, {instance}", H, y, arms)
+
+
+def projected(case: str, H: np.ndarray, y: np.ndarray, arms: Iterable[str] = ("claim", RIDGE)) -> Iterator[dict]:
+    """A.ols of features (d, n), not 0, and labels, not 0."""
+    d, n = H.shape
+    rank = int(np.linalg.matrix_rank(H))
     values = np.linalg.svd(H, compute_uv=False)[:rank]
     size = (n + d) * (values[0] / values[-1]) * values[0] * np.linalg.norm(y)
-    about = {"case": f"{kind}, {instance}", "quantity": "ols/residual"}
+    about = {"case": case, "quantity": "ols/residual"}
     for dtype in DTYPES:
         features, labels = H.astype(dtype), y.astype(dtype)
-        for arm, ridge in (("claim", 0.0), ("control: ridge instead of OLS", 0.1 * values[0] ** 2)):
-            if ridge and kind == "y outside it":
-                continue  # every ridge predicts 0 here, as OLS does
+        for arm in arms:
+            ridge = 0.1 * values[0] ** 2 if arm == RIDGE else 0.0
             ridged = np.vstack([features.T, np.eye(d, dtype=dtype) * dtype(ridge**0.5)])
             cut = max(n, d) * np.finfo(dtype).eps
             weights = {"least squares": np.linalg.lstsq(ridged, np.append(labels, np.zeros(d, dtype)), rcond=cut)[0]}
-            if kind not in ("wide", "rank-deficient"):  # the printed inverse exists
+            if rank == d:  # the printed inverse exists
                 inner = features @ features.T + dtype(ridge) * np.eye(d, dtype=dtype)
                 weights["printed inverse"] = np.linalg.solve(inner, features @ labels)
             for way, w in weights.items():
@@ -307,6 +325,12 @@ def cross_entropy(kind: str, instance: int) -> Iterator[dict]:
         f = 30 * f / np.abs(f).max()
     if kind == "separated":
         f = np.abs(f) * (2 * y - 1)
+    yield from by_class(f"{kind}, {instance}", H, y, f)
+
+
+def by_class(case: str, H: np.ndarray, y: np.ndarray, f: np.ndarray) -> Iterator[dict]:
+    """A.bce of features (d, n), not 0, labels 0 and 1, not all 0, and logits."""
+    d, n = H.shape
     for dtype in DTYPES:
         h, labels, logits = H.astype(dtype), y.astype(dtype), f.astype(dtype)
         at = torch.from_numpy(logits).requires_grad_()
@@ -318,11 +342,11 @@ def cross_entropy(kind: str, instance: int) -> Iterator[dict]:
         left = float(labels @ (h.T @ h) @ g)
         size = (n + d) * float(np.linalg.norm(labels) * np.linalg.norm(h) ** 2) * norms
         pull, push = h[:, ones] @ (1 - predicted[ones]), h[:, zeros] @ predicted[zeros]
-        about = {"case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name}
+        about = {"case": case, "dtype": np.dtype(dtype).name}
         # each control breaks one of the two parts
-        arms = {"claim": (pull - push, predicted), "control: logits instead of probabilities": (pull - push, logits)}
+        arms = {"claim": (pull - push, predicted), LOGITS: (pull - push, logits)}
         if zeros.any():  # otherwise the second sum is empty
-            arms["control: sign of one sum"] = (pull + push, predicted)
+            arms[SIGN] = (pull + push, predicted)
         for arm, (direction, outputs) in arms.items():
             slope = float(np.linalg.norm(g - (labels - outputs))) / norms
             residual = abs(left - float(h[:, ones].sum(1) @ direction)) / size

@@ -6,6 +6,10 @@ from typing import Any
 import numpy as np
 
 from gramlab.streams import stream
+from tasks.experiments.a_linear import trained
+from tasks.search import Arrays, array, smallest
+
+CHANGED = "control: lambda of one side changed by a tenth"
 
 
 def measure(settings: Any) -> Iterator[dict]:
@@ -13,6 +17,7 @@ def measure(settings: Any) -> Iterator[dict]:
 
     The left side solves in d x d from the definition, the right in n x n; neither sees the other.
     """
+    yield from adversaries()
     for instance in range(settings.instances):
         draw = stream("a_tl", instance)
         n, d, c = int(draw.integers(5, 60)), int(draw.integers(2, 40)), int(draw.integers(1, 4))
@@ -21,11 +26,28 @@ def measure(settings: Any) -> Iterator[dict]:
         if instance % 4 == 3:
             H[:, 1:] = H[:, :1]  # rank one
         Y = draw.normal(size=(n, c)) + draw.normal(size=c)
-        for dtype in (np.float64, np.float32):
-            for arm, other in (("claim", ridge), ("control: lambda of one side changed by a tenth", 1.1 * ridge)):
-                left, right, size = _sides(H.astype(dtype), Y.astype(dtype), dtype(ridge), dtype(other))
-                yield {"arm": arm, "case": f"n {n}, d {d}, lambda {ridge:.2g}", "dtype": np.dtype(dtype).name,
-                       "quantity": "tl/residual", "value": abs(left - right) / size}  # fmt: skip
+        yield from _rows(f"n {n}, d {d}, lambda {ridge:.2g}", H, Y, ridge)
+        yield from _rows(f"dead, n {n}", 0 * H, Y, ridge)
+        for layer in trained(instance):
+            yield from _rows(f"{layer.kind}, {instance}", layer.H.T, layer.Y[:, None], layer.ridge)
+
+
+def adversaries() -> Iterator[dict]:
+    """The smallest features and labels that hypothesis finds to violate the equation."""
+
+    def rows(one: dict) -> list[dict]:
+        return [*_rows("", array(one["H"]), array(one["Y"]), float(one["λ"]))]
+
+    given = Arrays(lambda one: array(one["Y"]).any(), ridge=True, H=(0, 1), Y=(0, 2))
+    yield from smallest("tl", ["claim", CHANGED], given, rows)
+
+
+def _rows(case: str, H: np.ndarray, Y: np.ndarray, ridge: float) -> Iterator[dict]:
+    for dtype in (np.float64, np.float32):
+        for arm, other in (("claim", ridge), (CHANGED, 1.1 * ridge)):
+            left, right, size = _sides(H.astype(dtype), Y.astype(dtype), dtype(ridge), dtype(other))
+            yield {"arm": arm, "case": case, "dtype": np.dtype(dtype).name, "quantity": "tl/residual",
+                   "value": abs(left - right) / size}  # fmt: skip
 
 
 def _sides(H: np.ndarray, Y: np.ndarray, ridge: Any, other: Any) -> tuple[float, float, float]:

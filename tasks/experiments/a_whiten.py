@@ -14,6 +14,8 @@ import torch
 
 from gramlab.nets.polar import same_gram
 from gramlab.streams import stream
+from tasks.experiments.a_linear import trained
+from tasks.search import Arrays, array, smallest
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 KINDS = ("wide", "square", "tall", "one row", "one column", "large step", "no gradient", "low rank", "low rank, tall",
@@ -29,14 +31,28 @@ ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW}
 
 def measure(settings: Any) -> Iterator[dict]:
     """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz."""
+    yield from adversaries()
     for instance in range(settings.instances):
         for kind in KINDS:
-            yield from _rows(kind, instance)
+            draw = stream("a_whiten", kind, instance)
+            yield from _rows(kind, f"{kind}, {instance}", *_weights(kind, draw), draw)
+        *_, before, after = trained(instance)
+        yield from _rows("wide", f"trained, {instance}", before.W, after.W, stream("a_whiten", "trained", instance))
 
 
-def _rows(kind: str, instance: int) -> Iterator[dict]:
-    draw = stream("a_whiten", kind, instance)
-    W, T = _weights(kind, draw)
+def adversaries() -> Iterator[dict]:
+    """The smallest weights and gradients, of a step of 1, that hypothesis finds to violate an identity."""
+
+    def rows(one: dict) -> list[dict]:
+        W, T = array(one["W"]), array(one["W"]) - array(one["G"])
+        low = np.linalg.matrix_rank(W @ T.T) < min(W.shape)
+        return [*_rows("low rank" if low else "square", "", W, T, stream("a_whiten", "adversaries"))]
+
+    given = Arrays(lambda one: one["W"] != one["G"], W=(0, 1), G=(0, 1))  # of T = 0 nothing is asked
+    yield from smallest("whiten", [*ARMS], given, rows)
+
+
+def _rows(kind: str, case: str, W: np.ndarray, T: np.ndarray, draw: np.random.Generator) -> Iterator[dict]:
     k, d = W.shape
     rotations = [np.linalg.qr(draw.normal(size=(k, k)))[0] for _ in range(20)]
     small = [_cayley(0.1**power * draw.normal(size=(k, k))) for power in range(4)]
@@ -56,7 +72,7 @@ def _rows(kind: str, instance: int) -> Iterator[dict]:
             nearest = min(float(((one - w) ** 2).sum()) for one in [*turned, *(turn @ made for turn in close)])
             gap = max(abs(distance - least), distance - nearest) / size**2
             gram = float(np.linalg.norm(made.T @ made - t.T @ t)) / float(np.linalg.norm(t)) ** 2
-            about = {"arm": arm, "case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name}
+            about = {"arm": arm, "case": case, "dtype": np.dtype(dtype).name}
             yield {**about, "quantity": "whiten/gram", "value": gram / (k + d)}
             yield {**about, "quantity": "whiten/distance", "value": gap / (k + d)}
             if kind not in SINGULAR:

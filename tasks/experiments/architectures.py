@@ -7,7 +7,7 @@ input h flow through that layer alone (a copy of h feeds it), weights' gradients
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,11 @@ from torch.nn import functional as F
 from gramlab.nets import ACTIVATIONS, initialize
 from gramlab.streams import stream
 from tasks.capture import watched
+from tasks.search import Arrays, array, smallest
 
 GAMMAS = [2.0**-power for power in range(21)]  # step sizes for the O(gamma^2) claims
+DTYPES = (torch.float64, torch.float32)
+ANOTHER = "control: another layer"
 
 
 class Skip(nn.Module):
@@ -112,6 +115,27 @@ def random_case(instance: int) -> Case:
     return _drawn(Case(f"{instance}: {kind} {activation} {width}", model, x, y, layers))
 
 
+def trained_case(instance: int, steps: int = 50) -> Case:
+    """A random network after some steps of Adam; instances 0, 1 and 2 are one of each kind."""
+    case = random_case(instance)
+    optimizer = torch.optim.Adam(case.model.parameters(), 0.01)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        case.loss(case.model, case.x).backward()
+        optimizer.step()
+    return replace(case, name=f"{case.name}, {steps} steps")
+
+
+def dead_case() -> Case:
+    """A network whose third layer is fed zeros, so that no gradient comes to it or to those below."""
+    draw = stream("architectures", "dead")
+    model = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 7), nn.ReLU(), nn.Linear(7, 7), nn.Linear(7, 2))
+    x, y = (torch.from_numpy(draw.normal(size=(6, size))) for size in (5, 2))
+    case = _drawn(Case("a dead layer", model, x, y, ["0", "2", "4", "5"]))
+    model.get_parameter("2.bias").data.fill_(-1e3)
+    return case
+
+
 def standard_cases() -> list[Case]:
     """ResNet-18, a transformer's linear layers, and a tied weight."""
     from torchvision.models import resnet18
@@ -176,35 +200,59 @@ def layers(case: Case, dtype: torch.dtype) -> dict[str, Layer]:
 
 def measure(settings: Any) -> Iterator[dict]:
     """Rows of all four claims on every case."""
-    cases = [random_case(instance) for instance in range(settings.instances)] + standard_cases()
-    for case in cases:
-        for dtype in (torch.float64, torch.float32):
-            found = layers(case, dtype)
-            for name, layer in found.items():
-                about = {"case": case.name, "layer": name, "dtype": str(dtype).removeprefix("torch.")}
-                # A control needs another layer of the same shapes that is fed something else.
-                same = [other for key, other in found.items() if key != name and other.h.shape == layer.h.shape
-                        and other.weight.shape == layer.weight.shape and not torch.equal(other.h, layer.h)]  # fmt: skip
-                arms = [("control: one use of a tied weight" if case.tied else "claim", layer, layer)]
-                if same and not case.tied:
-                    arms.append(("control: another layer", layer, same[0]))
-                for arm, one, other in arms:
-                    for row in _equation_1(one, other):
-                        yield {"arm": arm, **about, **row}
-                    if not case.tied:
-                        for row in _gram_steps(one, other, arm != "claim", dtype):
-                            yield {"arm": arm, **about, **row}
-                if not case.tied and dtype == torch.float64:
-                    for row in _equation_2(layer, +1):
-                        yield {"arm": "control: minus turned into plus", **about, **row}
+    yield from adversaries()
+    drawn = [random_case(instance) for instance in range(settings.instances)]
+    trained = [trained_case(kind) for kind in range(3)]
+    for case in [*drawn, *trained, dead_case(), *standard_cases()]:
+        for dtype in DTYPES:
+            yield from _rows(case, dtype)
         if not case.tied and case.x.ndim == 2:
             yield from _alignment(case)
+
+
+def adversaries() -> Iterator[dict]:
+    """The smallest ReLU networks and batches that hypothesis finds to violate (1), or the remainder of Theorem 1."""
+
+    def rows(one: dict) -> list[dict]:
+        weights, x, y = [array(one["U"]), array(one["V"]), array([one["w"]])], array(one["x"]), array(one["y"])
+        linear = [nn.Linear(W.shape[1], W.shape[0], bias=False).double() for W in weights]
+        for module, W in zip(linear, weights, strict=True):
+            module.weight.data = torch.from_numpy(W)
+        model = nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
+        case = Case("", model, torch.from_numpy(x), torch.from_numpy(y), ["0", "2"])
+        return [row for dtype in DTYPES for row in _rows(case, dtype) if row["quantity"].endswith("/residual")]
+
+    given = Arrays(U=(0, 0), V=(0, 0), w=(0,), x=(1, 0), y=(1, 2))
+    for name in ("eq1", "thm1"):
+        yield from smallest(name, ["claim", ANOTHER], given, rows)
+
+
+def _rows(case: Case, dtype: torch.dtype) -> Iterator[dict]:
+    """Those of the identities of every layer that is looked at, in one precision."""
+    found = layers(case, dtype)
+    for name, layer in found.items():
+        about = {"case": case.name, "layer": name, "dtype": str(dtype).removeprefix("torch.")}
+        # A control needs another layer of the same shapes that is fed something else.
+        same = [other for key, other in found.items() if key != name and other.h.shape == layer.h.shape
+                and other.weight.shape == layer.weight.shape and not torch.equal(other.h, layer.h)]  # fmt: skip
+        arms = [("control: one use of a tied weight" if case.tied else "claim", layer, layer)]
+        if same and not case.tied:
+            arms.append((ANOTHER, layer, same[0]))
+        for arm, one, other in arms:
+            for row in _equation_1(one, other):
+                yield {"arm": arm, **about, **row}
+            if not case.tied:
+                for row in _gram_steps(one, other, arm != "claim", dtype):
+                    yield {"arm": arm, **about, **row}
+        if not case.tied and dtype == torch.float64:
+            for row in _equation_2(layer, +1):
+                yield {"arm": "control: minus turned into plus", **about, **row}
 
 
 def _equation_1(layer: Layer, other: Layer) -> Iterator[dict]:
     """A (1): grad_h f h^T against W^T grad_W f."""
     left, right = layer.h_gradient @ layer.h.T, layer.weight.T @ other.weight_gradient
-    yield {"quantity": "eq1/residual", "value": float((left - right).norm()) / layer.roundoff()}
+    yield {"quantity": "eq1/residual", "value": _over(left - right, layer.roundoff())}
 
 
 def _gram_steps(layer: Layer, other: Layer, control: bool, dtype: torch.dtype) -> Iterator[dict]:
@@ -216,13 +264,13 @@ def _gram_steps(layer: Layer, other: Layer, control: bool, dtype: torch.dtype) -
     stepped, virtual = W - gamma * G, h - gamma * g
     shift, vcs = stepped.T @ stepped - W.T @ W, virtual @ virtual.T - h @ h.T
     size = (len(W) + h.shape[1]) * float(stepped.norm() ** 2 + W.norm() ** 2 + virtual.norm() ** 2 + h.norm() ** 2)
-    yield {"quantity": "thm1/residual", "value": float((shift - vcs - gamma**2 * residual).norm()) / size}
+    yield {"quantity": "thm1/residual", "value": _over(shift - vcs - gamma**2 * residual, size)}
     if dtype != torch.float64:
         return
     for gamma in GAMMAS:
         stepped, virtual = W - gamma * G, h - gamma * g
         shift, vcs = stepped.T @ stepped - W.T @ W, virtual @ virtual.T - h @ h.T
-        yield {"quantity": "thm1/remainder", "x": gamma, "value": float((shift - vcs).norm())}
+        yield from _remainder("thm1", gamma, shift - vcs)
     if not control:
         yield from _equation_2(layer, -1)
 
@@ -234,7 +282,18 @@ def _equation_2(layer: Layer, sign: int) -> Iterator[dict]:
     for gamma in GAMMAS:
         stepped = W - gamma * G
         remainder = stepped.T @ stepped - (W.T @ W + sign * gamma * (cross + cross.T))
-        yield {"quantity": "eq2/remainder", "x": gamma, "value": float(remainder.norm())}
+        yield from _remainder("eq2", gamma, remainder)
+
+
+def _over(difference: Tensor, size: float) -> float:
+    # both sides are 0 where their factors are, as in a dead layer; another difference there stays as it is
+    return float(difference.norm()) / (size or 1.0)
+
+
+def _remainder(name: str, gamma: float, of: Tensor) -> Iterator[dict]:
+    # a remainder of 0, as a dead layer's, has no slope
+    if of.any():
+        yield {"quantity": f"{name}/remainder", "x": gamma, "value": float(of.norm())}
 
 
 def _alignment(case: Case) -> Iterator[dict]:
@@ -253,7 +312,7 @@ def _alignment(case: Case) -> Iterator[dict]:
             found[name] = (model.get_parameter(f"{name}.weight").detach(), J, K)
         for name, (W, agop, K) in found.items():
             others = [one for key, (_, _, one) in found.items() if key != name and one.shape == K.shape]
-            for arm, kernel in [("claim", K), *(("control: another layer", one) for one in others[:1])]:
+            for arm, kernel in [("claim", K), *((ANOTHER, one) for one in others[:1])]:
                 if _degenerate(W.T @ kernel @ W) or _degenerate(agop):
                     continue  # a dead layer has no AGOP to correlate with
                 gap = abs(_cosine(W.T @ W, agop) - _cosine(W.T @ W, W.T @ kernel @ W))
