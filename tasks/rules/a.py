@@ -166,17 +166,14 @@ def grokking(train: np.ndarray, test: np.ndarray) -> tuple[int, int, int] | None
 def while_grokking(rows: Rows, of: Callable[[Rows], np.ndarray], begin: str, what: str) -> Finding:
     """In every case ``of`` its rows, (seeds, points), rises from ``begin``, memorisation or onset, until grokking.
 
-    A case with a seed that does not grok is undecided, and where no seed of any case groks all are rejected: there is
-    no grokking to rise until. Of these the rise after memorisation to the end of training is reported.
+    A case with a seed that does not grok is undecided; one whose networks all memorise and never begin to generalise is
+    rejected, as there is no grokking to rise until. Of these the rise from memorisation to the end is reported.
     """
     at = ("memorisation", "onset").index(begin)
-    made = {}
-    for (case,), one in rows.by("case").items():
-        accuracies = [curves(one.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test")]
-        made[case] = of(one), accuracies[0], [grokking(*both) for both in zip(*accuracies, strict=True)]
-    never = not any(any(found) for _, _, found in made.values())
     parts, measured = {}, []
-    for case, (values, train, found) in made.items():
+    for (case,), one in rows.by("case").items():
+        train, test = (curves(one.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test"))
+        values, found = of(one), [grokking(*both) for both in zip(train, test, strict=True)]
         grokked = [(one, ends) for one, ends in zip(values, found, strict=True) if ends]
         if len(grokked) == len(found):
             until = "until grokking"
@@ -187,6 +184,7 @@ def while_grokking(rows: Rows, of: Callable[[Rows], np.ndarray], begin: str, wha
             begun, until = [np.append(np.flatnonzero(one >= MEMORISED), -1)[0] for one in train], "to the end"
             late = np.array([one[-1] - one[first] for one, first in zip(values, begun, strict=True)])
             rise = positive(late, f"not judged, since a seed does not grok: {what} from memorisation to the end")
+            never = bool((train.max(1) >= MEMORISED).all() and (test.max(1) < ONSET).all())
             parts[case] = replace(rise, holds=False if never else None, p=None)
         measured.append(f"{case}: {parts[case].statistic:+.3f} {until}, {len(grokked)} of {len(found)} seeds grok")
     found = every(**parts)
