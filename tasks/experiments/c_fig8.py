@@ -1,4 +1,4 @@
-"""C.fig3, C.fig8, C.fig9, C.fig10: every layer of five-hidden-layer networks along training."""
+"""C.fig3, C.fig8, C.fig9, C.fig10: every layer of five-hidden-layer networks, and along training where it was kept."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,9 +8,10 @@ from tasks.runs import Run
 
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows: pearson/NAME and pearson/back_NAME by layer, epoch (x), seed and arm; losses and accuracies."""
-    for epoch in run.epochs:
-        for seed in run.seeds:
-            for arm in ARMS:
-                yield from correlations(run, seed, epoch, arm)
+    """Rows: pearson/NAME and pearson/back_NAME by data set (case), layer, epoch (x), seed, arm; and the history."""
+    for case, one in run.variants.items():
+        for epoch in one.epochs:
+            for seed in one.seeds:
+                for arm in ARMS:
+                    yield from ({**row, "case": case} for row in correlations(one, seed, epoch, arm))
     yield from ({**row, "arm": "claim"} for row in run.history)

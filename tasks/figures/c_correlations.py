@@ -29,24 +29,27 @@ def _layers(rows: pd.DataFrame, key: str) -> Figure:
     back = "back_" if "back_" in style.check(key).QUANTITIES[0] else ""
     rows = rows[(rows["x"] == rows["x"].max()) & rows["layer"].isin(HIDDEN)]
     rows = rows.assign(at=rows["layer"].astype(int) // 2 + 1)
-    figure, grid = style.panels(key, height=3.4)
-    axes = grid[0, 0]
-    for name, (label, color, dashes, mark) in LINES.items():
-        found = rows[(rows["quantity"] == f"pearson/{back}{name}") & (rows["arm"] == "claim")]
-        style.band(axes, found, "at", color, linestyle=dashes, marker=mark, markersize=4,
-                   label=f"b{label}" if back and name != "symmetric fact" else label)  # fmt: skip
-    for arm in style.controls(rows):
-        found = rows[(rows["quantity"] == f"pearson/{back}fact") & (rows["arm"] == arm)]
-        style.band(axes, found, "at", style.CONTROL, linestyle=":", marker="X", markersize=5, label=f"FACT, {arm}")
-    axes.set(xlabel="hidden layer", ylabel=f"Pearson correlation with {'WWᵀ' if back else 'WᵀW'}", ylim=(None, 1.02),
-             xticks=sorted(rows["at"].unique()))  # fmt: skip
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
+    cases = sorted(rows["case"].unique())
+    figure, grid = style.panels(key, columns=len(cases), height=3.4, width=2 + 5 * len(cases))
+    for axes, case in zip(grid[0], cases, strict=True):
+        own = rows[rows["case"] == case]
+        for name, (label, color, dashes, mark) in LINES.items():
+            found = own[(own["quantity"] == f"pearson/{back}{name}") & (own["arm"] == "claim")]
+            style.band(axes, found, "at", color, linestyle=dashes, marker=mark, markersize=4,
+                       label=f"b{label}" if back and name != "symmetric fact" else label)  # fmt: skip
+        for arm in style.controls(own):
+            found = own[(own["quantity"] == f"pearson/{back}fact") & (own["arm"] == arm)]
+            style.band(axes, found, "at", style.CONTROL, linestyle=":", marker="X", markersize=5, label=f"FACT, {arm}")
+        axes.set(xlabel="hidden layer", ylim=(None, 1.02), xticks=sorted(own["at"].unique()), title=case)
+    grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if back else 'WᵀW'}")
+    grid[0, -1].legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
     return figure
 
 
 def _epochs(rows: pd.DataFrame, key: str) -> Figure:
     """Draw mean and Student's band over seeds of each correlation, and the control's FACT."""
     back = "back_" if "back_" in style.check(key).QUANTITIES[0] else ""
+    rows = rows[rows["case"] == "CIFAR-10"]
     figure, grid = style.panels(key, columns=3, height=3.4, width=8)
     for index, axes in enumerate(grid[0]):
         layer = rows[rows["layer"] == str(2 * index)]
