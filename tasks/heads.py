@@ -1,6 +1,6 @@
 """What paper D plots of the five hidden layers that end its networks: NC1 through their parts, and the NFA."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -113,10 +113,10 @@ def _through(head: Any, h: Tensor, labels: Tensor, null: np.random.Generator | N
     yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
     if null is None:
         return
-    turned = np.array([[gramlab.pearson(gram, _turned(size, len(gram), null)) for gram, size, _ in pairs]
-                       for _ in range(NULLS)])  # fmt: skip
-    yield {"quantity": "nfa/null", "value": float(np.quantile(turned.mean(1), 0.975))}
-    for layer, value in enumerate(turned[0], 1):
+    drawn = np.array([[gramlab.pearson(gram, turned(size, len(gram), null)) for gram, size, _ in pairs]
+                      for _ in range(NULLS)])  # fmt: skip
+    yield {"quantity": "nfa/null", "value": float(np.quantile(drawn.mean(1), 0.975))}
+    for layer, value in enumerate(drawn[0], 1):
         yield {"layer": str(layer), "quantity": "nfa", "value": float(value), "arm": TURNED}
 
 
@@ -126,7 +126,21 @@ def _root(ptk: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     return size, frame.mT
 
 
-def _turned(size: Tensor, d: int, random: np.random.Generator) -> Tensor:
+def nulls(
+    matrices: dict[str, Tensor], gram: Tensor, random: np.random.Generator,
+    alike: Callable[[Tensor, Tensor], float] = gramlab.pearson,
+) -> dict[str, float]:  # fmt: skip
+    """Each matrix's correlation with a random one of the Gram's spectrum: its 97.5 % quantile. All are (d, d)."""
+    size = torch.linalg.eigvalsh(gram)
+    size = size[size > len(size) * torch.finfo(size.dtype).eps * size[-1]]  # the directions of a 0 make no difference
+    drawn = []
+    for _ in range(NULLS):
+        other = turned(size, len(gram), random)
+        drawn.append([alike(matrix, other) for matrix in matrices.values()])
+    return dict(zip(matrices, np.quantile(drawn, 0.975, axis=0).tolist(), strict=True))
+
+
+def turned(size: Tensor, d: int, random: np.random.Generator) -> Tensor:
     """The same spectrum in uniformly random directions, (d, d)."""
     frame, _ = torch.linalg.qr(torch.from_numpy(random.normal(size=(d, len(size)))).to(size.device))
     return (frame * size) @ frame.mT

@@ -1,7 +1,9 @@
 """C.tab2, C.fig3, C.fig8, C.fig9, C.fig10: correlations of weight Grams with what should predict them.
 
 Pearson correlations over all entries, of W^T W with FACT, AGOP and eNFA at a layer's input, and of W W^T with their
-backward forms at its output. The control takes FACT and eNFA with the training labels in random order.
+backward forms at its output. The control takes FACT and eNFA with the training labels in random order. After training
+each is set against its null, the weight's Gram with the same spectrum in random directions: psd matrices are never
+uncorrelated.
 """
 
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from torch import Tensor
 
 import gramlab
 from gramlab.streams import stream
+from tasks.heads import nulls
 from tasks.runs import Run
 
 ARMS = ("claim", "control: shuffled labels")
@@ -19,7 +22,7 @@ SIDES = {"": "gram", "back_": "back_gram"}
 
 
 def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | None = None) -> Iterator[dict]:
-    """Rows pearson/NAME by layer, for the network of this seed after this epoch."""
+    """Rows pearson/NAME by layer, for the network of this seed after this epoch; after the last one null/NAME too."""
     x, y = run.data.numbers(run.data.x_train, torch.float32).flatten(1), run.labels(seed)
     if arm != ARMS[0]:
         y = y[torch.from_numpy(stream(run.key, "shuffled", seed).permutation(len(y)))]
@@ -29,9 +32,14 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
     for name, layer in measured.items():
         about = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "layer": name}
         for side, gram in SIDES.items():
-            for what, matrix in features(layer, side).items():
-                value = gramlab.pearson(matrix, getattr(layer, gram))
-                yield {**about, "dtype": "float64", "quantity": f"pearson/{side}{what}", "value": value}
+            matrices = features(layer, side)
+            found = {"pearson": {what: gramlab.pearson(one, getattr(layer, gram)) for what, one in matrices.items()}}
+            if epoch == run.epochs[-1]:
+                draw = stream(run.key, "null", seed, name, side)
+                found["null"] = nulls(matrices, getattr(layer, gram), draw)
+            for kind, values in found.items():
+                for what, value in values.items():
+                    yield {**about, "dtype": "float64", "quantity": f"{kind}/{side}{what}", "value": value}
 
 
 def columns(run: Run) -> Iterator[dict]:

@@ -4,9 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
+import gramlab
 from gramlab import tables
 from gramlab.streams import stream
+from tasks import heads
 from tasks.checks import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
 from tasks.judge import Rows
 from tasks.rules.c import HIDDEN, NAMES
@@ -42,6 +45,46 @@ def test_every_layer(check):
         assert check.rule(after_training(check, {other: 0.97})).holds is False
     for where in ("CIFAR-10", "MNIST"):
         assert check.rule(after_training(check, {"fact": 0.6}, where)).holds is False
+
+
+def with_null(rows: Rows, name: str, value: float, *cases: str) -> Rows:
+    """The table of after it was measured, with this null in all of the cases' seeds and layers."""
+    made = [{"case": case, "seed": seed, "layer": layer, "x": 9.0, "step": 99, "quantity": f"null/{name}",
+             "scale": "paper", "value": value} for case in cases for seed in range(5)
+            for layer in sorted(set(rows.where(case=case).layer.tolist()))]  # fmt: skip
+    parts = [rows, Rows(tables.table(made))]
+    return Rows({column: np.concatenate([getattr(part, column) for part in parts]) for column in rows._columns})
+
+
+@pytest.mark.parametrize("check", [c_fig3, c_fig8, c_fig9, c_fig10, c_tab2])
+def test_correlations_are_set_against_their_null(check):
+    late, root = (lambda t: 0.1 + 0.88 * t**6), (lambda t: 0.5 + 0.48 * t**6)
+    back = "back_" if "back_" in check.QUANTITIES[0] else ""
+    if check is c_tab2:
+        rows, cases = table_2(), ("1K", "2K")
+    elif check in (c_fig3, c_fig9):
+        rows, cases = after_training(check, {}), ("CIFAR-10", "MNIST")
+    else:
+        rows, cases = along_training(check, late, root), ("CIFAR-10",)
+    name = "symmetric fact" if check is c_tab2 else f"{back}fact"
+    assert not any("null" in part for part in check.rule(rows).parts)  # of before it was measured
+    assert check.rule(with_null(rows, name, 0.3, *cases)).holds
+    found = check.rule(with_null(rows, name, 0.9999, *cases))
+    assert found.holds is False
+    assert found.part.endswith(f"{name} above its null")
+
+
+def test_the_null_keeps_spectra_and_nothing_else():
+    draw = stream("test_checks_c", "null")
+    W = torch.from_numpy(draw.normal(size=(9, 12)))
+    gram = W.T @ W
+    size = torch.linalg.eigvalsh(gram)
+    other = heads.turned(size[-9:], 12, draw)
+    np.testing.assert_allclose(torch.linalg.eigvalsh(other), size, atol=1e-12)
+    found = heads.nulls({"gram": gram, "identity": torch.eye(12).double()}, gram, draw)
+    assert 0.05 < found["gram"] < 0.6  # psd matrices: above 0, and far below 1
+    # with the identity it is about that of the traces, which turning keeps
+    assert found["identity"] == pytest.approx(gramlab.pearson(torch.eye(12).double(), gram), abs=0.2)
 
 
 def test_both_of_the_papers_networks_are_trained():
@@ -98,7 +141,9 @@ def test_table_2s_other_columns(check):
         assert check.rule(table_2(check, **{f"fact {case}": 0.7})).holds is False
 
 
-def linear(own: float = 0.9995, other: float = 0.97, fact: float = 0.9997, balance: float = 0.01) -> Rows:
+def linear(
+    own: float = 0.9995, other: float = 0.97, fact: float = 0.9997, balance: float = 0.01, null: float = 0.7
+) -> Rows:
     made = []
     for seed in range(5):
         for depth in (2, 3):
@@ -107,11 +152,12 @@ def linear(own: float = 0.9995, other: float = 0.97, fact: float = 0.9997, balan
                 value = wobbled(own if s == 1 / depth else other, seed, depth, s)
                 made.append({**about, "quantity": "cosine/agop", "x": s, "value": value})
             made.append({**about, "quantity": "cosine/fact", "value": wobbled(fact, seed, depth)})
+            made += [{**about, "quantity": f"null/{name}", "value": null} for name in ("agop", "fact")]
             made.append({**about, "quantity": "balance", "value": balance * (1 + 0.01 * seed)})
     return Rows(tables.table(made))
 
 
 def test_deep_linear_networks():
     assert c_fig11.rule(linear()).holds
-    for broken in ({"own": 0.98}, {"other": 0.9999}, {"fact": 0.99}, {"balance": 0.2}):
+    for broken in ({"own": 0.98}, {"other": 0.9999}, {"fact": 0.99}, {"balance": 0.2}, {"null": 0.99999}):
         assert c_fig11.rule(linear(**broken)).holds is False

@@ -10,7 +10,8 @@ ID = "C.fig10"
 KIND = "statistical"
 TITLE = "bFACT during training: low, then near 1"
 PRINTED = "the same for the backward versions, Figure 10"
-QUANTITIES = ("pearson/back_fact", "pearson/back_symmetric fact", "pearson/back_root agop", "pearson/back_root enfa")
+QUANTITIES = ("pearson/back_fact", "pearson/back_symmetric fact", "pearson/back_root agop", "pearson/back_root enfa",
+              "null/back_fact")  # fmt: skip
 
 
 def rule(rows: Rows) -> Finding:

@@ -14,7 +14,7 @@ ID = "C.fig11"
 KIND = "statistical"
 TITLE = "Deep linear networks: AGOP needs the power 1/L, FACT none"
 PRINTED = "AGOP^(1/L) close to 1, FACT ≥ 0.999 for every depth, singular values identical, Figure 11"
-QUANTITIES = ("cosine/agop", "cosine/fact", "balance")
+QUANTITIES = ("cosine/agop", "cosine/fact", "balance", "null/agop", "null/fact")
 
 
 def rule(rows: Rows) -> Finding:
@@ -34,6 +34,11 @@ def rule(rows: Rows) -> Finding:
             f"{case}, FACT": positive(fact - 0.999, f"{case}: FACT's cosine minus 0.999"),
             f"{case}, balance": positive(0.05 - balance, f"{case}: 0.05 minus the spread of singular values"),
         }
+        for name, values in (("agop", own), ("fact", fact)):  # tables of before it was measured have no null
+            if len(null := one.where(quantity=f"null/{name}").value):
+                lead = np.arctanh(np.minimum(values, 1 - 1e-15)) - np.arctanh(null)
+                part = f"{case}, {name} above its null"
+                parts[part] = positive(lead, f"z of {name} minus its null's 97.5 % quantile, where the table has one")
         numbers |= {f"{case}: AGOP^(1/L)": own.mean(), f"{case}: FACT": fact.mean(), f"{case}: spread": balance.mean()}
     found = every(**parts)
     return replace(found, numbers={**found.numbers, **{name: float(value) for name, value in numbers.items()}})

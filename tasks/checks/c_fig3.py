@@ -11,7 +11,7 @@ ID = "C.fig3"
 KIND = "statistical"
 TITLE = "Every layer's FACT is ahead of AGOP and eNFA"
 PRINTED = "FACT above AGOP, eNFA and √eNFA at every layer, on MNIST and CIFAR-10, Figure 3"
-QUANTITIES = tuple(f"pearson/{name}" for name in NAMES)
+QUANTITIES = (*(f"pearson/{name}" for name in NAMES), "null/fact")
 
 
 def rule(rows: Rows) -> Finding:

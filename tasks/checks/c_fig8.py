@@ -10,7 +10,7 @@ ID = "C.fig8"
 KIND = "statistical"
 TITLE = "FACT during training: low, then near 1"
 PRINTED = "“low correlation for most epochs”, “sharply increasing to near-perfect correlation”, Figure 8"
-QUANTITIES = ("pearson/fact", "pearson/symmetric fact", "pearson/root agop", "pearson/root enfa")
+QUANTITIES = ("pearson/fact", "pearson/symmetric fact", "pearson/root agop", "pearson/root enfa", "null/fact")
 
 
 def rule(rows: Rows) -> Finding:

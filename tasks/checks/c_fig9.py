@@ -11,7 +11,7 @@ ID = "C.fig9"
 KIND = "statistical"
 TITLE = "Every layer's bFACT is ahead of bAGOP and beNFA"
 PRINTED = "bFACT above bAGOP, beNFA at every layer, on MNIST and CIFAR-10, Figure 9"
-QUANTITIES = tuple(f"pearson/back_{name}" for name in NAMES)
+QUANTITIES = (*(f"pearson/back_{name}" for name in NAMES), "null/back_fact")
 
 
 def rule(rows: Rows) -> Finding:

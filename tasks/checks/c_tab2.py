@@ -18,7 +18,7 @@ TABLE = {  # name -> MNIST's columns
     "root agop": {"1K": 0.899, "2K": 0.923},
     "root enfa": {"1K": 0.903, "2K": 0.923},
 }
-QUANTITIES = tuple(f"pearson/{name}" for name in TABLE)
+QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
 
 
 def rule(rows: Rows) -> Finding:

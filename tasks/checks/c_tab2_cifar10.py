@@ -19,7 +19,7 @@ TABLE = {  # name -> columns
     "root agop": {"decay-1e-3": 0.793, "decay-1e-4": 0.722},
     "root enfa": {"decay-1e-3": 0.797, "decay-1e-4": 0.714},
 }
-QUANTITIES = tuple(f"pearson/{name}" for name in TABLE)
+QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
 
 
 def rule(rows: Rows) -> Finding:

@@ -16,7 +16,7 @@ TABLE = {  # name -> columns
     "root agop": {"5K": 0.924, "60K": 0.909},
     "root enfa": {"5K": 0.917, "60K": 0.903},
 }
-QUANTITIES = tuple(f"pearson/{name}" for name in TABLE)
+QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
 
 
 def rule(rows: Rows) -> Finding:

@@ -6,13 +6,15 @@ from typing import Any
 import torch
 
 import gramlab
+from gramlab.streams import stream
+from tasks.heads import nulls
 from tasks.runs import Run
 
 POWERS = (1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5)
 
 
 def measure(settings: Any, run: Run) -> Iterator[dict]:
-    """Rows by depth L (the case), seed and arm: cosine/agop at power x, cosine/fact, and balance.
+    """Rows by depth L (the case), seed and arm: cosine/agop at power x, cosine/fact, null/NAME, and balance.
 
     ``balance`` is the largest difference of a singular value between two layers, over the largest of all, among the
     first c of each layer; at depth L the network's rank is at most c. Without weight decay FACT is taken at lambda = 1:
@@ -32,6 +34,10 @@ def measure(settings: Any, run: Run) -> Iterator[dict]:
                     value = gramlab.cosine(gramlab.psd_power(first.agop, power), first.gram)
                     yield {**about, "quantity": "cosine/agop", "x": power, "value": value}
                 yield {**about, "quantity": "cosine/fact", "value": gramlab.cosine(first.fact, first.gram)}
+                own = {"fact": first.fact, "agop": gramlab.psd_power(first.agop, 1 / int(depth.removeprefix("L")))}
+                draw = stream(run.key, "null", depth, seed)
+                for name, value in nulls(own, first.gram, draw, gramlab.cosine).items():
+                    yield {**about, "quantity": f"null/{name}", "value": value}
                 weights = [p.detach() for p in model.parameters()]
                 values = torch.stack([torch.linalg.svdvals(W)[: one.data.outputs] for W in weights])
                 spread = (values.amax(0) - values.amin(0)).max() / values.max()

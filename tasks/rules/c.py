@@ -17,6 +17,19 @@ def z(rows: Rows, name: str, *by: str) -> np.ndarray:
     return np.arctanh(np.clip(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by), -1 + 1e-15, 1 - 1e-15))
 
 
+def above_null(rows: Rows, name: str, *by: str) -> dict[str, Finding]:
+    """After training NAME is above its null, random directions of the Gram's spectrum, at worst of these columns.
+
+    Judged where the table has null/NAME: tables of before it was measured go without.
+    """
+    null = rows.where(quantity=f"null/{name}")
+    if not len(null):
+        return {}
+    lead = z(rows, name, *by)[..., -1] - np.arctanh(curves(null, "seed", *by)[..., -1])
+    least = lead.reshape(len(lead), -1).min(1)
+    return {f"{name} above its null": positive(least, f"z of {name} minus its null's 97.5 % quantile")}
+
+
 def ahead(rows: Rows, side: str = "") -> Finding:
     """After training FACT is ahead of AGOP, eNFA and their roots on every hidden layer: paired by seed, its worst.
 
@@ -28,6 +41,8 @@ def ahead(rows: Rows, side: str = "") -> Finding:
         for other in OTHERS:
             lead = (z(one, f"{side}fact", "layer") - z(one, f"{side}{other}", "layer"))[..., -1].min(1)
             parts[f"{case}: above {other}"] = positive(lead, f"z of FACT minus z of {other} on the worst layer")
+        null = above_null(one, f"{side}fact", "layer")
+        parts |= {f"{case}: {name}": found for name, found in null.items()}
         for name in NAMES:
             worst = z(one, f"{side}{name}", "layer")[..., -1].min(1)
             numbers[f"{case}: {name}, worst layer"] = float(np.tanh(worst.mean()))
@@ -46,6 +61,7 @@ def rise(rows: Rows, side: str = "") -> Finding:
         low=positive(0.5 - np.median(fact, 1), "0.5 minus FACT's median over epochs"),
         end=positive(fact[:, -1] - 0.9, "FACT's correlation after training minus 0.9"),
         root=positive(np.median(root - fact, 1), "√(FACT FACTᵀ)'s correlation minus FACT's, median over epochs"),
+        **above_null(rows, f"{side}fact", "layer"),
     )
     found.numbers["FACT, first epoch"] = float(fact[:, 0].mean())
     found.numbers["FACT, median over epochs"] = float(np.median(fact, 1).mean())
@@ -65,6 +81,7 @@ def table_2(rows: Rows, table: Mapping[str, Mapping[str, float]], behind: Collec
             for other in ("root agop", "root enfa"):
                 lead = (z(one, name) - z(one, other))[:, -1]
                 parts[f"{case}, {name} above {other}"] = positive(lead, f"{case}: z of {name} minus z of {other}")
+            parts |= {f"{case}, {part}": found for part, found in above_null(one, name).items()}
         for name, printed in table.items():
             values = np.tanh(z(one, name)[:, -1])
             numbers.update(zip((f"{case}, {name}", f"{case}, {name}, low", f"{case}, {name}, high"), fisher(values),
