@@ -13,8 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gramlab.kernels.arguments import number, one_of, whole
+
 RADIAL = ("laplace", "gaussian")
 INNER = ("exponential", "polynomial", "quadratic")
+FAR = 100  # times the median row's squared length: from there on a row is far
 BLOCK = 2**20  # numbers in a temporary block: 8 MiB in float64
 ROWS = 256  # which it has at least: a product of fewer is no faster than memory
 
@@ -24,7 +27,7 @@ class Kernel:
     """A kernel, with r the distance and t the inner product under M, and L the bandwidth.
 
     laplace exp(-r/L), gaussian exp(-r²/(2L²)), exponential exp(t/L²), quadratic (t/L²)²,
-    polynomial (t/L² + offset)^degree. Raises ValueError on another name, a bandwidth that is not a positive number,
+    polynomial (t/L² + offset)^degree. Raises BadInput on another name, a bandwidth that is not a positive number,
     a degree below 1, or a negative offset, with which the polynomial is no kernel.
     """
 
@@ -34,14 +37,10 @@ class Kernel:
     offset: float = 1.0
 
     def __post_init__(self):
-        if self.name not in RADIAL + INNER:
-            raise ValueError(f"kernel must be one of {', '.join(RADIAL + INNER)}, not {self.name!r}")
-        if not 0 < self.bandwidth < float("inf"):
-            raise ValueError(f"bandwidth must be a positive number, not {self.bandwidth!r}")
-        if self.degree < 1 or self.degree != int(self.degree):
-            raise ValueError(f"degree must be a whole number of at least 1, not {self.degree!r}")
-        if not 0 <= self.offset < float("inf"):
-            raise ValueError(f"offset must not be negative, not {self.offset!r}")
+        one_of("kernel", self.name, RADIAL + INNER)
+        number("bandwidth", self.bandwidth)
+        whole("degree", self.degree, 1)
+        number("offset", self.offset, positive=False)
 
     @property
     def radial(self) -> bool:
@@ -98,6 +97,9 @@ class _Pairs:
 
     What is z's alone is computed once, for all blocks of x. What is round-off is 0. A call overwrites the one before:
     blocks of their own would not all find the freed ones' memory again.
+
+    Distances have the round-off of xᵀMx about z's mean: a row that is 10^k times as far out as the others moves the
+    mean, and takes about k digits from all distances.
     """
 
     def __init__(self, kernel: Kernel, z: Tensor, M: Tensor | None):
@@ -110,6 +112,11 @@ class _Pairs:
             # round-off of a sum of d products; any more at distance 0 would be a huge slope of Laplace's kernel
             unit = max(8.0, 4 * z.shape[1] ** 0.5) * torch.finfo(z.dtype).eps
             self.least = unit * float(self.columns.max()) if len(z) else 0.0
+            # each column's own bound, not above the common one, which would hide other rows behind one far away; one
+            # more pass over all pairs, and so only where there is such a row
+            self.own = unit * (_norm(M, z) * centered.square().sum(1)) if len(z) else self.columns
+            self.far = len(z) > 0 and self.least > FAR * float(self.own.median())
+            self.own.clamp_(0.0, self.least)
         self.block = z.new_empty(0)
 
     def __call__(self, x: Tensor, first: int = 0) -> Tensor:
@@ -121,8 +128,12 @@ class _Pairs:
         if self.mean is None:
             return torch.mm(x, zM.mT, out=s)
         x = x - self.mean
-        rows = (times(x, self.M) * x).sum(1)
-        torch.mm(x, zM.mT, out=s).mul_(-2).add_(rows[:, None]).add_(self.columns[first:])
+        lengths = (times(x, self.M) * x).sum(1)
+        torch.mm(x.mul_(-2), zM.mT, out=s).add_(lengths[:, None]).add_(self.columns[first:])
+        if self.far:
+            for part in rows(s, len(zM)):
+                s[part].masked_fill_(s[part] <= self.own[first:], 0.0)
+            return s
         return torch.nn.functional.threshold(s, self.least, 0.0, inplace=True)
 
 
@@ -141,6 +152,13 @@ def rows(x: Tensor, columns: int) -> Iterator[slice]:
     step = max(ROWS, BLOCK // max(1, columns))
     for first in range(0, len(x), step):
         yield slice(first, first + step)
+
+
+def _norm(M: Tensor | None, z: Tensor) -> Tensor:
+    """An upper bound of M's largest eigenvalue, as a tensor of no dimension."""
+    if M is None:
+        return z.new_ones(())
+    return M.max() if M.ndim == 1 else M.norm()
 
 
 def predict(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | None = None) -> Tensor:

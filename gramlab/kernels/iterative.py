@@ -55,9 +55,8 @@ def dual_refined(
     gradients whose residuals are in float64, from K by blocks of rows, until every column's is ``tolerance`` times
     its norm: iterative refinement where eps is float32's and K is regular in it, and beyond that a few steps more.
     Where ``steps`` don't suffice K is singular in float64 too: then as ``dual`` it takes a larger ridge, and says so.
-    Raises ValueError on a negative ridge, ArithmeticError if K is zero or not finite.
+    Raises ValueError on a negative ridge, ArithmeticError if K is zero, or K or y's norm not finite.
     """
-
     if not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
     n, used, shift, regular = len(x), ridge, len(x) ** 0.5 * torch.finfo(torch.float32).eps, False
@@ -81,7 +80,10 @@ def dual_refined(
         alpha, _, worst = _conjugate_gradients(_image(kernel, x, M, used), preconditioned, y, tolerance, steps)
         if worst <= tolerance:
             break
-        used = raised(used, torch.finfo(x.dtype).eps, scale)
+        eps = torch.finfo(x.dtype).eps
+        if used > scale / eps:  # beside which K is round-off
+            raise ArithmeticError("conjugate gradients meet numbers that are not finite")
+        used = raised(used, eps, scale)
     if used != ridge:
         singular(ridge, used, 3)
     return alpha, used

@@ -51,7 +51,7 @@ def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tup
     n, eps, used = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()
-        scale = size(K)
+        scale = size(K, whole=used != ridge)  # no ridge makes a matrix regular that is not finite
         K.diagonal().add_(used)
         factor, regular = cholesky(K)
         pivots = factor.diagonal().square()
@@ -64,10 +64,13 @@ def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tup
     return factor, used
 
 
-def size(K: Tensor) -> float:
-    """The mean of a kernel matrix's diagonal; raises ArithmeticError if it is zero or not finite."""
+def size(K: Tensor, whole: bool = False) -> float:
+    """The mean of a kernel matrix's diagonal; raises ArithmeticError if it is zero or not finite, or K's ``whole`` not.
+
+    A finite diagonal may stand in a matrix of NaN: a radial kernel's is 1 whatever the distances.
+    """
     scale = float(K.diagonal().mean())
-    if not 0 < scale < float("inf"):
+    if not 0 < scale < float("inf") or (whole and not all(bool(end.isfinite()) for end in K.aminmax())):
         what = "zero" if scale == 0 else "not finite"
         raise ArithmeticError(f"the kernel matrix is {what}: scale the inputs, or raise the bandwidth")
     return scale

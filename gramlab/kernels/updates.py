@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gramlab.kernels.functions import Kernel, agop, fact, times
 from gramlab.kernels.solve import dual, dual_left_out
+from gramlab.losses import all_finite
 from gramlab.measures.powers import psd_power
 
 UPDATES = ("agop", "fact", "fact-geometric", "fact-simplified")
@@ -28,19 +29,25 @@ def updated(
     |FACT M|^{1/2}.
     fact-simplified: (FACT M)^{1/2} (update′ for inner-product kernels, for which FACT M is psd: Proposition 5.1);
     ValueError for the others.
+
+    Where AGOP or FACT leave the range of numbers, so does M: infinite or NaN entries, and no error.
     """
     if update == "agop":
         found = agop(kernel, x, x, alpha, M, centered=centered)
-        return found if power == 1 else psd_power((found + found.mT) / 2, power).to(x)
+        return found if power == 1 or not all_finite(found) else psd_power((found + found.mT) / 2, power).to(x)
     if update not in UPDATES:
         raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}")
     if update == "fact-simplified" and kernel.radial:
         raise ValueError(f"update fact-simplified needs an inner-product kernel; {kernel.name} is radial")
     F = fact(kernel, x, alpha, M)
+    if not all_finite(F):
+        return F
     if update == "fact":
         U, S, _ = torch.linalg.svd(F)
         return (U * S) @ U.mT
     G = times(F, M)
+    if not all_finite(G):
+        return G
     values, vectors = torch.linalg.eigh((G + G.mT) / 2)
     root = values.abs() if update == "fact-geometric" else values.clamp_min(0)
     return (vectors * root.sqrt()) @ vectors.mT

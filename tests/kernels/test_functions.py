@@ -79,6 +79,25 @@ def test_blocks_and_precision_change_only_round_off(name, monkeypatch):
     assert relative(agop(kernel, *single), whole[0]) < 1e-5
 
 
+@pytest.mark.parametrize("features", [None, "diagonal", "whole"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_one_far_row_leaves_the_others_their_distances(dtype, features):
+    """Against differences of rows, pair by pair: for blocks and for the whole; and equal rows stay at distance 0."""
+    x = drawn("far", size=(60, 4), dtype=dtype)
+    x[0] = 1e7 if dtype == torch.float64 else 1e3
+    x[1] = x[2]
+    root = drawn("far root", size=(4, 4), dtype=dtype)
+    M = {None: None, "diagonal": root[0].square(), "whole": root @ root.T}[features]
+    gaps = (x[:, None] - x).double()
+    whole = torch.eye(4) if M is None else torch.diag(M) if M.ndim == 1 else M
+    expected = torch.einsum("ija,ab,ijb->ij", gaps, whole.double(), gaps).sqrt().mul(-1 / 3).exp()
+    kernel = Kernel("laplace", 3.0)
+    for found in (kernel.matrix(x, None, M), kernel.matrix(x, x, M)):
+        assert float((found - expected).abs().max()) < (0.05 if dtype == torch.float64 else 0.03)
+        assert found[1, 2] == found[2, 1] == 1
+    assert torch.isfinite(kernel.slopes(x, x, M)).all()
+
+
 def test_a_far_origin_costs_no_digits():
     kernel, x, alpha, M, _ = instance("gaussian", "whole", c=1)
     near, far = agop(kernel, x, x, alpha, M), agop(kernel, x + 1e4, x + 1e4, alpha, M)
@@ -130,6 +149,10 @@ def test_a_kernel_matrix_that_is_not_finite_or_zero_is_refused():
     for value, what in ((0.0, "zero"), (float("inf"), "not finite"), (float("nan"), "not finite")):
         with pytest.raises(ArithmeticError, match=what):
             dual(lambda: torch.full((3, 3), value, dtype=torch.float64), y)  # noqa: B023
+    off = torch.eye(3, dtype=torch.float64)  # as of distances that overflow: no ridge helps
+    off[0, 2] = off[2, 0] = float("nan")
+    with pytest.raises(ArithmeticError, match="not finite"):
+        dual(lambda: off.clone(), y)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -57,6 +57,8 @@ def test_refinement_says_a_matrix_singular_in_float64():
         dual_refined(kernel, x, y, -1.0)
     with pytest.raises(ArithmeticError, match="not finite"):
         dual_refined(kernel, x.where(x < 1, float("nan")), y)
+    with pytest.raises(ArithmeticError, match="not finite"):
+        dual_refined(kernel, x, y * 1e200, steps=5)  # whose norm overflows
 
 
 RESIDENT = """
