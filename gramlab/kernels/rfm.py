@@ -19,12 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput, atomic
+from gramlab.kernels.arguments import number, one_of, tensor, whole
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.kernels.updates import UPDATES, updated
 
 TASKS = ("regression", "classification")
+ARRAYS = ("features_", "dual_coef_", "X_fit_")  # of a fitted machine, and its other attributes, which a file holds
+ABOUT = ("history_", "best_iter_", "n_iter_", "ridge_", "_flat")
 
 
 def _classifies(machine: "RFM") -> bool:
@@ -106,7 +109,8 @@ class RFM(BaseEstimator):
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Fit to X (n, d) and y; (X_val, y_val), if given, choose the iterate.
 
-        Raises ValueError on NaN, infinity or other bad input, and on parameters out of range.
+        Raises ValueError on NaN, infinity or other bad input, on numbers beyond ``dtype``, on distances that overflow,
+        and (BadInput, naming it) on a parameter of a wrong type or out of range.
         """
         kernel = self._checked()
         if (X_val is None) != (y_val is None):
@@ -123,6 +127,8 @@ class RFM(BaseEstimator):
                 self, X_val, y_val, reset=False, dtype=np.float64, multi_output=not _classifies(self)
             )
             held_out = self._tensor(X_val), self._tensor(self._encoded(y_val))
+            if held_out[1].shape[1] != targets.shape[1]:
+                raise BadInput(f"y_val has {held_out[1].shape[1]} outputs, y {targets.shape[1]}")
         self._iterate(kernel, x, targets, held_out)
         self.X_fit_ = X
         return self
@@ -132,7 +138,7 @@ class RFM(BaseEstimator):
         M = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
         self.history_: list[dict[str, float]] = []
         best, least, change = 0, float("inf"), 0.0
-        updates = self.n_iters if self.update else 0
+        updates = int(self.n_iters) if self.update else 0
         for step in range(updates + 1):
             try:
                 alpha, used, error = self._solved(kernel, x, y, M, held_out)
@@ -171,7 +177,7 @@ class RFM(BaseEstimator):
             return alpha, used, float(errors.square().mean())
         if self.solver == "iterative":
             used, tolerance = float(self.ridge), torch.finfo(x.dtype).eps ** 0.5
-            alpha, _ = dual_iterative(kernel, x, y, used, M, rank=self.rank, tolerance=tolerance)
+            alpha, _ = dual_iterative(kernel, x, y, used, M, rank=int(self.rank), tolerance=tolerance)
         else:
             alpha, used = dual(lambda: kernel.matrix(x, None, M), y, self.ridge)
         if held_out is None or not self.early_stopping:
@@ -199,15 +205,15 @@ class RFM(BaseEstimator):
     def save(self, path: Path | str) -> None:
         """Write the fitted machine to one safetensors file, without pickle, whole or not at all."""
         check_is_fitted(self)
-        arrays = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name)))
-                  for name in ("features_", "dual_coef_", "X_fit_")}  # fmt: skip
-        about = {name: getattr(self, name) for name in ("history_", "best_iter_", "n_iter_", "ridge_", "_flat")}
+        arrays = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in ARRAYS}
+        about = {name: getattr(self, name) for name in ABOUT}
         if _classifies(self):
             about["classes_"] = {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}
         if hasattr(self, "feature_names_in_"):
             about["feature_names_in_"] = {"dtype": "|O", "values": self.feature_names_in_.tolist()}
+        about = {"parameters": self.get_params(), **about}
         with atomic(Path(path)) as temporary:
-            save_file(arrays, temporary, {"gramlab.RFM": json.dumps({"parameters": self.get_params(), **about})})
+            save_file(arrays, temporary, {"gramlab.RFM": json.dumps(about, default=_plain)})
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -215,30 +221,28 @@ class RFM(BaseEstimator):
         try:
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {})["gramlab.RFM"])
-                arrays = {name: file.get_tensor(name).numpy() for name in file.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
-            raise BadInput(f"{path}: not a saved RFM ({error})") from error
-        machine = cls(**about.pop("parameters"))
-        for name, value in {**about, **arrays}.items():
-            coded = isinstance(value, dict)
-            setattr(machine, name, np.array(value["values"], dtype=value["dtype"]) if coded else value)
-        machine.n_features_in_ = machine.X_fit_.shape[1]
+                machine = cls(**about.pop("parameters"))
+                found = {name: about.pop(name) for name in ABOUT}
+                found |= {name: file.get_tensor(name).numpy() for name in ARRAYS}
+            for name, coded in about.items():
+                found[name] = np.array(coded["values"], dtype=coded["dtype"])
+            vars(machine).update(found, n_features_in_=found["X_fit_"].shape[1])
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput(f"{path}: not a saved RFM ({type(error).__name__}: {error})") from error
         return machine
 
     def _checked(self) -> Kernel:
-        """The kernel; raises ValueError on parameters out of range."""
+        """The kernel; raises BadInput on parameters of a wrong type or out of range."""
         for name, allowed in (
             ("task", TASKS), ("update", (*UPDATES, None)), ("solver", ("direct", "iterative")),
             ("dtype", ("float64", "float32")),
         ):  # fmt: skip
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(map(str, allowed))}, not {getattr(self, name)!r}")
+            one_of(name, getattr(self, name), allowed)
         for name, least in (("n_iters", 0), ("patience", 1), ("rank", 1)):
-            value = getattr(self, name)
-            if value is not None and (value != int(value) or value < least):
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if not 0 < self.power < float("inf"):
-            raise ValueError(f"power must be a positive number, not {self.power!r}")
+            if name != "patience" or self.patience is not None:
+                whole(name, getattr(self, name), least)
+        number("power", self.power)
+        number("ridge", self.ridge, positive=False)
         return self._kernel()
 
     def _kernel(self) -> Kernel:
@@ -266,5 +270,9 @@ class RFM(BaseEstimator):
         return predict(self._kernel(), *parts).cpu().numpy()
 
     def _tensor(self, a: np.ndarray) -> Tensor:
-        device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
-        return torch.from_numpy(np.array(a, dtype=self.dtype, order="C")).to(device)
+        return tensor(a, self.dtype, self.device)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has in place of a parameter's value: a grid search sets numpy's numbers."""
+    return value.item() if isinstance(value, np.generic) else str(torch.device(value))

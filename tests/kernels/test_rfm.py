@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
@@ -17,7 +18,7 @@ from gramlab import RFM
 from gramlab.files import BadInput
 from gramlab.kernels.functions import Kernel, fact, times
 from gramlab.kernels.solve import SingularKernel
-from gramlab.kernels.updates import updated
+from gramlab.kernels.updates import UPDATES, updated
 from gramlab.streams import stream
 
 
@@ -178,6 +179,26 @@ def test_save_and_load_give_the_same_machine(tmp_path, labels):
         RFM.load(tmp_path / "machine.safetensors")
 
 
+@pytest.mark.parametrize("about", [{}, {"gramlab.RFM": "{}"}, {"gramlab.RFM": "[1]"}, {"gramlab.RFM": "nothing"},
+                                   {"gramlab.RFM": '{"parameters": {"colour": 3}}'},
+                                   {"gramlab.RFM": '{"parameters": {}}'}])  # fmt: skip
+def test_a_file_of_something_else_is_no_machine(tmp_path, about):
+    save_file({"a": torch.zeros(2)}, tmp_path / "other.safetensors", about)
+    with pytest.raises(BadInput, match=r"other\.safetensors: not a saved RFM"):
+        RFM.load(tmp_path / "other.safetensors")
+
+
+def test_a_machine_that_a_search_found_is_saved(tmp_path):
+    """Its parameters are numpy's numbers."""
+    x, y = multi_index(40, 3)
+    grid = {"n_iters": np.arange(1, 3), "ridge": np.float32([0.1, 1]), "centered": np.array([True, False])}
+    best = GridSearchCV(RFM(device=torch.device("cpu")), grid, cv=2).fit(x, y).best_estimator_
+    best.save(tmp_path / "best.safetensors")
+    again = RFM.load(tmp_path / "best.safetensors")
+    assert np.array_equal(again.predict(x), best.predict(x))
+    assert again.get_params() == best.get_params() | {"device": "cpu"}
+
+
 def test_constant_features_and_duplicate_rows():
     x, y = multi_index(60, 4)
     x = np.hstack([x, np.full((60, 1), 3.0)])
@@ -206,6 +227,11 @@ def test_constant_features_and_duplicate_rows():
         ({"task": "ranking"}, "task"),
         ({"kernel": "exponential", "bandwidth": 1e-3}, "not finite"),
         ({"kernel": "gaussian", "update": "fact-simplified"}, "radial"),
+        *(
+            ({name: bad}, f"^{name} must be")
+            for bad in (None, "median", float("nan"))
+            for name in ("bandwidth", "ridge", "power", "offset", "degree", "n_iters", "rank")
+        ),
     ],
 )
 def test_bad_parameters_are_one_line(options, says):
@@ -225,3 +251,33 @@ def test_bad_data():
         RFM().fit(x, y, x)
     with pytest.raises(ValueError, match="classes that y lacks"):
         RFM("classification").fit(x, np.arange(20) % 2, x, np.arange(20) % 3)
+    two = np.stack([y, y], 1)
+    for ours, theirs in ((y, two), (two, y)):
+        with pytest.raises(BadInput, match=r"y_val has \d outputs, y \d"):
+            RFM().fit(x, ours, x, theirs)
+    one, flat = (RFM(n_iters=1).fit(x, y, x, given).history_ for given in (y[:, None], y))
+    assert one == flat
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "says"),
+    [("float64", 1e200, "kernel matrix is not finite"), ("float32", 1e20, "kernel matrix is not finite"),
+     ("float32", 1e39, "beyond float32")],
+)  # fmt: skip
+def test_inputs_whose_distances_overflow_are_refused(dtype, scale, says):
+    x, y = multi_index(20, 3)
+    with pytest.raises(ValueError, match=says):
+        RFM(dtype=dtype).fit(x * scale, y)
+    if dtype == "float32":
+        with pytest.raises(BadInput, match="beyond float32"):
+            RFM(dtype=dtype, n_iters=1).fit(x, y * 1e39)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_features_beyond_the_range_of_numbers_leave_the_iterate_before(update):
+    x, y = multi_index(40, 3)
+    options = {"kernel": "exponential" if update == "fact-simplified" else "gaussian", "bandwidth": 3.0, "ridge": 0.1}
+    with pytest.warns(ConvergenceWarning, match="no finite or nonzero feature"):
+        machine = RFM(update=update, **options).fit(x, y * 1e200)
+    assert machine.best_iter_ == 0
+    assert np.allclose(machine.predict(x) / 1e200, RFM(update=None, **options).fit(x, y).predict(x), rtol=1e-9)
