@@ -1,20 +1,25 @@
 """Deep recursive feature machines: AGOP, then random features, layer after layer (paper D, Algorithm 1)."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from gramlab.files import BadInput
+from gramlab.kernels.arguments import number, one_of, tensor, whole
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
+from gramlab.losses import all_finite
 from gramlab.measures.collapse import neural_collapse
+from gramlab.measures.undefined import Undefined
 from gramlab.streams import stream
 
 PLACES = ("data", "agop", "features")
@@ -27,7 +32,8 @@ class DeepLayer:
 
     ``root`` is M^{1/2} (d, d), None where M = I; ``weight`` (k, d) and ``shift`` (k,), None for ReLU, make the random
     features; ``ridge`` is what the kernel was solved with. ``nc1`` and ``nc2`` (gramlab.neural_collapse) are by place:
-    ``data`` normalised as it comes in, after ``agop`` M^{1/2}, and after the random ``features``.
+    ``data`` normalised as it comes in, after ``agop`` M^{1/2}, and after the random ``features``; a place where one is
+    undefined, since the class means coincide, is left out of it.
 
     ``gram`` is the image of cosines between samples after M^{1/2}, centred at the mean of the class means, sorted by
     class, some of each class; ``within`` and ``across`` are the means of all cosines of two different samples of one
@@ -45,12 +51,13 @@ class DeepLayer:
     across: float
 
 
-class DeepRFM(TransformerMixin, BaseEstimator):
+class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
     """A network without backpropagation: X_{l+1} = Φ_l(M_l^{1/2} X_l), M_l the AGOP of a kernel machine fitted to X_l.
 
     Each layer scales the samples to length 1, fits f_l = K(·, X_l) alpha to labels of ±1, one output a class, and takes
     M_l = (1/n) Σ_i J_iᵀJ_i of f_l (Algorithm 1 has the sum; that scales the data by √n, which Fourier features see and
-    ReLU features do not). After the last layer one more machine is fitted, whose labels ``predict`` gives.
+    ReLU features do not). After the last layer one more machine is fitted, whose labels ``predict`` gives; ``score`` is
+    their accuracy.
 
     Parameters
     ----------
@@ -92,15 +99,11 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         self.dtype = dtype
         self.device = device
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to samples X (n, d) and class labels y (n,).
 
-        Raises ValueError on NaN, infinity or other bad input, on parameters out of range, and if y has one class.
+        Raises ValueError on NaN, infinity or other bad input, on numbers beyond ``dtype`` and samples whose lengths
+        overflow it, if y has one class, and (BadInput, naming it) on a parameter of a wrong type or out of range.
         """
         kernel = self._checked()
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -112,9 +115,12 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         codes = self._tensor(2.0 * (labels[:, None] == np.arange(len(self.classes_))) - 1)
         index = torch.from_numpy(labels).to(x.device)
         self.layers_: list[DeepLayer] = []
-        for _ in range(self.n_layers):
-            x = self._next(kernel, x, codes, index)
-        alpha, self.ridge_ = self._dual(kernel, x, codes)
+        try:
+            for _ in range(int(self.n_layers)):
+                x = self._next(kernel, x, codes, index)
+            alpha, self.ridge_ = self._dual(kernel, x, codes)
+        except ArithmeticError as problem:
+            raise BadInput(str(problem)) from problem
         self.X_fit_, self.dual_coef_ = x.cpu().numpy(), alpha.cpu().numpy()
         return self
 
@@ -124,9 +130,15 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         weight, shift = self._drawn(len(self.layers_), x)
         projected = x if root is None else x @ root
         mapped = _mapped(projected, weight, shift)
-        found = {place: neural_collapse(h, labels) for place, h in zip(PLACES, (x, projected, mapped), strict=True)}
-        nc1, nc2 = ({place: getattr(one, name) for place, one in found.items()} for name in ("nc1", "nc2"))
-        gram = _gram(projected, labels, self.gram_samples)
+        nc1: dict[str, float] = {}
+        nc2: dict[str, float] = {}
+        for place, h in zip(PLACES, (x, projected, mapped), strict=True):
+            found = neural_collapse(h, labels)
+            with suppress(Undefined):  # which does not stop the learning
+                nc1[place] = found.nc1
+            with suppress(Undefined):
+                nc2[place] = found.nc2
+        gram = _gram(projected, labels, int(self.gram_samples))
         self.layers_.append(DeepLayer(root, weight, shift, used, nc1, nc2, *gram))
         return _unit(mapped)
 
@@ -177,7 +189,7 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         return (vectors * values[kept].sqrt()) @ vectors.mT, used
 
     def _drawn(self, layer: int, x: Tensor) -> tuple[Tensor, Tensor | None]:
-        shape = (self.n_features, x.shape[1])
+        shape = (int(self.n_features), x.shape[1])
         draw = stream("DeepRFM", self.seed, layer)
         if self.features == "relu":
             return self._tensor(draw.normal(size=shape)), None
@@ -185,30 +197,28 @@ class DeepRFM(TransformerMixin, BaseEstimator):
         return self._tensor(weight), self._tensor(draw.uniform(0, 2 * np.pi, size=len(weight)))
 
     def _checked(self) -> Kernel:
-        """The kernel; raises ValueError on parameters out of range."""
+        """The kernel; raises BadInput on parameters of a wrong type or out of range."""
         for name, allowed in (
             ("kernel", ("laplace", "gaussian")), ("features", ("relu", "fourier")),
             ("dtype", ("float64", "float32", "mixed")),
         ):  # fmt: skip
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+            one_of(name, getattr(self, name), allowed)
         for name, least in (("n_layers", 0), ("n_features", 1), ("gram_samples", 1)):
-            value = getattr(self, name)
-            if value != int(value) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if not 0 < self.scale < float("inf"):
-            raise ValueError(f"scale must be a positive number, not {self.scale!r}")
+            whole(name, getattr(self, name), least)
+        number("scale", self.scale)
+        number("ridge", self.ridge, positive=False)
         return Kernel(self.kernel, self.bandwidth)
 
     def _tensor(self, a: np.ndarray) -> Tensor:
-        device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
-        dtype = "float64" if self.dtype == "mixed" else self.dtype
-        return torch.from_numpy(np.array(a, dtype=dtype, order="C")).to(device)
+        return tensor(a, "float64" if self.dtype == "mixed" else self.dtype, self.device)
 
 
 def _unit(x: Tensor) -> Tensor:
-    """Rows of length 1; a row of zeros stays one."""
-    return x / x.norm(dim=1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
+    """Rows of length 1; a row of zeros stays one. Raises BadInput where a length overflows."""
+    length = x.norm(dim=1, keepdim=True)
+    if not all_finite(length):
+        raise BadInput(f"a sample's length is beyond {x.dtype}: scale the inputs")
+    return x / length.clamp_min(torch.finfo(x.dtype).tiny)
 
 
 def _mapped(x: Tensor, weight: Tensor, shift: Tensor | None) -> Tensor:

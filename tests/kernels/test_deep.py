@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramlab
 from gramlab.kernels.solve import SingularKernel
@@ -122,14 +124,47 @@ def test_singular_kernels_and_string_labels():
     assert (model.predict(X) == names).all()
 
 
+def test_coinciding_class_means_stop_no_fit():
+    """An exclusive or: the classes' means are one point until ReLU features part them."""
+    X, y = np.array([[1, 1], [-1, -1], [1, -1], [-1, 1]] * 5, float), np.array([0, 0, 1, 1] * 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularKernel)
+        model = gramlab.DeepRFM(2, n_features=32).fit(X, y)
+    assert "data" not in model.layers_[0].nc1
+    found = gramlab.neural_collapse(next(model.stages(X))[2], y)
+    assert model.layers_[0].nc1["features"] == pytest.approx(found.nc1)
+    assert (model.predict(X) == y).all()
+
+
+def test_the_score_is_the_accuracy():
+    X, y = clusters(n=60)
+    model = gramlab.DeepRFM(1, n_features=20)
+    scores = cross_val_score(model, X, y, cv=StratifiedKFold(3))
+    for score, (train, test) in zip(scores, StratifiedKFold(3).split(X, y), strict=True):
+        assert score == (model.fit(X[train], y[train]).predict(X[test]) == y[test]).mean()
+
+
+@parametrize_with_checks([gramlab.DeepRFM(1, n_features=16)])
+def test_scikit_learns_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularKernel)
+        check(estimator)
+
+
 def test_refusals():
     X, y = clusters()
     for parameters, says in (
         ({"kernel": "quadratic"}, "kernel"), ({"features": "tanh"}, "features"), ({"n_layers": -1}, "n_layers"),
         ({"scale": 0.0}, "scale"), ({"dtype": "float16"}, "dtype"), ({"bandwidth": -1.0}, "bandwidth"),
+        *(({name: bad}, f"^{name} must be") for bad in (None, "median") for name in
+          ("bandwidth", "scale", "ridge", "n_layers", "n_features", "gram_samples")),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             gramlab.DeepRFM(**parameters).fit(X, y)
+    for dtype, scale, says in (("float32", 1e39, "beyond float32"), ("float32", 1e20, "length"),
+                               ("mixed", 1e200, "length"), ("float64", 1e200, "length")):  # fmt: skip
+        with pytest.raises(ValueError, match=says):
+            gramlab.DeepRFM(1, dtype=dtype).fit(X * scale, y)
     with pytest.raises(ValueError, match="one class"):
         gramlab.DeepRFM().fit(X, 0 * y)
     with pytest.raises(ValueError, match="NaN"):
