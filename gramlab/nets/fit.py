@@ -3,22 +3,32 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from gramlab.data import DataSet
+from gramlab.losses import LOSSES
 from gramlab.nets import checkpoint
+from gramlab.nets.errors import NetError
 from gramlab.nets.init import Scale
+from gramlab.nets.observers import OBSERVERS
+from gramlab.nets.polar import METHODS
 from gramlab.nets.team import Team
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How to train. ``batch`` None is full-batch; ``snapshots`` are epochs, 0 being the initial weights."""
+    """How to train. ``batch`` None is full-batch; ``snapshots`` are epochs, 0 being the initial weights.
+
+    Raises NetError, naming the setting and what is allowed, on one that is unknown or out of range; for ``optimizer``,
+    ``init`` and ``grid`` the training does.
+    """
 
     loss: str = "cross_entropy"  # a name in gramlab.losses.LOSSES, or "vae"
     optimizer: str = "sgd"  # or "adam", "adamw", "whitened", "whitened_complement"
@@ -43,17 +53,53 @@ class Fit:
     compile: str | None = None  # a mode of torch.compile, for steps of members that are computed at once
     name: tuple = ("fit",)  # what the random streams are named after: the experiment
 
+    def __post_init__(self):
+        for name, allowed in CHOICES.items():
+            given = getattr(self, name)
+            for one in given if name == "observe" else (given,):
+                if one not in allowed:
+                    raise NetError(f"no {name} {one!r}; there are {', '.join(allowed)}")
+        for name, least in (("batch", 1), ("epochs", 0), ("history_every", 1)):
+            value = getattr(self, name)
+            if (name != "batch" or value is not None) and not (isinstance(value, Integral) and value >= least):
+                or_none = ", or None for all samples" if name == "batch" else ""
+                raise NetError(f"{name} must be a whole number of at least {least}{or_none}, not {value!r}")
+        for epoch in self.snapshots:
+            if not (isinstance(epoch, Integral) and 0 <= epoch <= self.epochs):
+                raise NetError(f"snapshots must be epochs from 0 to {self.epochs}, not {epoch!r}")
+
+
+CHOICES = {  # of what is not looked up by name
+    "loss": (*LOSSES, "vae"),
+    "method": METHODS,
+    "schedule": ("constant", "cosine"),
+    "parametrization": ("standard", "ntk"),
+    "observe": tuple(OBSERVERS),
+    "dtype": ("float64", "float32", "bfloat16", "float16"),
+}
 
 SAY_EVERY = 50  # steps between two words on the progress
 Progress = Callable[[int, int, float], None]  # (steps done, of how many, the last step's mean loss)
 
 
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    """Torch's deterministic algorithms, and afterwards whatever was asked for before."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+@_deterministic()
 def fit(
     model: nn.Module,
     data: DataSet,
     how: Fit,
     seeds: int,
-    scratch: Path,
+    scratch: Path | str,
     device: str = "cpu",
     keep_seconds: float = 20.0,
     progress: Progress = lambda step, steps, loss: None,
@@ -73,7 +119,7 @@ def fit(
 
     Raises Diverged naming the member and the step, NetError, and CheckpointError.
     """
-    torch.use_deterministic_algorithms(True)
+    scratch = Path(scratch)
     team = Team(model, data, how, seeds, device)
     snapshots = scratch / "snapshots"
     begin, history = 0, []

@@ -3,6 +3,7 @@
 import copy
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -244,8 +245,49 @@ def test_a_finite_population_weighs_its_samples(tmp_path):
         ({"grid": {"momentum": [0.1]}}, "grid cannot vary momentum"),
         ({"compile": "default", "optimizer": "whitened"}, "compile: torch.compile cannot take the optimizer whitened"),
         ({"init": "he"}, "no initialisation 'he'"),
+        ({"loss": "x"}, "no loss 'x'; there are mse, .*, vae"),
+        ({"schedule": "x"}, "no schedule 'x'; there are constant, cosine"),
+        ({"method": "qr"}, "no method 'qr'; there are newton-schulz, svd"),
+        ({"parametrization": "mup"}, "no parametrization 'mup'; there are standard, ntk"),
+        ({"observe": ("x",)}, "no observe 'x'; there are virtual_shift"),
+        ({"dtype": "int8"}, "no dtype 'int8'; there are float64, float32"),
+        ({"batch": 0}, "batch must be a whole number of at least 1, or None for all samples, not 0"),
+        ({"batch": 2.5}, "batch must be"),
+        ({"epochs": -1}, "epochs must be a whole number of at least 0, not -1"),
+        ({"history_every": 0}, "history_every must be a whole number of at least 1, not 0"),
+        ({"snapshots": (0, 4)}, "snapshots must be epochs from 0 to 3, not 4"),
     ],
 )
 def test_settings_that_cannot_be_are_named(digits, tmp_path, change, says):
     with pytest.raises(NetError, match=says):
         fit(mlp(64, [8], 10), digits, replace(HOW, **change), 1, tmp_path)
+
+
+@pytest.mark.parametrize("before", [(False, False), (True, True), (True, False)])
+def test_torchs_determinism_is_given_back(digits, tmp_path, before):
+    def now():
+        return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+    kept, seen = now(), []
+    how = replace(HOW, epochs=1, snapshots=())
+    try:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        fit(mlp(64, [4], 10), digits, how, 1, tmp_path / "whole", progress=lambda *_: seen.append(now()))
+        assert now() == before
+        with pytest.raises(NetError):
+            fit(mlp(64, [4], 10), digits, replace(how, optimizer="lion"), 1, tmp_path / "refused")
+        assert now() == before
+    finally:
+        torch.use_deterministic_algorithms(kept[0], warn_only=kept[1])
+    assert set(seen) == {(True, False)}
+
+
+def test_the_documentations_first_lines_run(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    lines = text.split("```python\n")[1].split("```")[0]
+    assert "epochs=20, snapshots=(0, 20)" in lines
+    monkeypatch.chdir(tmp_path)
+    found: dict = {}
+    exec(lines.replace("20", "1"), found)
+    assert (tmp_path / found["snapshots"][1]).is_file()
+    assert len(load_file(found["snapshots"][1])["0.weight"]) == 10
