@@ -41,7 +41,10 @@ def same_gram(W: Tensor, target: Tensor, method: str = "newton-schulz") -> Tenso
     W^+ = UV^T R with the factor of W R^T: no k x k matrix is needed, and none that is singular for want of columns.
     With "newton-schulz" W target^T must not be singular (see ``orthogonal_factor``): the Gram of W^+ lacks what lies
     in the directions of its singular values below 16 eps times the largest; "svd" has the Gram for every W.
+    In 16 bits, for which there are no decompositions, it is float32's matrix, rounded.
     """
+    if torch.finfo(W.dtype).bits < 32:
+        return same_gram(W.float(), target.float(), method).to(W.dtype)
     if W.shape[-2] > W.shape[-1]:
         target = torch.linalg.qr(target, mode="r").R
     return orthogonal_factor(W @ target.mT, method) @ target

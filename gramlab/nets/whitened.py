@@ -42,20 +42,28 @@ class WhitenedSGD(torch.optim.Optimizer):
         complement: take only the part Delta' of the gradient that B.1 removes, as a control.
         stacked: parameters hold the weights of several networks, along a first dimension of their own.
 
-    Raises NetError on a setting outside its range.
+    Weights in float16 or bfloat16 take the step that float32 gives, rounded.
+
+    Raises NetError on a setting outside its range, a group's own among them.
     """
 
     def __init__(self, params: Iterable[Any], lr: float, momentum: float = 0.0, weight_decay: float = 0.0,
                  method: str = "newton-schulz", complement: bool = False, stacked: bool = False):  # fmt: skip
-        if method not in METHODS:
-            raise NetError(f"no method {method!r}; there are {', '.join(METHODS)}")
-        for name, value, good in (("lr", lr, lr > 0), ("momentum", momentum, 0 <= momentum < 1),
-                                  ("weight_decay", weight_decay, weight_decay >= 0)):  # fmt: skip
-            if not good:
-                raise NetError(f"{name} cannot be {value}")
         settings = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "method": method,
                     "complement": complement, "stacked": stacked}  # fmt: skip
         super().__init__(params, settings)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """As torch's; raises NetError on a setting outside its range."""
+        given = {**self.defaults, **param_group}
+        if given["method"] not in METHODS:
+            raise NetError(f"no method {given['method']!r}; there are {', '.join(METHODS)}")
+        lr, momentum, decay = (given[name] for name in ("lr", "momentum", "weight_decay"))
+        for name, value, good in (("lr", lr, lr > 0), ("momentum", momentum, 0 <= momentum < 1),
+                                  ("weight_decay", decay, decay >= 0)):  # fmt: skip
+            if not good:
+                raise NetError(f"{name} cannot be {value}")
+        super().add_param_group(param_group)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]

@@ -191,6 +191,36 @@ def test_bad_settings_are_named(given, says):
         gramlab.WhitenedSGD([torch.nn.Parameter(torch.zeros(2, 2))], **{"lr": 0.1, **given})
 
 
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [({"method": "SVD"}, "no method 'SVD'"), ({"lr": -1.0}, "lr cannot be -1.0"), ({"momentum": 2}, "momentum cannot"),
+     ({"weight_decay": -1}, "weight_decay cannot")],
+)  # fmt: skip
+def test_bad_settings_of_one_group_are_named(own, says):
+    good, bad = ({"params": [torch.nn.Parameter(torch.zeros(2, 2))]} for _ in range(2))
+    with pytest.raises(NetError, match=says):
+        gramlab.WhitenedSGD([good, {**bad, **own}], lr=0.1)
+    steps = gramlab.WhitenedSGD([good], lr=0.1)
+    with pytest.raises(NetError, match=says):
+        steps.add_param_group({**bad, **own})
+    assert len(steps.param_groups) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", [(4, 6), (6, 4), (5, 5)])
+def test_weights_of_16_bits_take_float32s_step(shape, method, dtype):
+    parameter = torch.nn.Parameter(normal(*shape).to(dtype))
+    parameter.grad = normal(*shape, seed=1).to(dtype)
+    W, target = parameter.detach().double(), (parameter - 0.1 * parameter.grad).detach().double()
+    U, _, Vh = torch.linalg.svd(W @ target.T)
+    rank = min(shape)
+    gramlab.WhitenedSGD([parameter], lr=0.1, method=method).step()
+    assert parameter.dtype == dtype
+    error = (parameter.detach().double() - U[:, :rank] @ Vh[:rank] @ target).norm() / W.norm()
+    assert float(error) < 2 * torch.finfo(dtype).eps
+
+
 def test_a_closure_is_called_and_its_loss_returned():
     parameter = torch.nn.Parameter(normal(2, 3))
 
