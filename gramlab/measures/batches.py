@@ -41,23 +41,23 @@ def stream(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int) -> Ite
 def _cut(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
     inputs: Any
     if isinstance(x, Mapping):
-        parts = {key: _tensor(value, key) for key, value in x.items()}
+        parts = {key: tensor(value, key) for key, value in x.items()}
         inputs, y, mask = _named(parts, y, mask)
     else:
-        inputs = _tensor(x, "x")
-    leaves = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
-    if not leaves or leaves[0].ndim == 0 or len(leaves[0]) == 0:
-        shape = tuple(leaves[0].shape) if leaves else ()
+        inputs = tensor(x, "x")
+    all_parts = leaves(inputs)
+    if not all_parts or all_parts[0].ndim == 0 or len(all_parts[0]) == 0:
+        shape = tuple(all_parts[0].shape) if all_parts else ()
         raise ValueError(f"the data set is empty: x has shape {shape}")
-    n = len(leaves[0])
+    n = len(all_parts[0])
     others = {"y": y, "mask": mask}
-    tensors = {name: None if t is None else _tensor(t, name) for name, t in others.items()}
+    tensors = {name: None if t is None else tensor(t, name) for name, t in others.items()}
     for name, t in [*tensors.items(), *(inputs.items() if isinstance(inputs, dict) else ())]:
         if t is not None and (t.ndim == 0 or len(t) != n):
             raise ValueError(f"x has {n} rows and {name} has shape {tuple(t.shape)}")
     # all of it is looked at before the first batch is measured
     for start in range(0, n, batch_size):
-        _finite([t[start : start + batch_size] for t in leaves], "input", start // batch_size, start)
+        _finite([t[start : start + batch_size] for t in all_parts], "input", start // batch_size, start)
         if tensors["y"] is not None:
             _finite([tensors["y"][start : start + batch_size]], "target", start // batch_size, start)
     for start in range(0, n, batch_size):
@@ -70,11 +70,11 @@ def _given(x: Iterable) -> Iterator[Batch]:
     start = 0
     for number, batch in enumerate(x):
         made = _batch(batch)
-        leaves = _leaves(made.inputs)
-        _finite(leaves, "input", number, start)
+        parts = leaves(made.inputs)
+        _finite(parts, "input", number, start)
         if made.targets is not None:
             _finite([made.targets], "target", number, start)
-        start += len(leaves[0])
+        start += len(parts[0])
         yield made
     if start == 0:
         raise ValueError("the data set is empty: the iterable gave no samples (is it a generator already used up?)")
@@ -82,23 +82,23 @@ def _given(x: Iterable) -> Iterator[Batch]:
 
 def _batch(batch: Any) -> Batch:
     if isinstance(batch, Mapping):
-        return Batch(*_named({key: _tensor(value, key) for key, value in batch.items()}, None, None))
+        return Batch(*_named({key: tensor(value, key) for key, value in batch.items()}, None, None))
     if isinstance(batch, (tuple, list)):
         if not 1 <= len(batch) <= 3:
             raise ValueError(f"a batch is inputs, (inputs, targets) or (inputs, targets, mask), not {len(batch)} parts")
         inputs, targets, mask = [*batch, None, None][:3]
         if isinstance(inputs, Mapping):
-            inputs, targets, mask = _named({k: _tensor(v, k) for k, v in inputs.items()}, targets, mask)
+            inputs, targets, mask = _named({k: tensor(v, k) for k, v in inputs.items()}, targets, mask)
         elif isinstance(inputs, (tuple, list)):
-            inputs = tuple(_tensor(part, "x") for part in inputs)
+            inputs = tuple(tensor(part, "x") for part in inputs)
         else:
-            inputs = _tensor(inputs, "x")
+            inputs = tensor(inputs, "x")
         return Batch(
             inputs,
-            None if targets is None else _tensor(targets, "y"),
-            None if mask is None else _tensor(mask, "mask"),
+            None if targets is None else tensor(targets, "y"),
+            None if mask is None else tensor(mask, "mask"),
         )
-    return Batch(_tensor(batch, "x"), None, None)
+    return Batch(tensor(batch, "x"), None, None)
 
 
 def _named(parts: dict[str, Tensor], y: Any, mask: Any) -> tuple[dict[str, Tensor], Any, Any]:
@@ -107,23 +107,33 @@ def _named(parts: dict[str, Tensor], y: Any, mask: Any) -> tuple[dict[str, Tenso
     return parts, labels if y is None else y, parts.get("attention_mask") if mask is None else mask
 
 
-def _tensor(value: Any, name: str) -> Tensor:
-    if isinstance(value, Tensor):
-        return value.detach()
+def tensor(value: Any, name: str) -> Tensor:
+    """Whatever array ``value`` is, as a tensor without a graph; what torch can only store, as int64.
+
+    Raises ValueError, with its ``name``, if it is none.
+    """
     try:
-        return torch.as_tensor(np.asarray(value))
+        made = value.detach() if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is a {type(value).__name__}, which is no tensor or array") from error
+    return made.long() if made.dtype in (torch.uint16, torch.uint32, torch.uint64) else made
 
 
-def _leaves(inputs: Any) -> list[Tensor]:
+def leaves(inputs: Any) -> list[Tensor]:
+    """The tensors of a batch's inputs."""
     if isinstance(inputs, Tensor):
         return [inputs]
     return list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs)
 
 
-def _finite(leaves: list[Tensor], what: str, number: int, start: int) -> None:
-    for leaf in leaves:
+def rows_of(inputs: Any) -> int | None:
+    """How many samples the inputs have; None where they don't tell, tensors of several lengths (a graph's, say)."""
+    lengths = set() if inputs is None else {len(t) for t in leaves(inputs) if t.ndim}
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def _finite(parts: list[Tensor], what: str, number: int, start: int) -> None:
+    for leaf in parts:
         if not finite(leaf):
             row = int((~torch.isfinite(leaf)).reshape(len(leaf), -1).any(1).nonzero()[0])
             raise ValueError(f"{what} row {start + row} (row {row} of batch {number}) holds a NaN or an infinity")
@@ -150,8 +160,16 @@ def _checked(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
         yield Batch(
             moved,
             None if targets is None else targets.to(device),
-            None if mask is None else mask.to(device).bool(),
+            None if mask is None else _token_mask(mask, rows_of(inputs)).to(device),
         )
+
+
+def _token_mask(mask: Tensor, n: int | None) -> Tensor:
+    if mask.ndim != 2 or (n is not None and len(mask) != n):
+        raise ValueError(f"a mask has the shape (n, T), a row for each of the {n} samples, not {tuple(mask.shape)}")
+    if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError(f"a mask has booleans, or 0 and 1, not numbers from {mask.min()} to {mask.max()}")
+    return mask.bool()
 
 
 def call(model: nn.Module, inputs: Any, forward: Any) -> Tensor:

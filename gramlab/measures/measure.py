@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gramlab.measures import losses
 from gramlab.measures.arrays import finite
-from gramlab.measures.batches import Batch, Data, call, stream
+from gramlab.measures.batches import Batch, Data, call, leaves, rows_of, stream, tensor
 from gramlab.measures.capture import Capture, Use, capture
 from gramlab.measures.layers import Layer, Layers, find, matrices, rows, weight_gradient, widened
 from gramlab.measures.measured import NEEDS, LayerMeasures, Measurement, empty, single
@@ -48,7 +48,8 @@ def measure(
     quantities: names of ``LayerMeasures``' quantities, to save the work of the others; None for all that the
         arguments allow. The AGOP family costs one backward pass for each output, the rest one in all.
     initial: the network's initial weights (a module or its state dict), for paper B's centred quantities.
-    mask: (n, T) booleans; False leaves a token out of every layer that sees (n, T, d), and out of outputs (n, T, c).
+    mask: (n, T) booleans or 0 and 1; False leaves a token out of every layer that sees (n, T, d), out of outputs
+        (n, T, c), and out of their losses by name.
     forward: how outputs come from (model, inputs), if not by calling the model.
 
     Products are taken in the model's precision, float32 at least, and summed over batches in float64.
@@ -97,14 +98,25 @@ def _needs(quantities: Sequence[str] | None, weight_decay: float | None, centred
 def _beginning(model: nn.Module, initial: nn.Module | Mapping[str, Tensor]) -> nn.Module:
     """A copy of the model with the initial weights."""
     given = initial.state_dict() if isinstance(initial, nn.Module) else initial
-    for name, tensor in model.state_dict().items():
+    for name, own in model.state_dict().items():
         if name not in given:
             raise ValueError(f"the initial weights lack {name!r}")
-        if isinstance(tensor, Tensor) and given[name].shape != tensor.shape:
+        if not isinstance(own, Tensor):
+            continue
+        if given[name].shape != own.shape:
             raise ValueError(
-                f"the initial {name!r} has shape {tuple(given[name].shape)}, the model's {tuple(tensor.shape)}"
+                f"the initial {name!r} has shape {tuple(given[name].shape)}, the model's {tuple(own.shape)}"
             )
-    copied = copy.deepcopy(model)
+        if not finite(given[name]):
+            raise ValueError(f"the initial {name!r} holds a NaN or an infinity")
+    # weights that a hook computes (weight_norm of torch.nn.utils, pruning) are in a graph, where deepcopy stops
+    memo = {
+        id(t): t.detach().clone()
+        for module in model.modules()
+        for t in vars(module).values()
+        if isinstance(t, Tensor) and not t.is_leaf
+    }
+    copied = copy.deepcopy(model, memo)
     copied.load_state_dict({name: given[name] for name in model.state_dict()})
     return copied
 
@@ -136,10 +148,27 @@ class _Network:
             raise ValueError(f"the model's output for row {row} of batch {number} holds a NaN or an infinity")
         if not outputs.requires_grad:
             raise ValueError("the model's outputs are detached from its layers: nothing can be differentiated")
+        for what, n in (("inputs", rows_of(batch.inputs)), ("targets", rows_of(batch.targets))):
+            if n is not None and n != len(outputs):
+                shapes = [tuple(t.shape) for t in leaves(batch.inputs if what == "inputs" else batch.targets)]
+                raise ValueError(
+                    f"the model gives outputs of shape {tuple(outputs.shape)} for {what} of shape {shapes[0]}: they"
+                    f" need a row for each of the {n} samples, which forward= can arrange"
+                )
         mask = batch.mask
-        if mask is not None and outputs.ndim >= 3 and outputs.shape[:2] == mask.shape:
+        if mask is not None and number == 0:
+            self._check_mask(mask, batch, outputs, uses)
+        if mask is not None and losses.masks(mask, outputs):
             outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
         return outputs, uses
+
+    def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, uses: list[Use]) -> None:
+        """Raise ValueError if the mask (n, T) is of nothing that the model sees: it would be left unused."""
+        of_layers = [use.input for use in uses if isinstance(self.layers[use.layer], nn.Linear)]
+        tokens = {t.shape[:2] for t in [outputs, *of_layers] if t.ndim == 3}
+        if mask.shape not in (tokens or {t.shape[:2] for t in leaves(batch.inputs)}):
+            seen = sorted(map(tuple, tokens)) or [tuple(t.shape) for t in leaves(batch.inputs)]
+            raise ValueError(f"the mask of shape {tuple(mask.shape)} fits no tokens (n, T): there are {seen}")
 
 
 class _Sums:
@@ -161,13 +190,13 @@ class _Sums:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
         outputs, uses = self.now.run(batch, number)
         if number == 0 and all_targets is not None and isinstance(self.loss, str):
-            targets = torch.as_tensor(all_targets)
+            targets = tensor(all_targets, "y")
             losses.fit(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.n += len(outputs)
         self.outputs = outputs[0].numel()
         by_output = bool(self.needs & {"ptk", "centered_ptk"})
         if batch.targets is not None and "loss" in self.needs:
-            per_sample = losses.per_sample(self.loss, outputs, batch.targets)
+            per_sample = losses.per_sample(self.loss, outputs, batch.targets, batch.mask)
             if not finite(per_sample.detach()):
                 row = int((~torch.isfinite(per_sample)).nonzero()[0])
                 raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")

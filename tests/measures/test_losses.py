@@ -1,0 +1,137 @@
+"""Named losses, targets and masks of every layout, against torch's own losses and autograd; others are refused."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import gramlab
+
+
+def tokens(c=3):
+    torch.manual_seed(0)
+    return nn.Linear(5, c).double(), torch.randn(7, 4, 5, dtype=torch.float64)
+
+
+def agrees(model, x, y, wanted, **options):
+    """Loss and weight gradient are those of ``wanted``, a scalar in the graph of the model."""
+    found = gramlab.measure(model, x, y, **options)
+    (gradient,) = torch.autograd.grad(wanted, model.weight, retain_graph=True)
+    assert found.loss == pytest.approx(float(wanted), rel=1e-12)
+    torch.testing.assert_close(found[""].weight_gradient, gradient)
+
+
+def test_probabilities_of_every_token():
+    model, x = tokens()
+    y = torch.randn(7, 4, 3, dtype=torch.float64).softmax(-1)
+    agrees(model, x, y, -(y * model(x).log_softmax(-1)).sum(-1).mean(), loss="cross_entropy", batch_size=3)
+
+
+@pytest.mark.parametrize("y", [torch.zeros(7, dtype=torch.long), torch.arange(7) % 2, torch.arange(7) - 3])
+def test_integers_beside_one_output_are_values(y):
+    torch.manual_seed(0)
+    model, x = nn.Linear(5, 1).double(), torch.randn(7, 5, dtype=torch.float64)
+    for targets in (y, y[:, None], y.numpy().astype(np.int16)):
+        agrees(model, x, targets, F.mse_loss(model(x)[:, 0], y.double()))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_unsigned_classes(dtype, loss):
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(5, 3), torch.randn(7, 5), torch.arange(7) % 3
+    found = gramlab.measure(model, x, y.numpy().astype(dtype), loss=loss)
+    assert found.loss == gramlab.measure(model, x, y, loss=loss).loss
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy", "bce_with_logits", "classes"])
+def test_masked_tokens_are_no_part_of_a_loss(loss):
+    """As if each sample had been cut to its tokens, whatever the targets of the others are."""
+    model, x = tokens()
+    mask = torch.arange(4) < torch.tensor([4, 1, 3, 0, 2, 4, 1])[:, None]
+    y = torch.rand(7, 4, 3, dtype=torch.float64)
+    if loss == "classes":
+        y, loss = torch.randint(0, 3, (7, 4)), "cross_entropy"
+    elif loss == "cross_entropy":
+        y = y / y.sum(-1, keepdim=True)
+    of_torch = {
+        "mse": F.mse_loss,
+        "cross_entropy": F.cross_entropy,
+        "bce_with_logits": F.binary_cross_entropy_with_logits,
+    }[loss]
+    wanted = sum(of_torch(model(x[i, mask[i]]), y[i, mask[i]]) for i in range(7) if mask[i].any()) / 7
+    agrees(model, x, y, wanted, loss=loss, mask=mask, batch_size=3)
+    agrees(model, x, y, wanted, loss=loss, mask=mask.double())
+
+
+def test_ignored_classes_count_as_the_documentation_says():
+    """A sample's mean leaves them out; a sample without a class has the loss 0 and still counts as one of n."""
+    model, x = tokens()
+    y = torch.randint(0, 3, (7, 4))
+    y[0], y[1, 2:], y[4, 0] = -100, -100, -100
+    agrees(model, x, y, sum(F.cross_entropy(model(x[i]), y[i]) for i in range(1, 7)) / 7, loss="cross_entropy")
+    flat, labels = x[:, 0], y[:, 0]
+    wanted = F.cross_entropy(model(flat), labels) * int((labels != -100).sum()) / 7
+    agrees(model, flat, labels, wanted, loss="cross_entropy", batch_size=2)
+
+
+def test_targets_may_be_flat_or_have_axes_of_one():
+    torch.manual_seed(0)
+    x, y = torch.randn(6, 3, 4, 4), torch.randn(6, 2, 4, 4)
+    conv = nn.Conv2d(3, 2, 1)
+    wanted = F.mse_loss(conv(x), y).item()
+    for targets in (y, y.flatten(1), y.unsqueeze(2)):
+        assert gramlab.measure(conv, x, targets).loss == pytest.approx(wanted)
+    flat = nn.Sequential(conv, nn.Flatten())
+    assert gramlab.measure(flat, x, y).loss == pytest.approx(wanted)
+    assert gramlab.measure(flat, x, y.sigmoid(), loss="bce_with_logits").loss == pytest.approx(
+        F.binary_cross_entropy_with_logits(conv(x), y.sigmoid()).item()
+    )
+
+
+torch.manual_seed(0)
+X = torch.randn(4, 3, 5)
+MASK = torch.ones(4, 3, dtype=torch.bool)
+IMAGES = torch.randn(4, 3, 5, 5)
+REFUSED = {
+    "channels last": (nn.Conv2d(3, 2, 1), IMAGES, torch.randn(4, 5, 5, 2), {}, r"\(4, 2, 5, 5\) does not fit targets"),
+    "transposed": (nn.Linear(5, 2), X, torch.rand(4, 2, 3), {"loss": "bce_with_logits"}, "does not fit targets"),
+    "negative class": (
+        nn.Linear(5, 2), X[:, 0], torch.tensor([-100, -5, 1, 0]), {"loss": "cross_entropy"}, "from -5 to 1",
+    ),
+    "another batch axis": (
+        nn.Linear(5, 2), X, None, {"forward": lambda m, x: m(x).transpose(0, 1)},
+        r"outputs of shape \(3, 4, 2\) for inputs of shape \(4, 3, 5\)",
+    ),
+    "flattened tokens": (nn.Linear(5, 2), X, None, {"forward": lambda m, x: m(x).flatten(0, 1)}, r"each of the 4 sam"),
+    "flattened with a loss": (
+        nn.Linear(5, 2), [((X, torch.ones(2)), torch.zeros(4, 3))], None,
+        {"forward": lambda m, x: m(x[0]).flatten(0, 1), "loss": lambda f, y: (f[:, 0] - y.flatten()).square()},
+        r"outputs of shape \(12, 2\) for targets of shape \(4, 3\)",
+    ),
+    "mean of the batch": (nn.Linear(5, 2), X[:, 0], None, {"forward": lambda m, x: m(x).mean(0, True)}, r"\(1, 2\)"),
+    "mask of three axes": (nn.Linear(5, 2), X, None, {"mask": MASK[..., None]}, r"shape \(n, T\).*not \(4, 3, 1\)"),
+    "mask too short": (nn.Linear(5, 2), X, None, {"mask": MASK[:, :2]}, r"shape \(4, 2\) fits no tokens .*\(4, 3\)"),
+    "mask of vectors": (nn.Linear(5, 2), X[:, 0], None, {"mask": MASK}, r"mask of shape \(4, 3\) fits no tokens"),
+    "additive mask": (nn.Linear(5, 2), X, None, {"mask": MASK * -1e9}, "booleans, or 0 and 1, not numbers from -1"),
+    "mask in a mapping": (
+        nn.Linear(5, 2), {"input": X, "attention_mask": MASK[:, None, None]}, None,
+        {"forward": lambda m, x: m(x["input"])}, r"not \(4, 1, 1, 3\)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_give_other_numbers_is_refused(name):
+    model, x, y, options, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        gramlab.measure(model, x, y, **options)
+
+
+def test_a_mask_of_tokens_that_the_measured_layers_do_not_see():
+    """A pooled head alone is measured: the mask is of the inputs, and takes nothing from it."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 4), nn.Flatten(), nn.Linear(12, 2))
+    found = gramlab.measure(model, X, mask=MASK.logical_not(), layers="2")
+    torch.testing.assert_close(found["2"].agop, gramlab.measure(model, X, layers="2")["2"].agop)
