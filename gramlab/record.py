@@ -16,6 +16,7 @@ from gramlab.measures.measured import NEEDS, Measurement
 from gramlab.measures.observe import observe
 from gramlab.measures.similarity import pearson
 from gramlab.measures.undefined import Undefined
+from gramlab.measures.untouched import untouched
 
 
 class Recorder:
@@ -66,7 +67,8 @@ class Recorder:
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, not {every}")
-        find(model, layers)
+        with untouched(model):
+            find(model, layers)
         if quantities is None:
             quantities = [name for name, needs in NEEDS.items() if "centered_ptk" not in needs]
             if not weight_decay:

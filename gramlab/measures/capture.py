@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
+from gramlab.measures.layers import Layer, check_product
+
 
 @dataclass(frozen=True, eq=False)
 class Use:
@@ -48,16 +50,18 @@ class _Anchor(torch.autograd.Function):
 
 
 @contextmanager
-def capture(layers: Mapping[str, nn.Module], gradients: bool = True) -> Iterator[Capture]:
+def capture(layers: Mapping[str, Layer], gradients: bool = True, products: bool = True) -> Iterator[Capture]:
     """Record each call of the layers while the context is open; hooks are gone afterwards, also on an error.
 
     With ``gradients`` every output becomes a place that autograd can differentiate with respect to, whatever
     the parameters' ``requires_grad``. The place is the node in the graph, not the tensor, since the tensor may be
     changed in place afterwards (by a ReLU, say). Without, copies of inputs and outputs are kept.
+    With ``products`` the first call of a layer must give W h + b. Raises ValueError, in that call, if it does not.
     """
     seen = Capture()
     handles: list[Any] = []
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
+    unchecked = set(layers) if products else set()
 
     def before(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
@@ -70,6 +74,9 @@ def capture(layers: Mapping[str, nn.Module], gradients: bool = True) -> Iterator
     def after(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, z: Tensor) -> Tensor | None:
             made = None
+            if seen.recording and name in unchecked:
+                unchecked.remove(name)
+                check_product(name, layers[name], arguments[name][-1], z)
             if gradients and torch.is_grad_enabled() and not z.requires_grad:
                 # a leaf tensor that the model may change in place afterwards must not be a leaf of ours
                 made = z = _Anchor.apply(z, torch.empty(0, requires_grad=True))

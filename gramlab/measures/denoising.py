@@ -44,28 +44,38 @@ def denoising(
     """NC1 before and after the right singular structure of each linear layer, and at the next one (paper D, Figure 2).
 
     ``x`` (n, ...), integer or one-hot ``labels`` of n samples; or ``x`` are batches (inputs, labels), as ``measure``
-    takes them. ``layers`` are the linear layers that follow on one another in the model, all by default; the last one
-    gives the output of the one before it and is not in the result. U and a bias leave both traces alone, so S V^T h has
-    the layer's own output's NC1. Nothing of the samples is kept: beside a batch, d x d numbers a layer at most.
+    takes them. ``layers`` are the linear layers that follow on one another in the model, all by default, in the order
+    of its calls, which is the result's too. The last one gives the output of the one before and is not in the result.
+    U and a bias leave both traces alone, so S V^T h has the layer's own output's NC1. Nothing of the samples is kept:
+    beside a batch, d x d numbers a layer at most.
     Raises ValueError as ``measure`` does, if a layer is not an nn.Linear, if there are fewer than two or the model
     calls one twice, and if there are no labels.
     """
-    found = find(model, layers)
+    with untouched(model):
+        found = find(model, layers)
     if other := [name for name, layer in found.items() if not isinstance(layer, nn.Linear)]:
         raise ValueError(f"denoising is of linear layers, and {', '.join(other)} are not; name them in layers=")
     if len(found) < 2:
         raise ValueError("denoising needs two linear layers: the last one stands for the output of the one before")
-    cores = {name: _core(found[name]) for name in list(found)[:-1]}
-    given, projected = ({name: RunningCollapse() for name in names} for names in (found, cores))
+    cores: Cores = {}
+    given, projected = ({name: RunningCollapse() for name in found} for _ in range(2))
+    order: list[str] = []
     with untouched(model), torch.no_grad(), capture(found, gradients=False) as seen:
         for batch in stream(model, x, labels, None, batch_size):
             if batch.targets is None:
                 raise ValueError("denoising compares classes: give labels, or batches of (inputs, labels)")
             call(model, batch.inputs, forward)
-            _add(seen.take(), batch.targets, cores, given, projected)
+            uses = seen.take()
+            called = [use.layer for use in uses]
+            if not order:  # by calls: a model may have registered its last layer first
+                order, cores = called, {name: _core(found[name]) for name in called[:-1]}
+            if called != order or sorted(called) != sorted(found):
+                called_once = f"calls once each: {', '.join(found)}"
+                raise ValueError(f"denoising needs layers that the model {called_once}; in all batches in one order")
+            _add(uses, batch.targets, cores, given, projected)
     collapse = {name: one.collapse() for name, one in given.items()}
     return {
-        name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(found)
+        name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(order)
     }
 
 
@@ -75,8 +85,6 @@ def _core(layer: nn.Module) -> Tensor:
 
 
 def _add(uses: list[Use], labels: Tensor, cores: Cores, given: Running, projected: Running) -> None:
-    if sorted(use.layer for use in uses) != sorted(given):
-        raise ValueError(f"denoising needs layers that the model calls once each: {', '.join(given)}")
     for use in uses:
         given[use.layer].add(use.input, labels)
         if use.layer in cores:

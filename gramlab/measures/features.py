@@ -30,21 +30,20 @@ def features(
     """
     if what not in ("input", "output"):
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
-    found = find(model, layers)
-    parts: dict[str, list[Tensor]] = {}
+    parts: dict[tuple[int, str], list[Tensor]] = {}  # by the number of a layer's call, and the layer
     with untouched(model), torch.no_grad():
+        found = find(model, layers)
         batches = stream(model, x, None, None, batch_size)
-        with capture(found, gradients=False) as seen:
+        with capture(found, gradients=False, products=False) as seen:
             for batch in batches:
                 call(model, batch.inputs, forward)
                 calls: dict[str, int] = {}
                 for use in seen.take():
                     calls[use.layer] = calls.get(use.layer, 0) + 1
-                    name = use.layer if calls[use.layer] == 1 else f"{use.layer}:{calls[use.layer]}"
                     kept = use.input if what == "input" or use.output is None else use.output
-                    parts.setdefault(name, []).append(kept)
-    if missed := [name for name in found if name not in parts]:
+                    parts.setdefault((calls[use.layer], use.layer), []).append(kept)
+    if missed := [name for name in found if (1, name) not in parts]:
         raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
     order = {name: index for index, name in enumerate(found)}
-    ordered = sorted(parts, key=lambda name: (name.count(":"), order[name.rsplit(":", 1)[0]]))
-    return {name: torch.cat(parts[name]) for name in ordered}
+    ordered = sorted(parts, key=lambda part: (part[0], order[part[1]]))
+    return {name if call == 1 else f"{name}:{call}": torch.cat(parts[call, name]) for call, name in ordered}

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +18,16 @@ def find(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
 
     ``layers`` is None for every ``Linear`` and ``Conv2d``, or a name, names, or a predicate (name, module).
     The output projection of ``nn.MultiheadAttention`` is never found: torch uses its weight without calling it.
-    Raises ValueError if nothing is found, if a name does not exist (the nearest are offered), or is of another kind.
+    Raises ValueError if nothing is found, if a name does not exist (the nearest are offered), or is of another kind,
+    and if the model normalises by its batches in evaluation too: a sample then has no values of its own.
     """
     named = dict(model.named_modules())
+    for name, module in named.items():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None:
+            raise ValueError(
+                f"layer {name!r} is a {type(module).__name__} without running statistics: it normalises by the batch,"
+                " so that all numbers would depend on batch_size; use track_running_stats=True"
+            )
     found = {name: module for name, module in named.items() if _measurable(module)}
     if layers is None:
         chosen = found
@@ -40,7 +48,8 @@ def find(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         asked = "" if layers is None else f" among those that layers={layers!r} asks for"
         raise ValueError(f"no Linear or Conv2d layer found in the {type(model).__name__}{asked}")
     for name, module in chosen.items():
-        if isinstance(module.weight, nn.parameter.UninitializedParameter):
+        # not by module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
+        if isinstance(module._parameters.get("weight"), nn.parameter.UninitializedParameter):
             raise ValueError(f"layer {name!r} is lazy and has no weight yet: run the model once before measuring")
     return chosen  # type: ignore[return-value]
 
@@ -49,6 +58,37 @@ def _measurable(module: nn.Module) -> bool:
     return isinstance(module, (nn.Linear, nn.Conv2d)) and not isinstance(
         module, nn.modules.linear.NonDynamicallyQuantizableLinear
     )
+
+
+def check_product(name: str, layer: Layer, h: Tensor, z: Any) -> None:
+    """Raise ValueError if the layer has a forward of its own, and its output ``z`` for ``h`` is not W h + b.
+
+    Masked, adapted, standardised and quantised layers multiply by another matrix than their weight.
+    """
+    kind = nn.Conv2d if isinstance(layer, nn.Conv2d) else nn.Linear
+    of_kind = ("forward", "_conv_forward") if kind is nn.Conv2d else ("forward",)
+    if all(m not in vars(layer) and getattr(type(layer), m) is getattr(kind, m) for m in of_kind):
+        return
+    try:
+        with torch.no_grad():
+            if isinstance(layer, nn.Conv2d):
+                plain = nn.Conv2d._conv_forward(layer, h, layer.weight, layer.bias)
+            else:
+                plain = F.linear(h, layer.weight, layer.bias)
+            bound = torch.finfo(plain.dtype).eps ** 0.5 * float(plain.double().norm())
+            same = plain.shape == z.shape and float((plain - z).double().norm()) <= bound
+    except (RuntimeError, TypeError, AttributeError):  # the weight is not even of this shape or kind
+        same = False
+    if not same:
+        raise ValueError(
+            f"layer {name!r} is a {type(layer).__name__} with a forward of its own, which is not that of"
+            f" {kind.__name__} with its weight; name the layers to measure in layers="
+        )
+
+
+def computed(layer: Layer) -> bool:
+    """Whether hooks set the layer's weight in each call, as those of ``torch.nn.utils``' weight_norm and prune do."""
+    return "weight" in vars(layer)
 
 
 def groups(layer: Layer) -> int:

@@ -12,7 +12,7 @@ from gramlab.measures import losses
 from gramlab.measures.arrays import finite
 from gramlab.measures.batches import Batch, Data, call, leaves, rows_of, stream, tensor
 from gramlab.measures.capture import Capture, Use, capture
-from gramlab.measures.layers import Layer, Layers, find, matrices, rows, weight_gradient, widened
+from gramlab.measures.layers import Layer, Layers, computed, find, matrices, rows, weight_gradient, widened
 from gramlab.measures.measured import NEEDS, LayerMeasures, Measurement, empty, single
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.untouched import untouched
@@ -56,13 +56,13 @@ def measure(
 
     Raises ValueError, naming what was passed, on every argument that cannot be measured.
     """
-    found = find(model, layers)
     needs = _needs(quantities, weight_decay, initial is not None)
     losses.check(loss)
-    for name, parameter in model.named_parameters():
-        if not finite(parameter.detach()):
-            raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
     with untouched(model), ExitStack() as stack:
+        found = find(model, layers)
+        for name, parameter in model.named_parameters():
+            if not finite(parameter.detach()):
+                raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
         batches = stream(model, x, y, mask, batch_size)
         now = _Network(model, found, stack.enter_context(capture(found)), forward)
         before = None
@@ -119,6 +119,9 @@ def _beginning(model: nn.Module, initial: nn.Module | Mapping[str, Tensor]) -> n
     copied = copy.deepcopy(model, memo)
     copied.load_state_dict({name: given[name] for name in model.state_dict()})
     return copied
+
+
+_Run = tuple[Tensor, list[Use]]  # outputs (n, ...) and the calls of the layers
 
 
 class _Network:
@@ -194,6 +197,12 @@ class _Sums:
             losses.fit(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.n += len(outputs)
         self.outputs = outputs[0].numel()
+        first = self._first(batch, number, outputs, uses)
+        # the passes are the caller's own, under his autocast too; the products are not rounded by it
+        with torch.autocast(outputs.device.type, enabled=False):
+            self._add(batch, number, outputs, uses, first)
+
+    def _add(self, batch: Batch, number: int, outputs: Tensor, uses: list[Use], first: _Run | None) -> None:
         by_output = bool(self.needs & {"ptk", "centered_ptk"})
         if batch.targets is not None and "loss" in self.needs:
             per_sample = losses.per_sample(self.loss, outputs, batch.targets, batch.mask)
@@ -204,7 +213,7 @@ class _Sums:
             if self.needs & {"loss_outer", "weight_gradient"}:
                 self._add_loss(uses, _gradients(per_sample.sum(), uses, keep=by_output), batch.mask)
         if by_output:
-            self._add_outputs(batch, number, outputs, uses)
+            self._add_outputs(batch.mask, outputs, uses, first)
 
     def result(self, weight_decay: float | None) -> Measurement:
         """The measurement, once all batches are in."""
@@ -258,15 +267,23 @@ class _Sums:
                 self.sums[use.layer]["weight_gradient"] += total
         outer.into(self.sums, "loss_outer")
 
-    def _add_outputs(self, batch: Batch, number: int, outputs: Tensor, uses: list[Use]) -> None:
+    def _first(self, batch: Batch, number: int, outputs: Tensor, uses: list[Use]) -> _Run | None:
+        """The same with the initial weights, where its derivatives are needed, or its weights come of a call."""
+        if self.before is None:
+            return None
+        centred = "centered_ptk" in self.needs
+        if not centred and (number or not any(computed(layer) for layer in self.before.layers.values())):
+            return None
+        outputs0, uses0 = self.before.run(batch, number)
+        if outputs0.shape != outputs.shape or [u.layer for u in uses0] != [u.layer for u in uses]:
+            raise ValueError("with the initial weights the model calls other layers or gives other outputs")
+        return (outputs0, uses0) if centred else None
+
+    def _add_outputs(self, mask: Tensor | None, outputs: Tensor, uses: list[Use], before: _Run | None) -> None:
         flat = outputs.reshape(len(outputs), -1)
-        first, uses0 = flat, uses
-        centred = "centered_ptk" in self.needs and self.before is not None
-        if centred and self.before is not None:
-            outputs0, uses0 = self.before.run(batch, number)
-            if outputs0.shape != outputs.shape or [u.layer for u in uses0] != [u.layer for u in uses]:
-                raise ValueError("with the initial weights the model calls other layers or gives other outputs")
-            first = outputs0.reshape(len(outputs0), -1)
+        centred = before is not None
+        outputs0, uses0 = before or (outputs, uses)
+        first = outputs0.reshape(len(outputs0), -1)
         ptk, centered = _Fresh(), _Fresh()
         for o in range(flat.shape[1]):
             more = o < flat.shape[1] - 1
@@ -274,12 +291,12 @@ class _Sums:
             if "ptk" in self.needs:
                 for use, g in zip(uses, gradients, strict=True):
                     if g is not None:  # this output depends on this call
-                        ptk.add(use.layer, rows(self.now.layers[use.layer], widened(g), batch.mask))
+                        ptk.add(use.layer, rows(self.now.layers[use.layer], widened(g), mask))
             if centred:
                 for use, g, g0 in zip(uses, gradients, _gradients(first[:, o].sum(), uses0, keep=more), strict=True):
                     if g is not None and g0 is not None:
                         moved = widened(g) - widened(g0)
-                        centered.add(use.layer, rows(self.now.layers[use.layer], moved, batch.mask))
+                        centered.add(use.layer, rows(self.now.layers[use.layer], moved, mask))
         ptk.into(self.sums, "ptk")
         centered.into(self.sums, "centered_ptk")
 

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-# where torch may have been told to round float32 products to TF32 or bfloat16
-_PRODUCTS: list[Any] = [
+# where torch may have been told to round float32 products to TF32 or bfloat16: first what the others follow unless
+# they have a setting of their own, which only those get back that had one
+_PRODUCTS: list[Any] = [torch.backends, torch.backends.cudnn] + [
     getattr(library, kind)
     for library, kinds in (
         (torch.backends.cuda, ["matmul"]),
@@ -31,7 +32,10 @@ def untouched(model: nn.Module) -> Iterator[None]:
     Buffers that a module writes to even in evaluation get their old contents, and their old tensors, back.
     The random states are those of torch (CPU and the model's CUDA devices), numpy and ``random``: a DataLoader
     takes a seed from torch's whenever it is iterated.
+    Raises ValueError if ``model`` is no module.
     """
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"the model must be a torch.nn.Module, not a {type(model).__name__}")
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
         (module, name, buffer, buffer.detach().clone())
@@ -41,16 +45,18 @@ def untouched(model: nn.Module) -> Iterator[None]:
     ]
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
     states = random.getstate(), np.random.get_state()
-    precisions = [products.fp32_precision for products in _PRODUCTS]
+    precisions = []
     try:
         with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
             for products in _PRODUCTS:
-                products.fp32_precision = "ieee"
+                if (precision := products.fp32_precision) != "ieee":
+                    precisions.append((products, precision))
+                    products.fp32_precision = "ieee"
             for module, _ in modes:
                 module.training = False
             yield
     finally:
-        for products, precision in zip(_PRODUCTS, precisions, strict=True):
+        for products, precision in precisions:
             products.fp32_precision = precision
         for module, training in modes:
             module.training = training

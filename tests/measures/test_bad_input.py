@@ -55,6 +55,46 @@ class Overwrites(nn.Module):
         return h
 
 
+class Masked(nn.Linear):
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight * (self.weight > 0), self.bias)
+
+
+class Adapted(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) + x @ torch.ones(self.in_features, self.out_features)
+
+
+class Padded(nn.Conv2d):
+    def forward(self, x):
+        return super().forward(nn.functional.pad(x, (1, 1, 1, 1)))
+
+
+class Standardised(nn.Conv2d):
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight - weight.mean(), bias)
+
+
+class Packed(nn.Linear):
+    """A quantised layer, whose weight has another shape."""
+
+    def __init__(self):
+        super().__init__(4, 3)
+        self.weight = nn.Parameter(torch.zeros(6, 1, dtype=torch.uint8), requires_grad=False)
+
+    def forward(self, x):
+        return x[:, :3]
+
+
+def patched():
+    model = net()
+    model[2].forward = lambda x: 2 * x[:, :3]
+    return model
+
+
+IMAGES = torch.randn(2, 3, 5, 5)
+
+
 def weights_with_nan():
     model = net()
     with torch.no_grad():
@@ -121,6 +161,29 @@ CASES = {
     "later batch": (
         lambda: gramlab.measure(net(), [(X, Y), (X, None)], loss="cross_entropy"),
         "batch 1 has no targets",
+    ),
+    "masked layer": (
+        lambda: gramlab.measure(nn.Sequential(Masked(4, 3)), X),
+        "layer '0' is a Masked with a forward of",
+    ),
+    "adapted layer": (lambda: gramlab.measure(Adapted(4, 3), X), "is a Adapted with a forward of its own"),
+    "padded layer": (lambda: gramlab.measure(Padded(3, 2, 3), IMAGES), "is a Padded with .* not that of Conv2d"),
+    "standardised layer": (lambda: gramlab.measure(Standardised(3, 2, 3), IMAGES), "is a Standardised with a forward"),
+    "packed layer": (lambda: gramlab.measure(nn.Sequential(Packed(), nn.Linear(3, 2)), X), "layer '0' is a Packed"),
+    "patched layer": (lambda: gramlab.measure(patched(), X), "layer '2' is a Linear with a forward of its own"),
+    "masked in denoising": (
+        lambda: gramlab.denoising(nn.Sequential(Masked(4, 4), nn.Linear(4, 3)), X, Y),
+        "layer '0' is a Masked",
+    ),
+    "batch statistics": (
+        lambda: gramlab.measure(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False)), X),
+        "layer '1' is a BatchNorm1d without running statistics",
+    ),
+    "no module": (lambda: gramlab.measure(lambda x: x, X), "must be a torch.nn.Module, not a function"),
+    "a class": (lambda: gramlab.features(nn.Linear, X), "must be a torch.nn.Module, not a type"),
+    "initial nan": (
+        lambda: gramlab.measure(net(), X, initial=weights_with_nan(), quantities=["centered_gram"]),
+        "the initial '2.weight' holds a NaN",
     ),
     "what": (lambda: gramlab.features(net(), X, what="gradient"), "not 'gradient'"),
 }

@@ -56,6 +56,20 @@ def test_batches_give_the_same_as_all_at_once(case):
                     assert getattr(pair[0], what) == pytest.approx(getattr(pair[1], what), rel=1e-6)
 
 
+def test_layers_follow_on_one_another_as_the_model_calls_them(case):
+    """Registered in another order, as a subclass does that first builds its head."""
+    model, x, labels = case
+    wanted = gramlab.denoising(model, x, labels)
+    first, act, second, _, head = model
+    shuffled = nn.ModuleList([head, second, first])
+    found = gramlab.denoising(shuffled, x, labels, forward=lambda m, x: m[0](act(m[1](act(m[2](x))))))
+    assert list(found) == ["2", "1"]
+    for one, other in zip(found.values(), wanted.values(), strict=True):
+        assert (one.input.nc1, one.projected.nc1, one.output.nc1) == pytest.approx(
+            (other.input.nc1, other.projected.nc1, other.output.nc1), rel=1e-12
+        )
+
+
 def test_what_it_cannot_be_asked(case):
     model, x, labels = case
     with pytest.raises(ValueError, match="two linear layers"):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -280,3 +281,80 @@ def test_features_of_layers_and_of_calls():
 def test_numpy_in_single_precision_meets_a_model_in_double():
     x, y = data()
     assert_same(measured(x.numpy().astype(np.float32), y), measured(x.float().double(), y))
+
+
+class Plain(nn.Linear):
+    """A forward of its own that is W h + b all the same, as some of Hugging Face's models have."""
+
+    def forward(self, x):
+        return x @ self.weight.mT + self.bias
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_forward_of_its_own_may_be_that_of_its_weight(dtype):
+    torch.manual_seed(0)
+    own, model = Plain(20, 8).to(dtype), nn.Linear(20, 8).to(dtype)
+    own.load_state_dict(model.state_dict())
+    own, model = (nn.Sequential(layer, nn.Tanh(), nn.Linear(8, 1, dtype=dtype)) for layer in (own, model))
+    own[2].load_state_dict(model[2].state_dict())
+    x = torch.randn(9, 20)
+    torch.testing.assert_close(
+        gramlab.measure(own, x)["0"].agop,
+        gramlab.measure(model, x)["0"].agop,
+        rtol=1e-6 if dtype != torch.bfloat16 else 0.1,
+        atol=1e-9 if dtype != torch.bfloat16 else 1e-3,
+    )
+
+
+def test_hooks_that_compute_the_weight_and_the_initial_weights():
+    """Old-style weight_norm and pruning: the same numbers as with weights that are parameters."""
+    torch.manual_seed(0)
+    x = torch.randn(9, 5, dtype=torch.float64)
+    for wrap in (nn.utils.weight_norm, lambda layer: prune.l1_unstructured(layer, "weight", 0.5)):
+        model = nn.Sequential(wrap(nn.Linear(5, 4)), nn.Tanh(), nn.Linear(4, 2)).double()
+        plain = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+        initial, first = {key: value.clone() for key, value in model.state_dict().items()}, None
+        for scale in (1.0, 1.3):
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.mul_(scale)
+            model(x)
+            weights = [t.detach().clone() for layer in (model[0], model[2]) for t in (layer.weight, layer.bias)]
+            plain.load_state_dict(dict(zip(plain.state_dict(), weights, strict=True)))
+            first = first or {key: value.clone() for key, value in plain.state_dict().items()}
+        for quantities in (["centered_gram", "centered_agop"], ["double_centered_agop", "initial_gram"]):
+            found = gramlab.measure(model, x, initial=initial, quantities=quantities)
+            wanted = gramlab.measure(plain, x, initial=first, quantities=quantities)
+            for name in found:
+                for quantity in quantities:
+                    torch.testing.assert_close(getattr(found[name], quantity), getattr(wanted[name], quantity))
+
+
+@pytest.mark.parametrize("initial", [False, True])
+def test_the_callers_autocast_is_of_the_model_alone(initial):
+    """Under it the passes are rounded, as by a forward with an autocast of its own, and the products are not."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(50, 80), nn.GELU(), nn.Linear(80, 3))
+    x, y = torch.randn(60, 50), torch.randint(0, 3, (60,))
+    options = {"loss": "cross_entropy", "weight_decay": 0.1}
+    if initial:
+        options["initial"] = {key: value + 0.1 for key, value in model.state_dict().items()}
+
+    def within(model, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return model(x)
+
+    wanted = gramlab.measure(model, x, y, forward=within, **options)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = gramlab.measure(model, x, y, **options)
+    assert_same(found, wanted, 0.0)
+    if initial:
+        assert_same(found, wanted, 0.0, ["centered_ptk", "double_centered_agop"])
+
+
+def test_features_of_a_layer_whose_name_has_a_colon():
+    model = nn.ModuleDict({"a:b": nn.Linear(4, 4), "c": nn.Linear(4, 4)})
+    x = torch.randn(5, 4)
+    found = gramlab.features(model, x, forward=lambda m, x: m["c"](m["a:b"](m["a:b"](x))))
+    assert list(found) == ["a:b", "c", "a:b:2"]
+    torch.testing.assert_close(found["a:b:2"], model["a:b"](x))

@@ -152,6 +152,43 @@ def test_products_are_not_rounded_to_fewer_bits():
         torch.set_float32_matmul_precision("highest")
 
 
+def test_settings_of_precision_that_are_inherited_stay_so():
+    """Set for all products together before, and changed for all together afterwards."""
+    library = torch.backends
+    backends = library.cudnn.conv, library.cudnn.rnn, library.mkldnn.conv  # no test gives them a setting of their own
+    before = [one.fp32_precision for one in backends]
+    try:
+        library.fp32_precision = "tf32"
+        gramlab.measure(nn.Linear(2, 2), torch.randn(3, 2))
+        assert [one.fp32_precision for one in backends] == ["tf32"] * 3
+        library.fp32_precision = "ieee"
+        assert [one.fp32_precision for one in backends] == ["ieee"] * 3
+    finally:
+        library.fp32_precision = "none"
+    assert [one.fp32_precision for one in backends] == before
+
+
+class Noisy(nn.Module):
+    """A parametrization that draws random numbers in training."""
+
+    def forward(self, weight):
+        return weight + 0.1 * torch.randn_like(weight) if self.training else weight
+
+
+@pytest.mark.parametrize("act", ["measure", "features", "denoising", "Recorder"])
+def test_weights_that_are_computed_are_not_computed_in_training(act, tmp_path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 6)), nn.Linear(6, 2))
+    nn.utils.parametrize.register_parametrization(model[1], "weight", Noisy())
+    x, y = torch.randn(9, 4), torch.arange(9) % 2
+    before = state(model)
+    if act == "Recorder":
+        gramlab.Recorder(model, x, y, tmp_path / "t").begin()
+    else:
+        getattr(gramlab, act)(model, x, *([] if act == "features" else [y]))
+    check_same(before, state(model))
+
+
 def test_in_inference_mode():
     model, x = network(), torch.randn(5, 4)
     model[4] = nn.Identity()
