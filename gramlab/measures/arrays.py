@@ -24,10 +24,16 @@ def real(a: Array, name: str) -> Tensor:
 
 def array(a: Array, name: str) -> Tensor:
     """Return ``a`` detached, in its own dtype, entries unchecked. Raises ValueError on complex entries."""
-    tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
+    tensor = as_tensor(a)
     if tensor.is_complex():
         raise ValueError(f"{name} is complex; gramlab measures real arrays")
     return tensor
+
+
+def as_tensor(a: Array) -> Tensor:
+    """Return ``a`` detached, in its own dtype; in int64 where it is one that torch can only store."""
+    tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
+    return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
 
 
 def finite(tensor: Tensor) -> bool:

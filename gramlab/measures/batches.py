@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.arrays import finite
+from gramlab.measures.arrays import as_tensor, finite
 
 Data = Tensor | np.ndarray | Mapping | Iterable
 
@@ -108,15 +108,11 @@ def _named(parts: dict[str, Tensor], y: Any, mask: Any) -> tuple[dict[str, Tenso
 
 
 def tensor(value: Any, name: str) -> Tensor:
-    """Whatever array ``value`` is, as a tensor without a graph; what torch can only store, as int64.
-
-    Raises ValueError, with its ``name``, if it is none.
-    """
+    """Whatever array ``value`` is, as a tensor without a graph. Raises ValueError, with its ``name``, if it is none."""
     try:
-        made = value.detach() if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+        return as_tensor(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is a {type(value).__name__}, which is no tensor or array") from error
-    return made.long() if made.dtype in (torch.uint16, torch.uint32, torch.uint64) else made
 
 
 def leaves(inputs: Any) -> list[Tensor]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,9 +29,11 @@ class Collapse:
 
     @property
     def nc1(self) -> float:
-        """tr(S_W) / tr(S_B) (paper D, Figure 3). Raises Undefined if the class means coincide."""
-        if self.between == 0.0:
+        """tr(S_W) / tr(S_B) (paper D, Figure 3). Raises Undefined if the class means coincide up to round-off."""
+        if self.between <= 1e-28 * (self.total + float(self.mean.square().sum())):
             raise Undefined("NC1 is undefined: the class means coincide, so the between-class variance is zero")
+        if self.between < 1e-305:
+            raise Undefined("NC1 is undefined: the squares of the features underflow; scale them")
         return self.within / self.between
 
     @property
@@ -97,13 +98,15 @@ class RunningCollapse:
         self._labels, self._sizes, self._means = both, total, merged
 
     def collapse(self) -> Collapse:
-        """Of all that was added. Raises Undefined if there are fewer than two classes."""
+        """Of all that was added. Raises Undefined if there are fewer than two classes, or variances overflow."""
         K = 0 if self._labels is None else len(self._labels)
         if K < 2:
             raise Undefined(f"neural collapse is undefined for {K} class: it compares classes")
         n = float(self._sizes.sum())
         mean = (self._sizes * self._means).sum(0) / n
         between = float((self._sizes * (self._means - mean).square()).sum()) / n
+        if not float(self._within) + between < float("inf"):
+            raise Undefined("neural collapse is undefined: the squares of the features overflow; scale them")
         return Collapse(float(self._within) / n, between, self._means + self._shift, mean + self._shift)
 
 
@@ -115,7 +118,7 @@ def neural_collapse(H: Array, labels: Array, *, batch_size: int = 4096) -> Colla
     The paper has classes of one size, where the weights n_c/n are its 1/K; with other classes they keep
     S_W + S_B = S_T. Only traces are formed, from ``batch_size`` rows at a time: nothing of the size of ``H`` beside it.
     ``H`` of more axes is flattened; one-hot labels (n, K) are taken too. ``RunningCollapse`` takes batches.
-    Raises ValueError on wrong shapes, Undefined if there are fewer than two classes.
+    Raises ValueError on wrong shapes and NaN, Undefined if there are fewer than two classes, or variances overflow.
     """
     X = real(H, "H")
     if X.ndim == 0 or X.shape[0] == 0:
@@ -129,7 +132,7 @@ def neural_collapse(H: Array, labels: Array, *, batch_size: int = 4096) -> Colla
 
 
 def _classes(labels: Array, n: int) -> Tensor:
-    y = labels.detach() if isinstance(labels, Tensor) else torch.as_tensor(np.asarray(labels))
+    y = real(labels, "labels")
     if y.ndim == 2 and y.shape[1] > 1:
         y = y.argmax(1)
     y = y.reshape(-1)

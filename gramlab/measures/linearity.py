@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, real
+from gramlab.measures.arrays import Array, finite, real
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.undefined import Undefined
 
 _ROWS = 512  # rows taken in at once; a block of them stays in cache
 _EPS = torch.finfo(torch.float64).eps
+_LEAST = 1e-150  # squares of less, and of more than its inverse, leave the range of float64
 
 
 def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = False) -> float:
@@ -34,7 +35,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     if not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
     X = _rows(H, "H")
-    T, n = _rows(Y, "Y").to(X.device).double(), len(X)
+    T, n = _in_range(_rows(Y, "Y").to(X.device).double()), len(X)
     if len(T) != n:
         raise ValueError(f"H has {n} rows and Y has {len(T)}")
     spread = T - T.mean(0)
@@ -63,7 +64,7 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
         right.addmm_(block.mT, T[rows])
     G = mirrored(stacked)[0]
     scale = G.diagonal().sqrt()
-    if not bool((scale > 0).all()):
+    if not bool(((scale > _LEAST) & (scale < 1 / _LEAST)).all()):  # dead, or out of range
         return None
     A = (G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)
     factor, failed = torch.linalg.cholesky_ex(A)
@@ -74,6 +75,8 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
     if not condition < 1e11:
         return None
     inverse = inverse / scale / scale.unsqueeze(1)
+    if not finite(inverse):
+        return None
     beta = inverse @ right
     if condition < 1e4:  # what the Gram matrix rounded away cannot matter
         return float(T.square().sum()) - 2 * float((beta * right).sum()) + float((beta * (G @ beta)).sum())
@@ -130,6 +133,12 @@ def k_norm(H: Array, V: Array) -> float:
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")
     return float(_across(X, T).norm())
+
+
+def _in_range(T: Tensor) -> Tensor:
+    """A target divided by its largest entry where squares leave float64's range: the fit is as good in any unit."""
+    peak = float(T.abs().max()) if T.numel() else 0.0
+    return T if peak == 0.0 or 1e-140 < peak < 1e140 else T / peak
 
 
 def _rows(a: Array, name: str) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, float64
+from gramlab.measures.arrays import Array, finite, float64
 from gramlab.measures.undefined import Undefined
 
 
@@ -14,9 +14,12 @@ def psd_power(a: Array, s: float) -> Tensor:
     s > 0 keeps them zero, s ≤ 0 leaves their directions out (the power of the pseudo-inverse; s = 0 is the
     projection on the range). FACT is not symmetric: take ``psd_power(F @ F.T, s / 2)`` (paper C, Remark 3.3).
 
-    Raises ValueError if ``a`` is not square or not symmetric, Undefined if an eigenvalue is negative by more
-    than round-off (normwise 1e-6, since matrices measured in float32 come with its round-off).
+    Raises ValueError if ``a`` is not square or not symmetric, or ``s`` not finite; Undefined if an eigenvalue is
+    negative by more than round-off (normwise 1e-6, since matrices measured in float32 come with its round-off), and if
+    the power is out of float64's range.
     """
+    if not -float("inf") < s < float("inf"):
+        raise ValueError(f"the power must be a finite number, not {s}")
     A = float64(a, "a")
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"a square matrix is needed, not an array of shape {tuple(A.shape)}")
@@ -29,5 +32,7 @@ def psd_power(a: Array, s: float) -> Tensor:
         worst = float((values / largest.clamp_min(torch.finfo(torch.float64).tiny)).min())
         raise Undefined(f"the matrix is not positive semi-definite: an eigenvalue is {worst:.3g} of the largest")
     kept = values > A.shape[-1] * torch.finfo(torch.float64).eps * largest
-    powers = torch.where(kept, values.clamp_min(torch.finfo(torch.float64).tiny) ** s, 0.0)
+    powers = torch.where(kept, torch.where(kept, values, 1.0) ** s, 0.0)
+    if not bool(((powers.amax(-1) > 0) == kept.any(-1)).all()) or not finite(powers):
+        raise Undefined(f"the power {s} of eigenvalues up to {float(largest.max()):.3g} is out of float64's range")
     return (vectors * powers.unsqueeze(-2)) @ vectors.mT

@@ -46,7 +46,8 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     """E[𝒦] (n, n) of the first layer at infinite width, one activation a hidden layer; X (n, d).
 
     Activations are relu, in closed form, and those of SMOOTH, by Hermite series of 40 terms: exact for polynomials, and
-    for the others to about 1e-6 where pre-activations have a variance about 1. Raises KeyError on another name.
+    for the others to about 1e-6 where pre-activations have a variance about 1. Of a sample of zeros too, where relu's
+    derivative is 0, as torch's is. Raises KeyError on another name.
     """
     X = torch.as_tensor(X).double()
     S, kernel = X @ X.T / X.shape[1], torch.ones(len(X), len(X), dtype=torch.float64)
@@ -58,12 +59,18 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
 
 def _relu(S: Tensor) -> tuple[Tensor, Tensor]:
     """E[φ(u)φ(v)] and E[φ'(u)φ'(v)] for ReLU: the arc-cosine kernels of Cho and Saul (2009), of order 1 and 0."""
+    cosine, norms = _correlation(S)
+    cosine = cosine.clamp(-1, 1)
+    angle = torch.arccos(cosine)
+    slopes = (math.pi - angle) / (2 * math.pi) * (norms > 0)
+    return norms * (torch.sin(angle) / (2 * math.pi) + slopes * cosine), slopes
+
+
+def _correlation(S: Tensor) -> tuple[Tensor, Tensor]:
+    """Correlations, and what they were divided by; 0 with what does not vary."""
     size = S.diagonal().sqrt()
     norms = size[:, None] * size
-    cosine = (S / norms).clamp(-1, 1)
-    angle = torch.arccos(cosine)
-    slopes = (math.pi - angle) / (2 * math.pi)
-    return norms * (torch.sin(angle) / (2 * math.pi) + slopes * cosine), slopes
+    return torch.where(norms > 0, S / norms, 0.0), norms
 
 
 @cache
@@ -78,7 +85,7 @@ def hermite(function: Function, S: Tensor) -> Tensor:
     nodes, weights = quadrature()
     size = S.diagonal().sqrt()
     values = function(size[:, None] * nodes) * weights
-    correlation = S / (size[:, None] * size)
+    correlation, _ = _correlation(S)
     before, now = torch.zeros_like(nodes), torch.ones_like(nodes)  # normalized polynomials He_m / √m!
     total, power = torch.zeros_like(S), torch.ones_like(S)
     for m in range(TERMS):

@@ -178,6 +178,24 @@ def test_expected_kernel_of_two_hidden_layers(name):
     assert float((total - kernel).norm() / kernel.norm()) < (0.15 if name == "quadratic" else 0.05)
 
 
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_expected_kernel_with_a_sample_of_zeros(name):
+    """Against integrals over the other sample's pre-activation: that of zeros does not vary."""
+    X = draw("zeros", shape=(3, 5))
+    others, X[1] = expected_kernel(X[[0, 2]], [name]), 0.0
+    kernel = expected_kernel(X, [name])
+    torch.testing.assert_close(kernel[[0, 2]][:, [0, 2]], others, rtol=1e-12, atol=0)
+    t = torch.linspace(-12, 12, 200_001, dtype=torch.float64)
+    for i in range(3):
+        u = (t * float(X[i].norm()) / math.sqrt(5)).requires_grad_()
+        (slope,) = torch.autograd.grad(ACTIVATIONS[name](u).sum(), u)
+        at_zero = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+        (first,) = torch.autograd.grad(ACTIVATIONS[name](at_zero).sum(), at_zero)
+        density = torch.exp(-t.square() / 2) / math.sqrt(2 * math.pi)
+        wanted = float(first) * float(torch.trapezoid(slope * density, t))
+        assert float(kernel[1, i]) == pytest.approx(wanted, abs=1e-6)
+
+
 def test_the_first_order_term_is_the_limit_of_wide_networks():
     X, y = draw("wide", shape=(12, 8)), draw("wide y", shape=12)
     nfm, agop = expected_derivatives(X, y, None)

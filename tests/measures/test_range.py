@@ -1,0 +1,80 @@
+"""Numbers near the ends of float64's range give the same as in the middle of it, or Undefined: never NaN."""
+
+import numpy as np
+import pytest
+import torch
+
+import gramlab
+
+RANDOM = np.random.default_rng(0)
+H = RANDOM.normal(size=(200, 5))
+Y = 2 * H[:, :1] + RANDOM.normal(size=(200, 1))
+LABELS = np.arange(200) % 3
+SCALES = [1e-300, 1e-160, 1e-155, 1e-150, 1e-100, 1e100, 1e150, 1e155, 1e200, 1e300]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_target_linearity_in_any_unit(scale):
+    for center in (False, True):
+        wanted = gramlab.target_linearity(H, Y, center=center)
+        assert gramlab.target_linearity(H * scale, Y, center=center) == pytest.approx(wanted, rel=1e-9)
+        assert gramlab.target_linearity(H, Y * scale, center=center) == pytest.approx(wanted, rel=1e-9)
+    assert gramlab.target_linearity(H, Y * scale, 0.5) == pytest.approx(gramlab.target_linearity(H, Y, 0.5), rel=1e-9)
+    # beside features of another size a ridge is nothing, or all
+    limit = gramlab.target_linearity(H, Y) if scale > 1 else 1 - float((Y**2).sum() / ((Y - Y.mean(0)) ** 2).sum())
+    assert gramlab.target_linearity(H * scale, Y, 0.5) == pytest.approx(limit, rel=1e-6)
+    with pytest.raises(gramlab.Undefined, match="every row of Y is the same"):
+        gramlab.target_linearity(H, np.full((200, 1), 0.1 * scale))
+
+
+def test_features_of_very_different_sizes():
+    columns = H * np.array([1, 1e-30, 1e30, 1e-150, 1])
+    assert gramlab.target_linearity(columns, Y) == pytest.approx(gramlab.target_linearity(H, Y), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_neural_collapse_in_any_unit(scale):
+    wanted = gramlab.neural_collapse(H, LABELS)
+    if 1e-150 <= scale <= 1e150:
+        found = gramlab.neural_collapse(H * scale, LABELS)
+        assert (found.nc1, found.nc2) == pytest.approx((wanted.nc1, wanted.nc2), rel=1e-9)
+    else:
+        with pytest.raises(gramlab.Undefined, match="overflow" if scale > 1 else "underflow|coincide"):
+            _ = gramlab.neural_collapse(H * scale, LABELS).nc1
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
+def test_class_means_that_differ_by_rounding_alone(offset):
+    twice = np.concatenate([H[:100], H[:100][RANDOM.permutation(100)]]) + offset
+    found = gramlab.neural_collapse(twice, np.arange(2).repeat(100))
+    with pytest.raises(gramlab.Undefined, match="class means coincide"):
+        _ = found.nc1
+    near = np.concatenate([H[:100], H[:100] + 1e-6])
+    assert gramlab.neural_collapse(near, np.arange(2).repeat(100)).nc1 == pytest.approx(
+        float(H[:100].var(0).sum()) / (5 * 0.25e-12), rel=1e-6
+    )
+
+
+def test_labels_that_are_no_labels():
+    with pytest.raises(ValueError, match="labels holds a NaN"):
+        gramlab.neural_collapse(H, np.where(LABELS == 0, np.nan, LABELS))
+    unsigned = gramlab.neural_collapse(H, LABELS.astype(np.uint16))
+    assert unsigned.nc1 == gramlab.neural_collapse(H, LABELS).nc1
+
+
+def test_powers_out_of_range():
+    A = torch.diag(torch.tensor([4.0, 1.0, 0.0], dtype=torch.float64))
+    assert torch.equal(gramlab.psd_power(A * 2.0**-1060, 0.5), A.sqrt() * 2.0**-530)
+    torch.testing.assert_close(
+        gramlab.psd_power(A * 2.0**1000, -0.5)[:2, :2],
+        torch.diag(A[:2, :2].diagonal() ** -0.5) * 2.0**-500,
+        rtol=1e-13,
+        atol=0,
+    )
+    for scale, power in ((2.0**-1060, -1), (1e300, 2), (1e-300, 2)):
+        with pytest.raises(gramlab.Undefined, match="out of float64's range"):
+            gramlab.psd_power(A * scale, power)
+    for power in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="must be a finite number"):
+            gramlab.psd_power(A, power)
+    assert torch.equal(gramlab.psd_power(0 * A, 0.5), 0 * A)
