@@ -1,6 +1,11 @@
-"""What the authors' code of paper A does otherwise than the paper's text, and what each difference changes."""
+"""What the authors' code of paper A does otherwise than the paper's text, and what each difference changes.
+
+Measured on networks of Figure 4 (tasks/experiments/a_differences.py), or by the experiment of the figure concerned.
+"""
 
 import math
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,42 +25,78 @@ DIFFERENCES = {
     "test loss": ("test loss", "every batch added twice", "logs of the runs"),
     "test labels": ("random training labels, p = 0.25", "random test labels, too", "Figure 12"),
 }  # fmt: skip
+# the text, the code, where, and the experiment whose table has both ways, with the rows of each
+ELSEWHERE = (
+    ("virtual update by 0.05", "by 700", "Figure 1", "a_fig1",
+     {"printed": ("claim", "target_linearity"), "code": ("claim", "target_linearity, at c = 700")}),
+    ("virtual update by 0.05, TL with an intercept", "by 700", "Figure 1", "a_fig1",
+     {"printed": ("claim", "target_linearity, with intercept"), "code": ("corrected", "target_linearity")}),
+    ("outputs as they are", "over the root of the width", "Figures 3 and 8", "a_fig8",
+     {"printed": ("claim", "target/distance"), "code": ("corrected", "target/distance")}),
+    ("TL of the inputs", "of the inputs less their mean", "Figure 10", "a_fig10",
+     {"printed": ("claim", "target_linearity"), "code": ("corrected", "target_linearity")}),
+)  # fmt: skip
 RATIOS = ("surrogate", "test_loss")  # their effects are factors, those of the others differences
 NAMES = {"surrogate": "surrogate", "target_linearity": "TL", "test_loss": "test loss", "test_accuracy": "test accuracy",
-         "train_accuracy": "training accuracy"}  # fmt: skip
+         "train_accuracy": "training accuracy", "target/distance": "‖y − y_OLS‖/‖y‖"}  # fmt: skip
 
 
 def measured(stage: Stage) -> list[dict[str, Any]]:
-    """Rows of the report's table; none while the experiment has not run. Their staleness follows data/SCALE/made."""
-    path = stage.table("a_differences")
-    if not path.is_file():
-        return []
-    rows = Rows(tables.read(path))
+    """Rows of the report's table, of the experiments that have run. Their staleness follows data/SCALE/made."""
     found = []
-    for case, (text, code, where) in DIFFERENCES.items():
+    for about, quantity, values, paired in (*_on_figure_4(stage), *_elsewhere(stage)):
+        if all(len(value) > 1 for value in values.values()):
+            means = {arm: float(value.mean()) for arm, value in values.items()}
+            if factor := quantity in RATIOS:
+                values = {arm: np.log(value) for arm, value in values.items()}
+            effect = _effect(values["printed"], values["code"], paired)
+            effect = tuple(math.exp(one) for one in effect) if factor else effect
+            found.append({**dict(zip(("text", "code", "where"), about, strict=True)), "quantity": NAMES[quantity],
+                          "means": means, "effect": effect, "sign": "× " if factor else ""})  # fmt: skip
+    return found
+
+
+def _on_figure_4(stage: Stage) -> Iterator[tuple[tuple[str, str, str], str, dict[str, np.ndarray], bool]]:
+    """What differs and where, a quantity, its values by seed in both ways, and whether of the same networks."""
+    rows = _table(stage, "a_differences")
+    for case, about in DIFFERENCES.items():
         for (quantity,), one in rows.where(case=case).by("quantity").items():
             values = {arm: _by_seed(one.where(arm=arm)) for arm in ("printed", "code")}
             if case == "rate":
                 values["printed"] = _figure_4(stage, quantity)
-            if all(len(value) > 1 for value in values.values()):
-                about = {"text": text, "code": code, "where": where, "quantity": NAMES[quantity]}
-                means = {arm: float(value.mean()) for arm, value in values.items()}
-                if factor := quantity in RATIOS:
-                    values = {arm: np.log(value) for arm, value in values.items()}
-                effect = _effect(values["printed"], values["code"], paired=case != "rate")
-                effect = tuple(math.exp(one) for one in effect) if factor else effect
-                found.append({**about, "means": means, "effect": effect, "sign": "× " if factor else ""})
-    return found
+            yield about, quantity, values, case != "rate"
+
+
+def _elsewhere(stage: Stage) -> Iterator[tuple[tuple[str, str, str], str, dict[str, np.ndarray], bool]]:
+    """The same of other experiments, after training, at both ends of a grid where there is one."""
+    for text, code, where, key, ways in ELSEWHERE:
+        rows = _table(stage, key)
+        rows = rows.where(step=int(rows.step.max())) if len(rows) else rows
+        ends = {way: rows.where(arm=arm, quantity=quantity) for way, (arm, quantity) in ways.items()}
+        for case in _extremes(set(ends["printed"].case.tolist())):
+            values = {way: _by_seed(one.where(case=case)) for way, one in ends.items()}
+            quantity = ways["printed"][1].partition(",")[0]
+            yield (text, code, f"{where}, {case}" if case else where), quantity, values, True
+
+
+def _extremes(cases: set[str]) -> Iterator[str]:
+    """Of the cases "axis=number" those of each axis's least and largest number; "" where there is no grid."""
+    parts = sorted(case.rpartition("=") for case in cases)
+    for _, group in groupby(parts, lambda part: part[0]):
+        ordered = sorted(group, key=lambda part: float(part[2] or 0))
+        yield from dict.fromkeys("".join(part) for part in (ordered[0], ordered[-1]))
+
+
+def _table(stage: Stage, key: str) -> Rows:
+    path = stage.table(key)
+    return Rows(tables.read(path) if path.is_file() else tables.table([]))
 
 
 def _figure_4(stage: Stage, quantity: str) -> np.ndarray:
     """The last layer's value, or the network's, at the end of the run at the text's rate."""
-    path = stage.table("a_fig4")
-    if not path.is_file():
-        return np.empty(0)
-    rows = Rows(tables.read(path)).where(arm="claim", case="CIFAR-10", quantity=quantity)
-    rows = rows.where(step=int(rows.step.max()))
-    return _by_seed(rows.where(layer=max(rows.layer.tolist())))
+    rows = _table(stage, "a_fig4").where(arm="claim", case="CIFAR-10", quantity=quantity)
+    rows = rows.where(step=int(rows.step.max())) if len(rows) else rows
+    return _by_seed(rows.where(layer=max(rows.layer.tolist(), default="")))
 
 
 def _by_seed(rows: Rows) -> np.ndarray:

@@ -37,6 +37,24 @@ def test_effects_are_paired_by_network_and_factors_where_they_scale(tmp_path):
     assert rate["effect"][1] < 4 / 8.2 < rate["effect"][2]
 
 
+def test_what_figures_measure_both_ways_is_read_from_their_tables(tmp_path):
+    """After training, at the ends of each grid, paired by seed: code less text is 0.2 there."""
+    made = [
+        {"case": case, "quantity": "target/distance", "arm": arm, "seed": seed, "step": step,
+         "value": seed + number + 0.2 * (arm == "corrected") + 50 * (step < 9)}
+        for seed in range(3)
+        for case, number in (("width=32", 1), ("width=1024", 2), ("width=128", 7))
+        for arm in ("claim", "corrected")
+        for step in (0, 9)
+    ]  # fmt: skip
+    tables.write(tmp_path / "a_fig8.parquet", made)
+    tables.write(tmp_path / "a_fig1.parquet", [{"arm": "claim", "quantity": "target_linearity"}])  # one seed: no row
+    found = differences.measured(SimpleNamespace(table=lambda key: tmp_path / f"{key}.parquet"))
+    assert [row["where"] for row in found] == ["Figures 3 and 8, width=32", "Figures 3 and 8, width=1024"]
+    assert [row["means"]["printed"] for row in found] == [2.0, 3.0]
+    assert [row["effect"] for row in found] == [pytest.approx((0.2,) * 3)] * 2
+
+
 def test_both_ways_on_a_network():
     draw = stream("test_differences")
     x, labels = torch.from_numpy(draw.normal(size=(60, 5))).float(), torch.arange(60) % 3
