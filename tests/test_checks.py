@@ -1,5 +1,7 @@
 """Each check of a figure against planted tables in which its claim is true, and in which one part of it is false."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -145,6 +147,15 @@ def test_figure_1():
     assert a_fig1.rule(figure_1(0.01)).holds
     assert a_fig1.rule(figure_1(-0.01)).holds is False
     assert not a_fig1.rule(figure_1(0.0)).holds
+
+
+def test_figure_1_s_correction_says_what_the_print_gives():
+    table = Path(__file__).resolve().parent.parent / "reports" / "paper" / "tables" / "a_fig1.parquet"
+    read = Rows(tables.read(table)).where(arm="claim", quantity="target_linearity")
+    found = a_fig1.rule(read)
+    assert found.holds
+    assert found.numbers["rise"] < 0.001
+    assert "by itself significantly, but by less than 0.001" in a_fig1.CORRECTION
 
 
 def test_proposition_1():
