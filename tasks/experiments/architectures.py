@@ -115,8 +115,11 @@ def random_case(instance: int) -> Case:
     return _drawn(Case(f"{instance}: {kind} {activation} {width}", model, x, y, layers))
 
 
-def trained_case(instance: int, steps: int = 50) -> Case:
-    """A random network after some steps of Adam; instances 0, 1 and 2 are one of each kind."""
+def trained_case(instance: int, steps: int = 10) -> Case:
+    """A random network after some steps of Adam; instances 0, 1 and 2 are one of each kind.
+
+    Not so many that it fits: outputs and labels would cancel, and leave of the gradients more round-off than counted.
+    """
     case = random_case(instance)
     optimizer = torch.optim.Adam(case.model.parameters(), 0.01)
     for _ in range(steps):
