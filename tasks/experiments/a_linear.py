@@ -6,7 +6,6 @@ bound as anything can. Both sides of an equation come from their own definitions
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,26 +13,14 @@ import torch
 from torch.nn import functional as F
 
 from gramlab.streams import stream
+from tasks.instances import Layer, trained
 from tasks.search import Arrays, array, smallest
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
-STEPS = (0, 3, 10, 30, 100, 300)  # of the trained networks, at which they are looked at
 RIDGE = "control: ridge instead of OLS"
 LOGITS, SIGN = "control: logits instead of probabilities", "control: sign of one sum"
 GOLDEN = (1 + 5**0.5) / 2
-
-
-@dataclass
-class Layer:
-    """A layer's weight W (k, d), its input H (d, n), labels Y (n,) and a ridge."""
-
-    kind: str
-    W: np.ndarray
-    H: np.ndarray
-    Y: np.ndarray
-    ridge: float
-    step: int = -1  # of the training, where there is one
 
 
 def measure(settings: Any) -> Iterator[dict]:
@@ -118,24 +105,6 @@ def drawn(instance: int) -> Iterator[Layer]:
         Y = draw.normal(size=n) + draw.normal()
         Y = {"almost constant Y": 1 + 1e-3 * Y, "small Y": 1e-2 * Y, "large Y": 1e2 * Y}.get(kind, Y)
         yield Layer(kind, W, H, Y, 10.0 ** draw.uniform(-2, 2))
-
-
-def trained(instance: int) -> Iterator[Layer]:
-    """The second layer of a ReLU network along gradient descent on a nonlinear target."""
-    draw = stream("a_linear", "trained", instance)
-    x = torch.from_numpy(draw.normal(size=(40, 5)))
-    y = x[:, 0] * x[:, 1] + x[:, 2]
-    first, second, last = (torch.from_numpy(draw.normal(size=(a, b)) * (2 / b) ** 0.5).requires_grad_()
-                           for a, b in ((12, 5), (10, 12), (1, 10)))  # fmt: skip
-    ridge = 10.0 ** draw.uniform(-1, 1)
-    for step in range(STEPS[-1] + 1):
-        h = torch.relu(x @ first.T)
-        if step in STEPS:
-            W, H = second.detach().numpy().copy(), h.detach().numpy().T.copy()
-            yield Layer(f"after {step} steps", W, H, y.numpy(), ridge, step)
-        loss = ((torch.relu(h @ second.T) @ last.T)[:, 0] - y).square().mean()
-        for weight, slope in zip((first, second, last), torch.autograd.grad(loss, (first, second, last)), strict=True):
-            weight.data -= 0.02 * slope
 
 
 def aligned(instance: int) -> Layer:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramlab.streams import stream
-from tasks.experiments.a_linear import trained
+from tasks.instances import trained
 from tasks.search import Arrays, array, smallest
 
 CHANGED = "control: lambda of one side changed by a tenth"

@@ -14,7 +14,7 @@ import torch
 
 from gramlab.nets.polar import same_gram
 from gramlab.streams import stream
-from tasks.experiments.a_linear import trained
+from tasks.instances import trained
 from tasks.search import Arrays, array, smallest
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)

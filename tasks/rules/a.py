@@ -187,5 +187,5 @@ def while_grokking(rows: Rows, of: Callable[[Rows], np.ndarray], begin: str, wha
             never = bool((train.max(1) >= MEMORISED).all() and (test.max(1) < ONSET).all())
             parts[case] = replace(rise, holds=False if never else None, p=None)
         measured.append(f"{case}: {parts[case].statistic:+.3f} {until}, {len(grokked)} of {len(found)} seeds grok")
-    found = every(**parts)
-    return replace(found, rule=f"{found.rule}; {DELAYED}", measured="; ".join(measured))
+    whole = every(**parts)
+    return replace(whole, rule=f"{whole.rule}; {DELAYED}", measured="; ".join(measured))
