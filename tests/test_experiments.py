@@ -1,9 +1,12 @@
 """What experiments draw, at more instances than the quick scale has."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from gramlab import tables
+from tasks.experiments import a_tl, a_whiten
 from tasks.experiments.architectures import _rows, dead_case, layers, random_case, trained_case
 from tasks.judge import UNIT, Rows, order
 
@@ -31,3 +34,15 @@ def test_identities_hold_in_a_dead_layer_and_after_training(case):
     assert double.value.max() <= 8 * UNIT["float64"]
     for name in ("eq2", "thm1"):
         assert order(rows.where(quantity=f"{name}/remainder"), 2).holds
+
+
+@pytest.mark.parametrize(("experiment", "cases"), [
+    (a_tl, ["dead, n ", "after 0 steps", "after 300 steps"]), (a_whiten, ["trained, 0"])
+], ids=["tl", "whiten"])  # fmt: skip
+def test_identities_are_measured_along_training_too(experiment, cases, monkeypatch):
+    monkeypatch.setattr(experiment, "adversaries", lambda: iter(()))
+    made = [row for row in experiment.measure(SimpleNamespace(instances=1)) if row["arm"] == "claim"]
+    for case in cases:
+        own = [row["value"] for row in made if row["case"].startswith(case) and row["dtype"] == "float64"]
+        assert own
+        assert max(own) <= 8 * UNIT["float64"]
