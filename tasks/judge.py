@@ -297,7 +297,7 @@ def searched(rows: Rows, name: str) -> dict[str, str]:
         value = f"{float(one.value[0]):.6g}"
         found[arm] = one.case[0] or f"none among {value} instances"
         if one.case[0] and value != "1":
-            found[arm] += f": left / right {value}"
+            found[arm] += f": {value} times what the rule allows"
     return found
 
 
@@ -308,7 +308,7 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
     rows = rows.where(quantity=set(check.QUANTITIES))
     arms = sorted(set(rows.arm.tolist()))
     if unknown := [arm for arm in arms if arm not in ("claim", "corrected") and not arm.startswith("control: ")]:
-        raise ValueError(f"{check.__name__}: no arm {unknown[0]!r}; claim, corrected or \"control: ...\"")
+        raise ValueError(f"{check.__name__}: no arm {unknown[0]!r}; claim, corrected or 'control: ...'")
     found = {arm: rule(rows.where(arm=arm)) for arm in arms}
     controls = {arm.removeprefix("control: "): one for arm, one in found.items() if arm.startswith("control: ")}
     if not controls:

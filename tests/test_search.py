@@ -33,8 +33,8 @@ def searched(least: float) -> list[dict]:
 def test_a_violation_is_shrunk_and_turns_the_verdict():
     found = judge(CHECK, Rows(tables.table([*DRAWN, *searched(2.5)])))
     assert found["verdict"] == "fails"
-    assert found["smallest violations"]["claim"] == "v = [3]: left / right 1.2"
-    assert found["smallest violations"]["control: broken"] == "v = [2]: left / right 1.6"
+    assert found["smallest violations"]["claim"] == "v = [3]: 1.2 times what the rule allows"
+    assert found["smallest violations"]["control: broken"] == "v = [2]: 1.6 times what the rule allows"
     assert searched(2.5) == searched(2.5)
 
 
