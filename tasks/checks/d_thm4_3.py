@@ -23,7 +23,7 @@ CORRECTION = (
     "most λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no remainder. M is the mean over "
     "the points, as in Section 3.3, and not the sum that Algorithm 1 and the proof have. The proof's κ > 1/2 fails for "
     "every C where λ_Φ/n is large: κ = 1 − C(1−ε)λ_Φ/n. Partial collapse, ε_A < λ_Φ/2, does not follow from the 1/2 "
-    "that is shown instead; with C = 1, as in the proof, it fails at ε = 0.1: ε_A/λ_Φ is about 0.9 at λ_Φ = 0.1 and "
+    "that is shown instead; with C = 1, as in the proof, it fails at ε = 0.1: ε_A/λ_Φ reaches 0.9 at λ_Φ = 0.1 and "
     "1.5 at λ_Φ = 1, both with n = 2; C = 1/4 is small enough where κ > 0 on this grid. λ_k ≤ λ_Φ²/(12n) gives it, but "
     "nothing needs it, since (A*)⁻¹Ψ̃ = A⁻¹, of norm 1/λ_Φ at most; and ‖Ψ̃‖ ≤ 2 holds all the same."
 )

@@ -49,8 +49,9 @@ def _rows(size: str, kind: str, n: int, K: int, ridge: float, draw: np.random.Ge
                 added = 0.0 if arm == NONE else ridge
                 kappa = 1 - 2 * lam * (1 + 1 / ridge) if arm == "claim" else 1 - 2 * lam / (added + n)
                 if arm != NONE:  # where they would be over lambda_Phi = 0
-                    about = {"arm": arm, "case": size, "layer": f"{kind}, ε = {epsilon:g}", "dtype": "float64"}
-                    yield from _constants({**about, "x": fraction}, first, y, lam, ridge, kappa, n)
+                    layer = f"{kind}, ε = {epsilon:g}"
+                    about = {"arm": arm, "case": size, "layer": layer, "dtype": "float64", "x": fraction}
+                    yield from _constants(about, first, y, lam, ridge, kappa, n)
                 if kappa <= 0:  # the printed one, where lambda_Phi is larger than n
                     continue
                 yield from _judged(arm, size, kind, epsilon, distances(first, y, lam, added, kappa), lam, added, n)
