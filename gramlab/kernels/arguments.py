@@ -28,7 +28,7 @@ def number(name: str, value: Any, positive: bool = True) -> None:
 
 def whole(name: str, value: Any, least: int) -> None:
     """Raise BadInput unless the setting is a whole number of at least ``least``."""
-    if not isinstance(value, Real) or not least <= value < ENDLESS or value != int(value):
+    if not isinstance(value, Real) or not least <= float(value) < ENDLESS or float(value) % 1:
         raise BadInput(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 

@@ -226,7 +226,8 @@ class RFM(BaseEstimator):
                 found |= {name: file.get_tensor(name).numpy() for name in ARRAYS}
             for name, coded in about.items():
                 found[name] = np.array(coded["values"], dtype=coded["dtype"])
-            vars(machine).update(found, n_features_in_=found["X_fit_"].shape[1])
+            for name, value in {**found, "n_features_in_": found["X_fit_"].shape[1]}.items():
+                setattr(machine, name, value)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(f"{path}: not a saved RFM ({type(error).__name__}: {error})") from error
         return machine

@@ -61,11 +61,11 @@ class Fit:
                     raise NetError(f"no {name} {one!r}; there are {', '.join(allowed)}")
         for name, least in (("batch", 1), ("epochs", 0), ("history_every", 1)):
             value = getattr(self, name)
-            if (name != "batch" or value is not None) and not (isinstance(value, Integral) and value >= least):
+            if (name != "batch" or value is not None) and not (isinstance(value, Integral) and int(value) >= least):
                 or_none = ", or None for all samples" if name == "batch" else ""
                 raise NetError(f"{name} must be a whole number of at least {least}{or_none}, not {value!r}")
         for epoch in self.snapshots:
-            if not (isinstance(epoch, Integral) and 0 <= epoch <= self.epochs):
+            if not (isinstance(epoch, Integral) and 0 <= int(epoch) <= self.epochs):
                 raise NetError(f"snapshots must be epochs from 0 to {self.epochs}, not {epoch!r}")
 
 
