@@ -3,7 +3,7 @@
 Beside them the share of an epoch that loading its data takes, and members against solo runs: how they part, and whether
 they end the same in distribution.
 
-    python benchmarks/training.py [--authors FOLDER] [--rounds N]
+    python benchmarks/training.py [--authors FOLDER] [--rounds N] [--compiled]
 
 FOLDER holds the published code of paper A (src/optim.py); without it that comparison is left out. One thread, CPU
 time, the candidates taking turns; every comparison first checks that both sides compute the same.
@@ -15,12 +15,14 @@ import importlib
 import itertools
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 import torch
 from scipy import stats
 from timing import gap, race, show
+from torch._inductor.utils import fresh_cache
 from torch.nn import functional as F
 
 import gramlab
@@ -114,6 +116,25 @@ def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
          [("together", "in turn")])  # fmt: skip
 
 
+def compiled(inputs, hidden, batch, rounds, n=2048, seeds=5):
+    """The same members' steps as torch.compile makes them and as they are, and how long the compiling takes."""
+    model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
+    how = Fit(**{**vars(HOW), "batch": batch})
+    plain, took = Team(model, data, how, seeds, "cpu"), []
+    epoch(plain)
+    with fresh_cache():
+        for _ in range(2):  # from nothing, and from the compiler's cache
+            torch.compiler.reset()
+            made = Team(model, data, Fit(**{**vars(how), "compile": "default"}), seeds, "cpu")
+            begin = time.perf_counter()
+            epoch(made)
+            took.append(time.perf_counter() - begin)
+        error = max(gap(made.stack.values[name], value) for name, value in plain.stack.values.items())
+        seconds = race({"compiled": lambda: epoch(made), "plain": lambda: epoch(plain)}, rounds)
+    show(f"{seeds} seeds of {hidden}, {inputs} inputs, batch {batch}, compiled in {took[0]:.0f} s, from the cache in"
+         f" {took[1]:.0f} s; weights agree to {error:.1g}", seconds, [("compiled", "plain")])  # fmt: skip
+
+
 def parting(marks=(50, 200, 1000, 4000)):
     """How a member and its solo run part: round-off grows as training magnifies it."""
     model, data = mlp(64, [64] * 3, 10), dataset(64, 1600)
@@ -202,8 +223,13 @@ def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--authors", type=Path)
     parse.add_argument("--rounds", type=int, default=7)
+    parse.add_argument("--compiled", action="store_true", help="compiled steps against plain ones, and nothing else")
     given = parse.parse_args()
     torch.set_num_threads(1)
+    if given.compiled:
+        for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64)):
+            compiled(inputs, hidden, batch, given.rounds)
+        return
     for inputs, n in ((64, 12800), (3072, 6400)):
         step_against_bare(inputs, n, given.rounds)
     for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64), (64, [256] * 4, 16),

@@ -80,6 +80,7 @@ def test_compiled_steps_are_the_steps(digits, tmp_path, kind, optimizer):
         for name, value in theirs.items():
             torch.testing.assert_close(ours[name], value, rtol=1e-9, atol=1e-11)
     assert any((ours[name] != value).any() for name, value in theirs.items())  # by other code, then
+    assert not torch._dynamo.config.trace_autograd_ops  # which is off by default, and only on within a step
 
     stopped = tmp_path / "stopped"
     with pytest.raises(KeyboardInterrupt):
