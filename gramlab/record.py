@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from gramlab import tables
+from gramlab.measures.arrays import Array
+from gramlab.measures.batches import Data, tensor
 from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find
 from gramlab.measures.losses import Loss
@@ -31,7 +33,7 @@ class Recorder:
     quantity; ``undefined`` says why a value is missing.
 
     model: the network that is trained.
-    x, y: the samples to measure on, as tensors; a few hundred to a few thousand do.
+    x, y: the samples to measure on, as tensors or arrays; a few hundred to a few thousand do.
     path: the Parquet file to write.
     every, at: measure every so many steps, and at these steps besides. Step 0 is measured at the first call.
     loss, layers, weight_decay, batch_size, forward: as for ``gramlab.measure``.
@@ -47,8 +49,8 @@ class Recorder:
     def __init__(
         self,
         model: nn.Module,
-        x: Tensor,
-        y: Tensor,
+        x: Data,
+        y: Array | None,
         path: Path | str,
         *,
         every: int = 100,
@@ -73,7 +75,8 @@ class Recorder:
             quantities = [name for name, needs in NEEDS.items() if "centered_ptk" not in needs]
             if not weight_decay:
                 quantities = [name for name in quantities if not name.endswith("fact")]
-        self.model, self.x, self.y, self.path = model, x, y, Path(path)
+        self.model, self.x, self.path = model, x, Path(path)
+        self.y = None if y is None else tensor(y, "y")
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {
             "loss": loss,
@@ -119,9 +122,10 @@ class Recorder:
         if self.linearity:
             options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
             given = features(self.model, self.x, **options)
-        found, undefined = observe(measured, given, self.y if isinstance(self.y, Tensor) else None)
-        if self._rate() is not None and {"virtual_shift"} <= set(self.options["quantities"]):
-            found += self._shifts.add(measured, step, float(self._rate() or 0.0))
+        found, undefined = observe(measured, given, self.y)
+        if "virtual_shift" in self.options["quantities"] and self._rate() is not None:
+            self._settle()
+            found += self._shifts.add(measured, step)
         dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
         for layer, quantity, value in found:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
@@ -131,15 +135,20 @@ class Recorder:
         return measured
 
     def write(self) -> Path:
-        """Write the table, whole or not at all, and return its path; the last step is measured if it was not."""
-        if self._initial is not None and self._last != self.steps:
-            self.measure_at(self.steps)
-        tables.write(self.path, self.rows)
+        """Write the table, whole or not at all, and return its path; the last step is measured if it was not.
+
+        Raises ValueError if it cannot be measured, a network that has diverged say; the rows before are written.
+        """
+        try:
+            if self._initial is not None and self._last != self.steps:
+                self.measure_at(self.steps)
+        finally:
+            tables.write(self.path, self.rows)
         return self.path
 
     def attach(self, optimizer: torch.optim.Optimizer) -> "Recorder":
         """Follow an optimizer: every ``optimizer.step()`` counts, its learning rate is taken. Undo by ``detach()``."""
-        self._optimizer = optimizer
+        self._follow(optimizer)
         self.begin()
         self._handles.append(optimizer.register_step_post_hook(lambda *_: self.step()))
         return self
@@ -155,12 +164,24 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.detach()
-        if self.rows:
-            self.write()  # also after an error: what was measured is worth keeping
+        if kind is not None and self.rows:  # what was measured is worth keeping; the network may not be worth measuring
+            tables.write(self.path, self.rows)
+        elif self.rows:
+            self.write()
 
     def callback(self) -> "Callback":
         """A callback for Lightning's Trainer or the Hugging Face Trainer; it writes the table when training ends."""
         return Callback(self)
+
+    def _follow(self, optimizer: Any) -> None:
+        """Take the learning rate of an optimizer, of each step when it comes: a scheduler may change it before."""
+        self._optimizer = optimizer
+        if hasattr(optimizer, "register_step_pre_hook"):
+            self._handles.append(optimizer.register_step_pre_hook(lambda *_: self._settle()))
+
+    def _settle(self) -> None:
+        if (rate := self._rate()) is not None:
+            self._shifts.settle(rate)
 
     def _rate(self) -> float | None:
         if self._optimizer is not None and self.lr is None:
@@ -175,9 +196,17 @@ class _Shifts:
         self.totals: dict[str, Tensor] = {}
         self.first: dict[str, Tensor] = {}
         self.now: dict[str, Tensor] = {}
+        self.measured: Measurement | None = None  # whose shift waits for the learning rate of the step after it
         self.step = 0
 
-    def add(self, measured: Measurement, step: int, lr: float) -> list[tuple[str, str, float]]:
+    def settle(self, lr: float) -> None:
+        """Say the learning rate of the step after the last measurement; what is said later is of later steps."""
+        if self.measured is not None:
+            self.now = {name: layer.virtual_shift(lr) for name, layer in self.measured.items()}
+            self.measured = None
+
+    def add(self, measured: Measurement, step: int) -> list[tuple[str, str, float]]:
+        """Take in a measurement, once the one before it is settled; the correlations of the sum up to it."""
         found = []
         for name, layer in measured.items():
             if name not in self.first:
@@ -195,8 +224,7 @@ class _Shifts:
                     found.append((name, quantity, pearson(gram, total, diagonal=diagonal)))
                 except Undefined:  # nothing has moved yet
                     continue
-        self.now = {name: layer.virtual_shift(lr) for name, layer in measured.items()}
-        self.step = step
+        self.measured, self.step = measured, step
         return found
 
 
@@ -214,7 +242,7 @@ class Callback:
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Lightning: before the first step."""
         if trainer.optimizers and self.recorder._optimizer is None:
-            self.recorder._optimizer = getattr(trainer.optimizers[0], "optimizer", trainer.optimizers[0])
+            self.recorder._follow(getattr(trainer.optimizers[0], "optimizer", trainer.optimizers[0]))
         self.recorder.steps = int(trainer.global_step)
         self.recorder.begin()
 
@@ -226,7 +254,7 @@ class Callback:
         """Hugging Face: before the first step."""
         if self.recorder._optimizer is None:
             optimizer = others.get("optimizer")
-            self.recorder._optimizer = getattr(optimizer, "optimizer", optimizer)
+            self.recorder._follow(getattr(optimizer, "optimizer", optimizer))
         self.recorder.steps = int(state.global_step)
         self.recorder.begin()
 
@@ -236,6 +264,7 @@ class Callback:
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
         """Both: write the table."""
+        self.recorder.detach()
         self.recorder.write()
 
     def state_dict(self) -> dict[str, Any]:

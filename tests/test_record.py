@@ -181,6 +181,116 @@ def test_the_sum_of_virtual_shifts_is_that_of_full_batch_training(tmp_path):
     assert rows[6, "0", "pearson_virtual_moved"] > 0.99
 
 
+@pytest.mark.parametrize("loop", [attached, lightning, hugging_face], ids=lambda loop: loop.__name__)
+def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
+    """With a scheduler that changes it after every step, against shifts measured and summed by hand."""
+    model, (x, y) = network().double(), data()
+    x = x.double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.7)
+    options = {"loss": "cross_entropy"}
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t", every=1, **options)
+    total, stepping = 0, optimizer.step
+
+    def step():
+        nonlocal total
+        lr = optimizer.param_groups[0]["lr"]
+        total = total + gramlab.measure(model, x, y, **options)["3"].virtual_shift(lr)
+        stepping()
+        scheduler.step()
+
+    def training(model, optimizer, recording, before=lambda: None, after=lambda: None):
+        before()
+        for _ in range(5):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            step()
+            after()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "by_hand", training)
+        loop(model, optimizer, recording)
+    torch.testing.assert_close(recording._shifts.totals["3"], total, rtol=1e-12, atol=1e-14)
+    assert recording._handles == []
+
+
+def test_a_network_that_diverges_leaves_its_table_and_the_callers_error(tmp_path):
+    """The table has the steps before; what the caller sees is his own error, or that the network has diverged."""
+    x, y = data()
+
+    def train(path, own):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with gramlab.Recorder(model, x, y, path, every=2, loss="cross_entropy").attach(optimizer):
+            for step in range(8):
+                if step == 5:
+                    with torch.no_grad():
+                        model[0].weight.fill_(float("nan"))
+                    if own:
+                        raise KeyError("the caller's")
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+
+    for own, error in ((True, KeyError), (False, ValueError)):
+        path = tmp_path / str(own)
+        with pytest.raises(error, match="the caller's" if own else "'0.weight' holds a NaN"):
+            train(path, own)
+        assert {row["step"] for row in tables.read(path).to_pylist()} == {0, 2, 4}
+
+    model = network()
+    recording = gramlab.Recorder(model, x, y, tmp_path / "plain", every=9, loss="cross_entropy")
+    recording.begin()
+    with torch.no_grad():
+        model[0].weight.fill_(float("nan"))
+    recording.step()
+    with pytest.raises(ValueError, match="holds a NaN"):
+        recording.write()
+    assert {row["step"] for row in tables.read(tmp_path / "plain").to_pylist()} == {0}
+
+
+def numbers(model, x, y, path):
+    recording = gramlab.Recorder(model, x, y, path, loss="cross_entropy")
+    recording.begin()
+    return {(row["layer"], row["quantity"]): row["value"] for row in recording.rows}
+
+
+@pytest.mark.parametrize("kind", ["array", "list"])
+def test_arrays_are_recorded_like_tensors(kind, tmp_path):
+    x, y = data()
+    found = numbers(network(), x.numpy(), y.numpy() if kind == "array" else y.tolist(), tmp_path / "t")
+    assert found == numbers(network(), x, y, tmp_path / "t")
+    assert {"target_linearity", "surrogate", "nc1", "nc2"} <= {quantity for _, quantity in found}
+
+
+OF_TARGETS = ("target_linearity", "surrogate", "nc1", "nc2")
+
+
+def test_samples_of_an_ignored_class_are_left_out(tmp_path):
+    x, y = data()
+    ignored = torch.arange(60) % 7 == 3
+    found = numbers(network(), x, y.masked_fill(ignored, -100), tmp_path / "t")
+    wanted = numbers(network(), x[~ignored], y[~ignored], tmp_path / "t")
+    for layer in ("0", "3", "5"):
+        for quantity in OF_TARGETS:
+            assert found[layer, quantity] == pytest.approx(wanted[layer, quantity], rel=1e-6), (layer, quantity)
+
+
+def test_classes_of_tokens_are_classes(tmp_path):
+    """A layer that sees tokens is measured on them; one that sees all of a sample has no classes."""
+    torch.manual_seed(0)
+    x, y = torch.randn(30, 4, 5), torch.randint(0, 3, (30, 4))
+    y[:, 3] = torch.where(torch.arange(30) < 9, -100, y[:, 3])
+    model, kept = network(), y != -100
+    found, wanted = numbers(model, x, y, tmp_path / "t"), numbers(model, x[kept], y[kept], tmp_path / "t")
+    for layer in ("0", "3", "5"):
+        for quantity in OF_TARGETS:
+            assert found[layer, quantity] == pytest.approx(wanted[layer, quantity], rel=1e-6), (layer, quantity)
+    pooled = nn.Sequential(nn.Linear(5, 3), nn.Flatten(), nn.Linear(12, 12), nn.Unflatten(1, (4, 3)))
+    found = numbers(pooled, x, y, tmp_path / "t")
+    assert {layer for layer, quantity in found if quantity in OF_TARGETS} == {"0"}
+
+
 def test_what_is_undefined_is_left_out_with_a_reason(tmp_path):
     x, y = data()
     with gramlab.Recorder(network(), x, y, tmp_path / "t", loss="cross_entropy") as recording:

@@ -46,7 +46,8 @@ def observe(
     ``features`` are the layers' inputs for the same samples (``gramlab.features``), ``targets`` (n,) classes or
     (n, c) values: with both come paper A's target linearity (λ = 0) and surrogate of centred targets, classes as
     one-hot rows, and for classes paper D's NC1 and NC2. Layers with as many inputs as there are samples are left out:
-    any target is linear in them.
+    any target is linear in them. Samples of the class -100, which the loss ignores, are left out; with classes (n, T)
+    of tokens the samples are the tokens of layers that see (n, T, d), and other layers have none of these quantities.
     """
     found: list[tuple[str, str, float]] = []
     undefined: dict[str, str] = {}
@@ -59,20 +60,35 @@ def observe(
 
     if measurement.loss is not None:
         found.append(("", "loss", measurement.loss))
+    classes = targets is not None and not targets.is_floating_point() and targets.ndim == 2
+    tokens = classes and any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
     for name, layer in measurement.items():
         for quantity, compute in CORRELATIONS.items():
             add(name, quantity, compute, layer)
-        H = features.get(name)
-        if targets is None or H is None or H.reshape(len(H), -1).shape[1] >= len(H):
+        if targets is None or name not in features:
             continue
-        Y = centred(targets)
+        H, wanted = _samples(features[name], targets, tokens)
+        if not len(H) or H[0].numel() >= len(H):
+            continue
+        Y = centred(wanted)
         add(name, "target_linearity", target_linearity, H, Y)
         if H.ndim == 2:
             add(name, "surrogate", surrogate, H, layer.weight, Y)
-        if not targets.is_floating_point() and targets.ndim == 1:
-            add(name, "nc1", lambda H: neural_collapse(H, targets).nc1, H)
-            add(name, "nc2", lambda H: neural_collapse(H, targets).nc2, H)
+        if not wanted.is_floating_point() and wanted.ndim == 1:
+            add(name, "nc1", lambda H, y: neural_collapse(H, y).nc1, H, wanted)
+            add(name, "nc2", lambda H, y: neural_collapse(H, y).nc2, H, wanted)
     return found, undefined
+
+
+def _samples(H: Tensor, targets: Tensor, tokens: bool) -> tuple[Tensor, Tensor]:
+    """Features and targets of the samples, or tokens, that have a target; none if the layer does not see them."""
+    if tokens:
+        if H.ndim != 3 or H.shape[:2] != targets.shape:
+            return H[:0], targets[:0]
+        H, targets = H.flatten(0, 1), targets.flatten()
+    if targets.is_floating_point() or targets.ndim > 1 or bool((kept := targets != -100).all()):
+        return H, targets
+    return H[kept.to(H.device)], targets[kept]
 
 
 def centred(targets: Tensor) -> Tensor:
