@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,7 +38,7 @@ def probe(
     weight_decay: Annotated[float | None, typer.Option(help="the λ of FACT, as in training")] = None,
     layer: Annotated[list[str] | None, typer.Option(help="a layer's name; repeat for several; all by default")] = None,
     split: Annotated[str, typer.Option(help="train or test, of a folder of images")] = "train",
-    limit: Annotated[int | None, typer.Option(help="at most this many samples, the first ones")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="at most this many samples, the first ones")] = None,
     batch_size: Annotated[int, typer.Option(help="rows in a batch: what memory grows with")] = 512,
     device: Annotated[str, typer.Option(help="where to compute: cpu, cuda, cuda:1, or another of torch's")] = "cpu",
     name: Annotated[str, typer.Option(help="the experiment's name in the table")] = "probe",
@@ -92,18 +93,15 @@ def _probe(
         network.to(device)
     except (RuntimeError, AssertionError) as error:  # an unknown name, or a device that is not there
         raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
-    x, y = _samples(data, split)
+    x, y = _samples(data, split, _takes_indices(network))
     x, y = x[:limit], y[:limit]
-    measured = measure(
-        network,
-        x,
-        y,
-        loss=loss,
-        layers=layers,
-        weight_decay=weight_decay,
-        batch_size=batch_size,
-        initial=None if initial is None else _weights(initial),
-    )
+    options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size}
+    before = None if initial is None else _weights(initial, network)
+    try:
+        measured = measure(network, x, y, initial=before, **options)
+    except (RuntimeError, IndexError, TypeError) as error:  # torch's, of shapes and indices that do not fit
+        shape = tuple(x.shape[1:])
+        raise ValueError(f"the network fails on samples of shape {shape}: {str(error).splitlines()[0]}") from error
     found, undefined = observe(measured, features(network, x, layers, batch_size=batch_size), y)
     labels = {"experiment": name, "scale": "user", "case": model, "dtype": _dtype(network)}
     rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in found]
@@ -139,13 +137,19 @@ def _build(what: str) -> nn.Module:
             sys.path.remove("")
     if not callable(getattr(module, name, None)):
         raise ValueError(f"{where} has no callable {name!r}")
+    try:
+        inspect.signature(getattr(module, name)).bind()
+    except TypeError as error:
+        raise ValueError(f"{what} must build the network without arguments: {error}") from error
+    except ValueError:  # a callable that does not tell its arguments
+        pass
     network = getattr(module, name)()
     if not isinstance(network, nn.Module):
         raise ValueError(f"{what} gives a {type(network).__name__}, not a torch.nn.Module")
     return network
 
 
-def _weights(path: Path) -> dict[str, Tensor]:
+def _weights(path: Path, network: nn.Module) -> dict[str, Tensor]:
     """The state dict in a file, also where a training loop has put it under a key or a data-parallel prefix."""
     import torch
     from safetensors import SafetensorError
@@ -167,23 +171,37 @@ def _weights(path: Path) -> dict[str, Tensor]:
             state = state[key]
     if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path}: holds no state dict of tensors")
-    return {key.removeprefix("module."): value for key, value in state.items()}
+    # a part of the network may be called "module" itself
+    if all(key.startswith("module.") for key in state) and not state.keys() <= network.state_dict().keys():
+        return {key.removeprefix("module."): value for key, value in state.items()}
+    return state
 
 
 def _load(network: nn.Module, path: Path) -> None:
     try:
-        network.load_state_dict(_weights(path))
+        network.load_state_dict(_weights(path, network))
     except RuntimeError as error:
         raise ValueError(f"{path}: does not fit the network ({error})") from error
 
 
-def _samples(folder: Path, split: str) -> tuple[Tensor, Tensor]:
+def _takes_indices(network: nn.Module) -> bool:
+    from torch import nn
+
+    return any(isinstance(module, (nn.Embedding, nn.EmbeddingBag)) for module in network.modules())
+
+
+def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
+    """Inputs and targets; integers of x.npy stay integers, a text's tokens, for a network that takes ``indices``."""
     import numpy as np
     import torch
 
+    from gramlab.measures.batches import tensor
+
     if (folder / "x.npy").is_file() and (folder / "y.npy").is_file():
-        x, y = (torch.from_numpy(np.load(folder / f"{part}.npy", allow_pickle=False)) for part in "xy")
-        return x if x.is_floating_point() else x.float(), y
+        x, y = (tensor(np.load(folder / f"{part}.npy", allow_pickle=False), f"{part}.npy") for part in "xy")
+        if len(x) != len(y):
+            raise ValueError(f"x.npy has {len(x)} rows and y.npy {len(y)}")
+        return x if x.is_floating_point() else x.long() if indices else x.float(), y
     from gramlab.data.sources import folder as images
     from gramlab.data.sources import parquet
 

@@ -26,6 +26,20 @@ def network():
 
 def number():
     return 3
+
+def sized(width):
+    return nn.Linear(12, width)
+
+class Wrapper(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.module = network()
+
+    def forward(self, x):
+        return self.module(x)
+
+def text():
+    return nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 3))
 """
 
 
@@ -91,6 +105,34 @@ def test_a_checkpoint_is_measured(folder, checkpoint):
     assert (folder / "out/probe.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_network_with_a_part_called_module(folder):
+    """Its keys begin with "module." as those of a data-parallel network do, which are taken too."""
+    state = {f"module.{key}": value for key, value in torch.load(folder / "initial.pt").items()}
+    torch.save(state, folder / "own.pt")
+    torch.save({f"module.{key}": value for key, value in state.items()}, folder / "parallel.pt")
+    found = []
+    for model, checkpoint in (("network", "initial.pt"), ("Wrapper", "own.pt"), ("Wrapper", "parallel.pt")):
+        done = probe(folder, "--checkpoint", str(folder / checkpoint), model=f"net.py:{model}")
+        assert done.exit_code == 0, done.output
+        found.append(values(folder)["", "loss"])
+    assert found == [found[0]] * 3
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint16, np.uint8])
+def test_tokens_of_a_text_stay_integers(folder, dtype):
+    (folder / "text").mkdir()
+    x, y = np.random.default_rng(0).integers(0, 9, (40, 5)).astype(dtype), np.arange(40) % 3
+    np.save(folder / "text/x.npy", x)
+    np.save(folder / "text/y.npy", y)
+    torch.manual_seed(3)
+    done = probe(folder, model="net.py:text", data=folder / "text")
+    assert done.exit_code == 0, done.output
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 3))
+    wanted = nn.functional.cross_entropy(model(torch.from_numpy(x.astype(np.int64))), torch.from_numpy(y))
+    assert values(folder)["", "loss"] == pytest.approx(float(wanted), rel=1e-5)
+
+
 def test_only_some_layers_and_samples_and_the_same_bytes_twice(folder):
     for _ in range(2):
         assert probe(folder, "--layer", "3", "--limit", "20", "--checkpoint", f"{folder}/wrapped.pt").exit_code == 0
@@ -125,6 +167,12 @@ BAD = {
     "no data": ({"data": "nowhere"}, [], "neither x.npy and y.npy"),
     "no layer": ({}, ["--layer", "9"], "no layer named '9'"),
     "split": ({"data": "DIR/sub"}, ["--split", "valid"], "split must be train or test"),
+    "arguments": ({"model": "net.py:sized"}, [], "without arguments: missing a required argument: 'width'"),
+    "width": ({"data": "DIR/narrow"}, [], "the network fails on samples of shape (7,): "),
+    "words": ({"data": "DIR/words"}, [], "y.npy is a ndarray of <U1"),
+    "lengths": ({"data": "DIR/short"}, [], "x.npy has 40 rows and y.npy 30"),
+    "token": ({"data": "DIR/tokens", "model": "net.py:text"}, [], "fails on samples of shape (5,): index out of range"),
+    "limit": ({}, ["--limit", "-45"], "--limit"),
     "loss": ({}, ["--loss", "hinge"], "not 'hinge'"),
 }
 
@@ -135,6 +183,15 @@ def test_bad_arguments_are_explained(folder, name):
     (folder / "sub/train").mkdir(parents=True)
     torch.save({"weight": torch.zeros(3)}, folder / "other.pt")
     torch.save([1, 2], folder / "list.pt")
+    for part, x, y in (
+        ("narrow", np.ones((40, 7)), np.arange(40) % 3),
+        ("words", np.ones((40, 12)), np.array(list("abcd" * 10))),
+        ("short", np.ones((40, 12)), np.arange(30) % 3),
+        ("tokens", np.full((40, 5), 9), np.arange(40) % 3),
+    ):
+        (folder / part).mkdir()
+        np.save(folder / part / "x.npy", x)
+        np.save(folder / part / "y.npy", y)
     options, arguments, message = BAD[name]
     options = {key: value.replace("DIR", str(folder)) for key, value in options.items()}
     done = probe(folder, *(argument.replace("DIR", str(folder)) for argument in arguments), **options)

@@ -23,19 +23,26 @@ class Batch(NamedTuple):
 def stream(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
     """Batches on the model's device, floating-point inputs in the model's dtype.
 
-    ``x`` is a tensor or array (n, ...) or a mapping of them, cut into batches of ``batch_size``; or an iterable
-    of batches as they are: inputs, (inputs, targets), (inputs, targets, mask), or a mapping, whose "labels" are
-    the targets and whose "attention_mask" is the mask.
+    ``x`` is a tensor, array, data frame or list of numbers (n, ...), or a mapping of them, cut into batches of
+    ``batch_size``; or an iterable of batches as they are: inputs, (inputs, targets), (inputs, targets, mask), or a
+    mapping, whose "labels" are the targets and whose "attention_mask" is the mask.
     Raises ValueError on NaN or infinite inputs (which batch, which row), unequal lengths, and an empty data set.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-    whole = isinstance(x, (Tensor, np.ndarray, Mapping))
+    whole = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _are_numbers(x))
     if not whole and (y is not None or mask is not None):
         raise ValueError("with an iterable of batches, targets and mask come in its batches, not beside it")
     if not whole and not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
     return _checked(model, _cut(x, y, mask, batch_size) if whole else _given(x))
+
+
+def _are_numbers(x: Any) -> bool:
+    """Whether it is a list of numbers, or of lists of them, and not of batches."""
+    while isinstance(x, (list, tuple)) and len(x):
+        x = x[0]
+    return isinstance(x, (int, float, np.number))
 
 
 def _cut(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
@@ -112,7 +119,8 @@ def tensor(value: Any, name: str) -> Tensor:
     try:
         return as_tensor(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is a {type(value).__name__}, which is no tensor or array") from error
+        kind = f" of {value.dtype}" if hasattr(value, "dtype") else ""
+        raise ValueError(f"{name} is a {type(value).__name__}{kind}, which is no tensor or array of numbers") from error
 
 
 def leaves(inputs: Any) -> list[Tensor]:

@@ -38,8 +38,8 @@ def measure(
 
     model: any module. It runs in evaluation mode (per-sample gradients have no meaning through batch statistics),
         and comes back as it was: parameters, gradients, buffers, mode, hooks, and the global random states.
-    x, y: tensors or arrays of n rows, a mapping of tensors (a tokenizer's), or, without ``y``, any iterable of
-        batches such as a DataLoader: inputs, (inputs, targets), (inputs, targets, mask), or mappings.
+    x, y: tensors, arrays or data frames of n rows, a mapping of them (a tokenizer's), or, without ``y``, any iterable
+        of batches such as a DataLoader: inputs, (inputs, targets), (inputs, targets, mask), or mappings.
         Without targets the quantities of the loss are left out.
     loss: "mse", "cross_entropy", "bce_with_logits", or a callable (outputs, targets) -> (n,) losses; L is their mean.
     layers: None for every Linear and Conv2d, or names, or a predicate (name, module).

@@ -1,5 +1,6 @@
 """Each bad input is a ValueError that names what was passed, before anything long is done."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -152,7 +153,12 @@ CASES = {
     "empty mapping": (lambda: gramlab.measure(net(), {}), "data set is empty"),
     "both": (lambda: gramlab.measure(net(), [(X, Y)], Y), "come in its batches"),
     "batch of four": (lambda: gramlab.measure(net(), [(X, Y, Y, Y)]), "not 4 parts"),
-    "no tensor": (lambda: gramlab.measure(net(), [["a", "b"]]), "no tensor or array|is a str"),
+    "no tensor": (lambda: gramlab.measure(net(), [["a", "b"]]), "x is a str, which is no tensor or array of numbers"),
+    "words": (
+        lambda: gramlab.measure(net(), X, np.array(list("abcabc")), loss="cross_entropy"),
+        "y is a ndarray of <U1, which is no tensor or array of numbers",
+    ),
+    "ragged": (lambda: gramlab.measure(net(), [[1.0, 2.0], [3.0]]), "x is a list, which is no tensor or array"),
     "not iterable": (lambda: gramlab.measure(net(), 3), "not a int"),
     "batch size": (lambda: gramlab.measure(net(), X, batch_size=0), "batch_size must be at least 1, not 0"),
     "output kind": (lambda: gramlab.measure(net(), X, forward=lambda m, x: [m(x)]), "gave a list, not a tensor"),

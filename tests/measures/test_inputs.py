@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -42,6 +43,11 @@ def measured(x, y=None, model=None, **options):
 
 FORMS = {
     "arrays": lambda x, y: (x.numpy(), y.numpy()),
+    "lists": lambda x, y: (x.tolist(), y.tolist()),
+    "data frame": lambda x, y: (
+        pd.DataFrame(x.numpy(), index=range(5, 28)),
+        pd.Series(y.numpy(), index=range(23, 0, -1)),
+    ),
     "loader": lambda x, y: (DataLoader(TensorDataset(x, y), batch_size=5), None),
     "generator": lambda x, y: (((x[i : i + 4], y[i : i + 4]) for i in range(0, len(x), 4)), None),
     "ragged list": lambda x, y: ([(x[:1], y[:1]), (x[1:20], y[1:20]), (x[20:], y[20:])], None),
@@ -76,6 +82,14 @@ def test_order_and_copies_of_samples_change_nothing():
     # the virtual shift is a sum over rows of steps of size 1/n, not a mean: only its square shrinks
     one, two = measured(x, y)["0"], twice["0"]
     torch.testing.assert_close(two.virtual_shift(0.1) - one.virtual_shift(0.1), -(0.1**2) * one.enfa / one.n / 2)
+
+
+def test_inputs_without_targets_in_every_form():
+    x, _ = data()
+    wanted = gramlab.measure(net(), x)
+    for form in (x.tolist(), tuple(map(tuple, x.tolist())), pd.DataFrame(x.numpy()), [list(row) for row in x.numpy()]):
+        assert_same(gramlab.measure(net(), form), wanted, quantities=["agop"])
+    assert_same(gramlab.measure(net(), list(x.unsqueeze(1))), wanted, quantities=["agop"])  # batches of one
 
 
 def test_rotating_the_input_rotates_the_agop():
