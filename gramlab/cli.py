@@ -95,7 +95,7 @@ def _probe(
         raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
     x, y = _samples(data, split, _takes_indices(network))
     x, y = x[:limit], y[:limit]
-    options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size}
+    options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size}
     before = None if initial is None else _weights(initial, network)
     try:
         measured = measure(network, x, y, initial=before, **options)

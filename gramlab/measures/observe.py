@@ -60,8 +60,9 @@ def observe(
 
     if measurement.loss is not None:
         found.append(("", "loss", measurement.loss))
-    classes = targets is not None and not targets.is_floating_point() and targets.ndim == 2
-    tokens = classes and any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
+    tokens = False
+    if targets is not None and not targets.is_floating_point() and targets.ndim == 2:
+        tokens = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
     for name, layer in measurement.items():
         for quantity, compute in CORRELATIONS.items():
             add(name, quantity, compute, layer)
