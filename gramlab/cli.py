@@ -95,10 +95,18 @@ def _probe(
         raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
     x, y = _samples(data, split, _takes_indices(network))
     x, y = x[:limit], y[:limit]
-    options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size}
     before = None if initial is None else _weights(initial, network)
     try:
-        measured = measure(network, x, y, initial=before, **options)
+        measured = measure(
+            network,
+            x,
+            y,
+            loss=loss,
+            layers=layers,
+            weight_decay=weight_decay,
+            batch_size=batch_size,
+            initial=before,
+        )
     except (RuntimeError, IndexError, TypeError) as error:  # torch's, of shapes and indices that do not fit
         shape = tuple(x.shape[1:])
         raise ValueError(f"the network fails on samples of shape {shape}: {str(error).splitlines()[0]}") from error

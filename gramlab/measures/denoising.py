@@ -73,6 +73,7 @@ def denoising(
                 called_once = f"calls once each: {', '.join(found)}"
                 raise ValueError(f"denoising needs layers that the model {called_once}; in all batches in one order")
             _add(uses, batch.targets, cores, given, projected)
+            del uses  # not kept while the next batch is made
     collapse = {name: one.collapse() for name, one in given.items()}
     return {
         name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(order)
