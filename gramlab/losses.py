@@ -1,6 +1,7 @@
 """Losses by name, one number a sample; the loss of a data set is their mean over samples."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -9,14 +10,31 @@ from torch.nn import functional as F
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
+def laid_out(targets: Tensor, shape: Sequence[int]) -> Tensor:
+    """Targets (n, ...) in the shape of the outputs, from which they may differ by axes of 1, or one of the two be flat.
+
+    Raises ValueError otherwise: as many numbers in another order would be compared with the wrong outputs.
+    """
+    if targets.shape == shape:
+        return targets
+    have, want = ([side for side in sides[1:] if side != 1] for sides in (targets.shape, shape))
+    flat = min(len(have), len(want)) == 1 and math.prod(have) == math.prod(want)
+    if targets.shape[:1] != tuple(shape)[:1] or not (have == want or flat):
+        raise ValueError(
+            f"outputs {tuple(shape)} do not fit targets {tuple(targets.shape)} of {targets.dtype}: only axes of 1 may"
+            " differ, or one of the two be flat"
+        )
+    return targets.reshape(shape)
+
+
 def mse(outputs: Tensor, targets: Tensor) -> Tensor:
     """Mean over the outputs of (output - target)^2, as torch's MSELoss; class indices stand for one-hot rows.
 
-    outputs (n, ...), targets of the same shape or (n,) integers; returns (n,).
+    outputs (n, ...), targets of the same shape (see ``laid_out``) or (n,) integers; returns (n,).
     """
     if not targets.is_floating_point():
         targets = F.one_hot(targets, outputs.shape[-1]).to(outputs.dtype)
-    return (outputs - targets.reshape(outputs.shape)).square().flatten(1).mean(1)
+    return (outputs - laid_out(targets, outputs.shape)).square().flatten(1).mean(1)
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -26,7 +44,7 @@ def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
 
 def bce_with_logits(outputs: Tensor, targets: Tensor) -> Tensor:
     """Binary cross-entropy of sigmoid(outputs), mean over the outputs; targets in [0, 1]; returns (n,)."""
-    wanted = targets.reshape(outputs.shape).to(outputs.dtype)
+    wanted = laid_out(targets, outputs.shape).to(outputs.dtype)
     return F.binary_cross_entropy_with_logits(outputs, wanted, reduction="none").reshape(len(outputs), -1).mean(1)
 
 

@@ -1,12 +1,11 @@
 """Per-sample losses, checked against their targets."""
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from gramlab.losses import LOSSES
+from gramlab.losses import LOSSES, laid_out
 from gramlab.measures.layers import widened
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
@@ -51,7 +50,7 @@ def _of_torch(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None) 
     fit(loss, shape, targets)
     outputs = widened(outputs)
     classes = _are_classes(loss, shape, targets)
-    targets = targets.long() if classes else targets.to(outputs.dtype).reshape(shape)
+    targets = targets.long() if classes else laid_out(targets.to(outputs.dtype), shape)
     masked = mask is not None and masks(mask, outputs)
     # one loss a position of these leading axes
     lead = outputs.ndim - 1 if loss == "cross_entropy" else 2 if masked else 1
@@ -89,11 +88,8 @@ def fit(loss: str, want: tuple[int, ...], targets: Tensor) -> None:
                 f"cross_entropy with outputs {want} needs integer targets {want[:-1]} or probabilities {want},"
                 f" not {targets.dtype} {have}"
             )
-    elif not classes and not _alike(have, want):
-        raise ValueError(
-            f"{loss} with outputs {want} does not fit targets {have} of {targets.dtype}: only axes of 1 may differ,"
-            " or one of the two be flat"
-        )
+    elif not classes:
+        laid_out(targets, want)
     if classes and len(targets):
         low, high = int(targets.min()), int(targets.max())
         if loss == "cross_entropy" and low == -100 and len(counted := targets[targets != -100]):
@@ -110,9 +106,3 @@ def _are_classes(loss: str, want: tuple[int, ...], targets: Tensor) -> bool:
         return False
     one_hot = len(want) == 2 and targets.ndim == 1 and want[1] > 1  # one output is a value, not a class of one
     return loss == "cross_entropy" or (loss == "mse" and one_hot)
-
-
-def _alike(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether samples of these shapes have the same entries in the same order: but for axes of 1, or one is flat."""
-    one, other = ([side for side in shape[1:] if side != 1] for shape in (a, b))
-    return one == other or (min(len(one), len(other)) == 1 and math.prod(one) == math.prod(other))

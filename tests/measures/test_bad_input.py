@@ -133,7 +133,7 @@ CASES = {
     "targets too high": (lambda: gramlab.measure(net(), X, Y + 1, loss="cross_entropy"), "from 1 to 3 don't fit 3"),
     "targets negative": (lambda: gramlab.measure(net(), X, Y - 1), "from -1 to 1 don't fit 3"),
     "targets float": (lambda: gramlab.measure(net(), X, Y.float(), loss="cross_entropy"), "needs integer targets"),
-    "targets wide": (lambda: gramlab.measure(net(), X, torch.randn(6, 2)), r"outputs \(6, 3\) does not fit .*\(6, 2\)"),
+    "targets wide": (lambda: gramlab.measure(net(), X, torch.randn(6, 2)), r"outputs \(6, 3\) do not fit .*\(6, 2\)"),
     "targets not 0-1": (
         lambda: gramlab.measure(net(), X, torch.randn(6, 3) - 9, loss="bce_with_logits"),
         r"targets in \[0, 1\]",

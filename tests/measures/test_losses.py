@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gramlab
+from gramlab.losses import LOSSES
 
 
 def tokens(c=3):
@@ -95,8 +96,8 @@ X = torch.randn(4, 3, 5)
 MASK = torch.ones(4, 3, dtype=torch.bool)
 IMAGES = torch.randn(4, 3, 5, 5)
 REFUSED = {
-    "channels last": (nn.Conv2d(3, 2, 1), IMAGES, torch.randn(4, 5, 5, 2), {}, r"\(4, 2, 5, 5\) does not fit targets"),
-    "transposed": (nn.Linear(5, 2), X, torch.rand(4, 2, 3), {"loss": "bce_with_logits"}, "does not fit targets"),
+    "channels last": (nn.Conv2d(3, 2, 1), IMAGES, torch.randn(4, 5, 5, 2), {}, r"\(4, 2, 5, 5\) do not fit targets"),
+    "transposed": (nn.Linear(5, 2), X, torch.rand(4, 2, 3), {"loss": "bce_with_logits"}, "do not fit targets"),
     "negative class": (
         nn.Linear(5, 2), X[:, 0], torch.tensor([-100, -5, 1, 0]), {"loss": "cross_entropy"}, "from -5 to 1",
     ),
@@ -127,6 +128,17 @@ def test_what_would_give_other_numbers_is_refused(name):
     model, x, y, options, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         gramlab.measure(model, x, y, **options)
+
+
+@pytest.mark.parametrize("name", ["mse", "bce_with_logits"])
+def test_losses_of_training_refuse_other_layouts_too(name):
+    f, y = torch.randn(4, 2, 3), torch.rand(4, 2, 3)
+    of_torch = {"mse": F.mse_loss, "bce_with_logits": F.binary_cross_entropy_with_logits}[name]
+    for targets in (y, y.flatten(1), y.unsqueeze(2)):
+        assert float(LOSSES[name](f, targets).mean()) == pytest.approx(float(of_torch(f, y)), rel=1e-6)
+    for targets in (y.transpose(1, 2), y.transpose(0, 1), y.flatten()):
+        with pytest.raises(ValueError, match="do not fit targets"):
+            LOSSES[name](f, targets)
 
 
 def test_a_mask_of_tokens_that_the_measured_layers_do_not_see():
