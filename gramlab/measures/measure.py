@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import torch
@@ -199,7 +199,8 @@ class _Sums:
         self.outputs = outputs[0].numel()
         first = self._first(batch, number, outputs, uses)
         # the passes are the caller's own, under his autocast too; the products are not rounded by it
-        with torch.autocast(outputs.device.type, enabled=False):
+        kind = outputs.device.type
+        with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
             self._add(batch, number, outputs, uses, first)
 
     def _add(self, batch: Batch, number: int, outputs: Tensor, uses: list[Use], first: _Run | None) -> None:
