@@ -29,7 +29,7 @@ def same(one, other) -> bool:
 
 
 def judged_here() -> dict[str, Path]:
-    """The tables of the claims whose verdict and table are in git; tables of more than 1 MB are not."""
+    """The tables of the claims whose verdict is in git."""
     claims = load("paper").claims.items()
     found = {key: PAPER / "tables" / f"{claim.experiment}.parquet" for key, claim in claims}
     return {
