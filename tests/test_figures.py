@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -48,6 +49,20 @@ def test_figure(key, tmp_path):
     assert len(first) < 80_000
     save(drawing.draw(rows, key), tmp_path / "paper.svg", "paper")
     assert STAMP["quick"].split(":")[0] not in (tmp_path / "paper.svg").read_text()
+
+
+def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
+    """The solver of layouts has some, and matplotlib names clip paths after all digits of their places."""
+    from tasks.figures.style import save
+
+    made = []
+    for shift in (0.0, 1e-13):
+        figure = Figure()
+        figure.add_axes((0.1 + shift, 0.1, 0.8, 0.8)).plot([0, 1], [0, 1])
+        save(figure, tmp_path / "figure.svg", "quick")
+        made.append((tmp_path / "figure.svg").read_bytes())
+    assert made[0] == made[1]
+    assert b"clip-path" in made[0]
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
