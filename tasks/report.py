@@ -214,7 +214,7 @@ def measured(claim: dict[str, Any]) -> str:
 def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and what of the claim's rule held of it all the same."""
     how = {None: "undecided by itself, unlike the claim" if control["rejected"] else "undecided"}.get(control["holds"])
-    held = f"held all the same: {', '.join(control['kept'])}" if control["kept"] else ""
+    held = f"held all the same: {'; '.join(control['kept'])}".replace("_", " ") if control["kept"] else ""
     more = "; ".join(filter(None, (how, held)))
     return ("rejected" if control["rejected"] else "not rejected") + (f" ({more})" if more else "")
 
