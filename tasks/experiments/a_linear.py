@@ -27,7 +27,10 @@ def measure(settings: Any) -> Iterator[dict]:
     """Rows of all six claims."""
     yield from adversaries()
     for instance in range(settings.instances):
-        layers = [*drawn(instance), *trained(instance)]
+        along = [*trained(instance)]
+        for layer in along:
+            yield from fitted(layer, instance)
+        layers = [*drawn(instance), *along]
         for layer in [*layers, aligned(instance)]:
             yield from lemma_1(layer)
         for layer in [*layers, rank_one(instance)]:
@@ -85,6 +88,17 @@ def adversaries() -> Iterator[dict]:
     yield from smallest("ols", ["claim", RIDGE], given, of_least_squares)
     given = Arrays(lambda one: array(one["H"]).any() and max(one["Y"]) > 0, H=(0, 1), Y=(1,), f=(1,))
     yield from smallest("bce", ["claim", LOGITS, SIGN], given, of_cross_entropy)
+
+
+def fitted(layer: Layer, instance: int) -> Iterator[dict]:
+    """A.ols, A.bce and A.lem5 on a layer in training: its input, the labels and their signs, the Gram of its output."""
+    out = np.maximum(layer.W @ layer.H, 0)
+    head = stream("a_linear", "head", instance).normal(size=len(out))
+    yield from projected(f"{layer.kind}, {instance}", layer.H, layer.Y)
+    yield from by_class(f"{layer.kind}, {instance}", layer.H, (layer.Y > 0).astype(float), head @ out)
+    share = layer.Y @ out.T @ out @ layer.Y / (np.linalg.norm(out.T @ out) * layer.Y @ layer.Y)
+    yield {"arm": "claim", "case": layer.kind, "layer": "trained", "dtype": "float64", "quantity": "lem5/ratio",
+           "value": float(share)}  # fmt: skip
 
 
 def drawn(instance: int) -> Iterator[Layer]:

@@ -3,6 +3,7 @@
 For A.prop4 f = w^T phi(x) with an m-homogeneous phi; w is taken orthogonal to sum_i phi(x_i), which centres f's values
 for every phi, and the points have their mean taken off. Gradients come from automatic differentiation. For A.lem4 the
 kinks of a ReLU network without biases on a segment are found layer by layer in closed form, so that none is missed.
+Instances are random, a layer along the training of a small network, degenerate, extremal, and found by hypothesis.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,27 +15,38 @@ import torch
 from torch import Tensor
 
 from gramlab.streams import stream
+from tasks.instances import trained
 from tasks.search import Arrays, array, smallest
 
 LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
 ARMS = ("claim", "control: x not centred", "control: f not centred", "control: f not homogeneous")
 KINDS = ("relu", "relu, 3 layers", "leaky relu", "relu^2", "relu^3", "relu^2, 2 layers", "skip", "degree 1/2",
          "cubic")  # fmt: skip
-SEGMENTS = ("1 hidden layer", "2 hidden layers", "3 hidden layers", "near points", "faint first kink", "extremal")
+DEGENERATE = ("points at the kink", "repeated points", "dead units")  # of ReLU
+SHALLOW = ("relu", "relu^2", "relu^3", "skip", "cubic")  # which have one layer of weights
+SEGMENTS = ("1 hidden layer", "2 hidden layers", "3 hidden layers", "near points", "dead", "faint first kink",
+            "extremal")  # fmt: skip
 
 
 def measure(settings: Any) -> Iterator[dict]:
     """Rows: prop4/residual, lem4/ratio and lem4/violated."""
     yield from adversaries()
     for instance in range(settings.instances):
-        for kind in KINDS:
+        for kind in (*KINDS, *DEGENERATE):
             yield from proposition_4(kind, instance)
         for kind in SEGMENTS:
             yield from lemma_4(kind, instance)
+        draw = stream("a_taylor", "trained", instance)
+        for layer in trained(instance):
+            head, shift = draw.normal(size=len(layer.W)), draw.normal(size=len(layer.H))
+            points, weight = torch.from_numpy(layer.H.T), torch.from_numpy(layer.W)
+            yield from taylor(layer.kind, instance, "relu", [weight], points - points.mean(0), torch.from_numpy(shift),
+                              torch.from_numpy(head))  # fmt: skip
+            yield from segment("trained", [layer.W], head, *layer.H.T[:2])
 
 
 def proposition_4(kind: str, instance: int) -> Iterator[dict]:
-    """A.prop4: |sum of all pairs' Taylor errors| over (n + d) times the sum of their terms' sizes."""
+    """A.prop4 on random weights and points; the degenerate ones have points at 0, or one over and over, or dead units."""
     draw = stream("a_taylor", "prop4", kind, instance)
     d, n, width = int(draw.integers(2, 10)), int(draw.integers(3, 40)), int(draw.integers(3, 12))
     weights = [torch.from_numpy(draw.normal(size=(width, d if layer == 0 else width))) for layer in range(3)]
@@ -42,6 +54,24 @@ def proposition_4(kind: str, instance: int) -> Iterator[dict]:
     points = points - points.mean(0)
     shift = torch.from_numpy(draw.normal(size=d)) * points.std()
     w = torch.from_numpy(draw.normal(size=width))
+    if kind == "points at the kink":
+        points = torch.cat([points, torch.zeros_like(points)])
+    if kind == "repeated points":
+        points = torch.cat([points, points[:1].expand(n, d)])
+        points = points - points.mean(0)
+    if kind == "dead units":
+        weights[0][2:] = 0.0
+    yield from taylor(kind, instance, "relu" if kind in DEGENERATE else kind, weights, points, shift, w)
+
+
+def taylor(
+    case: str, seed: int, kind: str, weights: list[Tensor], points: Tensor, shift: Tensor, w: Tensor
+) -> Iterator[dict]:
+    """A.prop4's rows: |sum of all pairs' Taylor errors| over (n + d) times the sum of their terms' sizes.
+
+    weights: of ``features``; points (n, d), of mean 0, and the shift (d,) of a control; w (width,).
+    """
+    n, d = points.shape
     for arm in ARMS:
         phi = features(kind if "homogeneous" not in arm else "gelu", weights)
         x = points + shift if "x not" in arm else points
@@ -61,13 +91,16 @@ def proposition_4(kind: str, instance: int) -> Iterator[dict]:
             # f's own factors are w and phi: centring w may cancel most of f, and leaves w's round-off
             norms = hidden.detach().norm(dim=1) * w.norm().to(dtype)
             size = (norms[:, None] + norms[None] + apart * slopes.norm(dim=1)[None]).sum()
-            yield {"arm": arm, "case": kind, "seed": instance, "dtype": str(dtype).removeprefix("torch."),
+            yield {"arm": arm, "case": case, "seed": seed, "dtype": str(dtype).removeprefix("torch."),
                    "quantity": "prop4/residual", "value": float(errors.sum().abs() / size) / (n + d)}  # fmt: skip
 
 
 def features(kind: str, weights: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    """phi: (n, d) -> (n, width); homogeneous of degree 1, 2, 3, 4, 1/2, or not at all (gelu)."""
-    first, second, third = weights
+    """phi: (n, d) -> (n, width); homogeneous of degree 1, 2, 3, 4, 1/2, or not at all (gelu).
+
+    weights: a layer's each, as many as the kind has.
+    """
+    first, second, third = [*weights, *weights[:1] * 2][:3]
     relu = torch.relu
     return {
         "relu": lambda x: relu(x @ first.T),
@@ -93,6 +126,9 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
     a, b = draw.normal(size=d), draw.normal(size=d)
     if kind == "near points":
         b = a + 1e-2 * b
+    if kind == "dead":  # on the whole segment
+        weights = [-np.abs(weights[0])]
+        a, b = np.abs(a), np.abs(b)
     if kind == "extremal":  # one unit, off at a and on at b, which is parallel to its weight
         weights, head = [draw.normal(size=(1, d))], np.ones(1)
         b = weights[0][0] / np.linalg.norm(weights[0])
@@ -133,7 +169,7 @@ def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarra
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest networks of one hidden layer, and segments, that hypothesis finds to violate Lemma 4."""
+    """The smallest networks of one hidden layer, and points, that hypothesis finds to violate Lemma 4 or Prop. 4."""
 
     def rows(one: dict) -> list[dict]:
         return [*segment("extremal", [array(one["W"])], array(one["w"]), array(one["a"]), array(one["b"]))]
@@ -143,6 +179,17 @@ def adversaries() -> Iterator[dict]:
 
     given = Arrays(inside, W=(0, 1), w=(0,), a=(1,), b=(1,))
     yield from smallest("lem4", ["claim", "corrected", "control: 0.99 of M B delta"], given, rows)
+
+    def homogeneous(one: dict) -> list[dict]:
+        W, w, points, shift = (torch.from_numpy(array(one[name])) for name in ("W", "w", "x", "shift"))
+        centred = points - points.mean(0)
+        return [row for kind in SHALLOW for row in taylor("", 0, kind, [W], centred, shift, w)]
+
+    def usual(one: dict) -> bool:
+        return any(one["w"]) and len(one["w"]) > 1 and len(one["x"]) > 1
+
+    given = Arrays(usual, W=(0, 1), w=(0,), x=(2, 1), shift=(1,))
+    yield from smallest("prop4", [*ARMS], given, homogeneous)
 
 
 def gradients(weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:

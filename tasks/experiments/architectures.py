@@ -18,11 +18,12 @@ from torch.nn import functional as F
 from gramlab.nets import ACTIVATIONS, initialize
 from gramlab.streams import stream
 from tasks.capture import watched
+from tasks.judge import Rows, order
 from tasks.search import Arrays, array, smallest
 
 GAMMAS = [2.0**-power for power in range(21)]  # step sizes for the O(gamma^2) claims
 DTYPES = (torch.float64, torch.float32)
-ANOTHER = "control: another layer"
+ANOTHER, PLUS = "control: another layer", "control: minus turned into plus"
 
 
 class Skip(nn.Module):
@@ -214,20 +215,42 @@ def measure(settings: Any) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest ReLU networks and batches that hypothesis finds to violate (1), or the remainder of Theorem 1."""
+    """The smallest ReLU networks and batches that hypothesis finds to violate A's (1), (2) or Theorem 1, or B.prop2."""
 
-    def rows(one: dict) -> list[dict]:
+    def network(one: dict) -> Case:
         weights, x, y = [array(one["U"]), array(one["V"]), array([one["w"]])], array(one["x"]), array(one["y"])
         linear = [nn.Linear(W.shape[1], W.shape[0], bias=False).double() for W in weights]
         for module, W in zip(linear, weights, strict=True):
             module.weight.data = torch.from_numpy(W)
         model = nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
-        case = Case("", model, torch.from_numpy(x), torch.from_numpy(y), ["0", "2"])
-        return [row for dtype in DTYPES for row in _rows(case, dtype) if row["quantity"].endswith("/residual")]
+        return Case("", model, torch.from_numpy(x), torch.from_numpy(y), ["0", "2"])
+
+    def residuals(one: dict) -> list[dict]:
+        return [row for dtype in DTYPES for row in _rows(network(one), dtype) if row["quantity"].endswith("/residual")]
+
+    def slopes(one: dict) -> list[dict]:
+        """The remainders of (2), of layers whose gradient is more than round-off, and how far their slope is from 2."""
+        found: list[dict] = []
+        for name, layer in layers(network(one), torch.float64).items():
+            if float(layer.weight_gradient.norm()) <= 1e-9 * float(layer.z_gradient.norm() * layer.h.norm()):
+                continue
+            for arm, sign in (("claim", -1), (PLUS, +1)):
+                about = {"arm": arm, "case": "", "layer": name, "dtype": "float64"}
+                remainders = [{**about, **row} for row in _equation_2(layer, sign)]
+                slope = order(Rows({key: np.array([row[key] for row in remainders]) for key in remainders[0]}), 2)
+                assert slope.low is not None and slope.high is not None
+                apart = max(2 - slope.low, slope.high - 2)
+                found += [*remainders, {**about, "quantity": "eq2/slope", "value": apart}]
+        return found
+
+    def alignments(one: dict) -> list[dict]:
+        return [*_alignment(network(one))]
 
     given = Arrays(U=(0, 0), V=(0, 0), w=(0,), x=(1, 0), y=(1, 2))
     for name in ("eq1", "thm1"):
-        yield from smallest(name, ["claim", ANOTHER], given, rows)
+        yield from smallest(name, ["claim", ANOTHER], given, residuals)
+    yield from smallest("eq2", ["claim", PLUS], given, slopes)
+    yield from smallest("prop2", ["claim", ANOTHER], given, alignments)
 
 
 def _rows(case: Case, dtype: torch.dtype) -> Iterator[dict]:
@@ -249,7 +272,7 @@ def _rows(case: Case, dtype: torch.dtype) -> Iterator[dict]:
                     yield {"arm": arm, **about, **row}
         if not case.tied and dtype == torch.float64:
             for row in _equation_2(layer, +1):
-                yield {"arm": "control: minus turned into plus", **about, **row}
+                yield {"arm": PLUS, **about, **row}
 
 
 def _equation_1(layer: Layer, other: Layer) -> Iterator[dict]:
