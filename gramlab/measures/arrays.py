@@ -32,7 +32,11 @@ def array(a: Array, name: str) -> Tensor:
 
 def as_tensor(a: Array) -> Tensor:
     """Return ``a`` detached, in its own dtype; in int64 where it is one that torch can only store."""
-    tensor = a.detach() if isinstance(a, Tensor) else torch.as_tensor(np.asarray(a))
+    if isinstance(a, Tensor):
+        tensor = a.detach()
+    else:
+        own = np.asarray(a)
+        tensor = torch.as_tensor(own if own.flags.writeable else own.copy())  # or torch warns: a data frame's is not
     return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
 
 

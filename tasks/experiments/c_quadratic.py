@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.optimize import minimize
 
 import gramlab
 from gramlab.data.population import fact_population
 from gramlab.streams import stream
+from tasks.heads import nulls
 
 LEAST = 3 * 2 ** (-2 / 3)  # the least a^2 + ||w||^2 for |a| ||w||^2 = 1, at a^2 = ||w||^2 / 2
 STARTS, PENALTIES = 4, (1e-3, 1e-4, 1e-5)
@@ -262,6 +264,10 @@ def _figure_4(p: float, tau: float, decay: float, steps: int) -> Iterator[dict]:
             for name in ("fact", "agop"):
                 value = gramlab.cosine(found[name], found["gram"])
                 yield {**about, "quantity": f"fig4/{when}/{name}", "value": value}
+            if when == "minimiser":
+                fact, gram = (torch.from_numpy(found[name]) for name in ("fact", "gram"))
+                null = nulls({"fact": fact}, gram, stream("c_quadratic", "null", seed), gramlab.cosine)
+                yield {**about, "quantity": "fig4/null/fact", "value": null["fact"]}
             if when == "minimiser" and values[seed] == min(values):
                 for name, matrix in found.items():
                     for entry, number in enumerate(matrix.ravel()):

@@ -15,6 +15,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     sets = [data for data in LEVELS if data in set(rows["case"])]
     figure, grid = style.panels(key, columns=2, rows=len(sets), height=0.9 + 2.5 * len(sets), width=7.6)
     for line, data in zip(grid, sets, strict=True):
+        line[0].set_yscale("log")
         name = data if set(rows["scale"]) == {"paper"} else f"digits for {data}"
         own = rows[rows["case"] == data]
         for axes, (quantity, label) in zip(line, PANELS.items(), strict=True):
@@ -31,10 +32,9 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
             line[1].axhline(level, color=style.PRINTED, linewidth=0.8, linestyle="-.",
                             label=f"paper's layer 4: {', '.join(LEVELS[data] for data in sets)}")  # fmt: skip
         line[0].set_title(name, fontsize=9, loc="left")
-        line[0].set_yscale("log")
         line[1].set_ylim(top=1)
     lines, names = grid[0, 1].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower left", ncols=3, fontsize=7,
-                  title=f"mean and Student's 95 % interval over {claim['seed'].nunique()} seeds",
+                  title=f"mean (surrogate: geometric) and Student's 95 % interval over {claim['seed'].nunique()} seeds",
                   title_fontsize=7)  # fmt: skip
     return figure

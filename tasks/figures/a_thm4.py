@@ -33,6 +33,7 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     rows = rows[rows["layer"] != ""].assign(x=lambda one: one["layer"].map(order.index))
     claim = rows[rows["arm"] == "claim"]
     rows = rows.assign(value=rows["value"].clip(lower=ZERO))
+    axes.set(yscale="log", ylim=(ZERO / 5, 20), xlabel="layer, NFA’s cosine")
     for arm, (label, color, marker) in LINES.items():
         found = rows[(rows["arm"] == arm) & (rows["quantity"] == "thm4/surrogate")]
         if not found.empty:
@@ -45,5 +46,4 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     cosine = claim[claim["quantity"] == "thm4/nfa"].groupby("x")["value"].median()
     names = [f"{'out' if layer == 'readout' else layer}\n{cosine[at]:.2f}" for at, layer in enumerate(order)]
     axes.set_xticks(range(len(order)), names, fontsize=8)
-    axes.set(yscale="log", ylim=(ZERO / 5, 20), xlabel="layer, NFA’s cosine")
     axes.minorticks_off()

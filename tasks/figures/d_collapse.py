@@ -21,6 +21,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     figure, grid = style.panels(key, columns=2, rows=len(cases), height=1.0 + 2.3 * len(cases), width=7.6)
     for case, pair in zip(cases, grid, strict=True):
         own = rows[rows["case"] == case]
+        pair[0].set_yscale("log")
         for axes, name in zip(pair, ("nc1", "nc2"), strict=True):
             for place, (label, color, dashes) in PLACES.items():
                 one = own[(own["arm"] == "claim") & (own["quantity"] == f"{name}/{place}")]
@@ -30,7 +31,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
                 style.band(axes, one, "x", style.GUIDE, linestyle=":", linewidth=1.4, label=f"{arm}, data")
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set(xlabel="layer", ylabel=f"{name.upper()}", title=case)
-        pair[0].set(yscale="log", ylabel="NC1 = tr Σ_W / tr Σ_B")
+        pair[0].set(ylabel="NC1 = tr Σ_W / tr Σ_B")
         pair[1].set(ylim=(0, None), ylabel="NC2 = ‖H̄ᵀH̄ − Σ_ETF‖")
     handles: dict[str, Any] = {}
     for axes in grid[:, 0]:

@@ -23,14 +23,15 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         nc1 = pd.concat([small, large]).query("quantity.str.startswith('nc1/')")
         means = nc1.groupby(["arm", "quantity", "layer", "x"])["value"].mean()
         for axes, layer in zip(line, layers, strict=True):
+            axes.set_yscale("log")
             for part, (color, dashes, label) in PARTS.items():
                 one, other = (style.thinned(arm[(arm["layer"] == layer) & (arm["quantity"] == f"nc1/{part}")], points)
                               for arm in (small, large))  # fmt: skip
-                style.log_band(axes, one, "x", color, linestyle=dashes, linewidth=1.4, label=label)
+                style.band(axes, one, "x", color, linestyle=dashes, linewidth=1.4, label=label)
                 found = style.mean_and_band(other.assign(value=np.log(other["value"])), "x")
                 axes.plot(found["x"], np.exp(found["mean"]), color=color, linestyle=dashes, linewidth=0.9, alpha=0.5,
                           label=f"{label}, begun large")  # fmt: skip
-            axes.set(yscale="log", ylim=(0.7 * means.min(), 1.4 * means.max()))
+            axes.set(ylim=(0.7 * means.min(), 1.4 * means.max()))
             axes.minorticks_off()
             axes.xaxis.get_major_locator().set_params(nbins=3)
             axes.tick_params(labelleft=axes is line[0], labelbottom=case == cases[-1])

@@ -41,12 +41,14 @@ def _line(grid: Any, rows: pd.DataFrame, points: int, printed: tuple[float, floa
     small = style.thinned(rows[rows["arm"] == "claim"], points)
     large = style.thinned(rows[rows["arm"].str.contains("large")], points)
     least = min(arm.loc[arm["quantity"] == "within", "value"].min() for arm in (small, large))
+    for axes in (traces, loss):
+        axes.set_yscale("log")
     looks = (small, "small", style.CLAIM, "-"), (large, "large", style.CONTROL, ":")
     for arm, name, color, dashes in looks:
         for quantity, label, mark in (("within", "Σ_W / Σ_T", None), ("between", "Σ_B / Σ_T", "s")):
-            style.log_band(traces, arm[arm["quantity"] == quantity], "x", color, linestyle=dashes, marker=mark,
+            style.band(traces, arm[arm["quantity"] == quantity], "x", color, linestyle=dashes, marker=mark,
                        markersize=3, linewidth=1.2, label=f"{label}, begun {name}")  # fmt: skip
-        style.log_band(loss, arm[arm["quantity"] == "train_loss"], "x", color, linestyle=dashes, linewidth=1.4)
+        style.band(loss, arm[arm["quantity"] == "train_loss"], "x", color, linestyle=dashes, linewidth=1.4)
     style.layers(nfa, small[small["quantity"] == "nfa"])
     style.band(nfa, large[large["quantity"] == "nfa/mean"], "x", style.CONTROL, linestyle=":", linewidth=1.4,
                label="mean, begun large")  # fmt: skip
@@ -56,6 +58,6 @@ def _line(grid: Any, rows: pd.DataFrame, points: int, printed: tuple[float, floa
         mean, spread = printed
         nfa.axhspan(mean - spread, mean + spread, color=style.PRINTED, alpha=0.06, linewidth=0)
         nfa.axhline(mean, color=style.PRINTED, linewidth=0.8, linestyle="-.", label=f"printed {mean} ± {spread}")
-    traces.set(yscale="log", ylim=(least / 2, 1.3))
+    traces.set(ylim=(least / 2, 1.3))
     nfa.set(ylabel="Pearson of WᵀW and √AGOP", ylim=(0, 1.02))
-    loss.set(ylabel="training loss", yscale="log")
+    loss.set(ylabel="training loss")

@@ -103,17 +103,15 @@ def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
 
 
 def band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
-    """Draw the mean over seeds as a line, and the interval as a band around it."""
-    _band(axes, mean_and_band(rows, x), color, **line)
+    """Draw the mean over seeds as a line, and the interval as a band around it.
 
-
-def log_band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
-    """Draw the geometric mean over seeds as a line, and the interval of the logarithms as a band around it."""
-    found = mean_and_band(rows.assign(value=np.log(rows["value"])), x)
-    _band(axes, found.assign(**np.exp(found[["mean", "low", "high"]])), color, **line)
-
-
-def _band(axes: Axes, found: pd.DataFrame, color: Any, **line: Any) -> None:
+    On axes that are logarithmic by now these are the geometric mean and the interval of the logarithms.
+    """
+    if axes.get_yscale() == "log":
+        found = mean_and_band(rows.assign(value=np.log(rows["value"])), x)
+        found = found.assign(**np.exp(found[["mean", "low", "high"]]))
+    else:
+        found = mean_and_band(rows, x)
     axes.plot(found["x"], found["mean"], color=color, **line)
     axes.fill_between(found["x"], found["low"], found["high"], color=color, alpha=0.2, linewidth=0)
 
