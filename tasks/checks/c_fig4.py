@@ -27,7 +27,7 @@ FACT, AGOP = 0.9935, 0.0685  # the least and the largest cosine that round to th
 
 
 def rule(rows: Rows) -> Finding:
-    """Student's t interval over seeds at the minimiser: FACT's cosine above 0.9935 and its null, AGOP's below 0.0685."""
+    """By seeds, at the minimiser: FACT's cosine above 0.9935 and its null, AGOP's below 0.0685."""
     excess = rows.where(quantity="fig4/excess")
     least = set(excess.seed[excess.value < 1e-6].tolist())
     at = rows.where(seed=least)

@@ -47,7 +47,7 @@ def measure(settings: Any) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest collapsed features, and latents and inputs, that hypothesis finds to violate Propositions 2 and 3."""
+    """The smallest collapsed features, or latents and inputs, that hypothesis finds to violate Proposition 2 or 3."""
 
     def frame(one: dict) -> bool:
         d, classes = np.shape(one["A"])
@@ -206,7 +206,7 @@ def interpolated(
     rank = int((values > 1e-12 * values[0]).sum())
     g = np.linalg.lstsq(Z, X, rcond=1e-12)[0]
     reconstruction = _norms(Z @ g - X).mean()
-    if reconstruction <= 1e-9 * _norms(X).mean() or not (X != X[0]).any():
+    if reconstruction <= 1e-9 * _norms(X).mean() or not (X - X[0]).any():
         return
     predictors: dict[str, Any] = {"claim": (g, 0.0), "corrected": (g, 0.0), BENT: (g, 10.0)}
     if shuffled is not None:

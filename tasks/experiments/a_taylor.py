@@ -46,7 +46,7 @@ def measure(settings: Any) -> Iterator[dict]:
 
 
 def proposition_4(kind: str, instance: int) -> Iterator[dict]:
-    """A.prop4 on random weights and points; the degenerate ones have points at 0, or one over and over, or dead units."""
+    """A.prop4 on random weights and points; the degenerate have points at 0, or one over and over, or dead units."""
     draw = stream("a_taylor", "prop4", kind, instance)
     d, n, width = int(draw.integers(2, 10)), int(draw.integers(3, 40)), int(draw.integers(3, 12))
     weights = [torch.from_numpy(draw.normal(size=(width, d if layer == 0 else width))) for layer in range(3)]

@@ -238,8 +238,7 @@ def adversaries() -> Iterator[dict]:
                 about = {"arm": arm, "case": "", "layer": name, "dtype": "float64"}
                 remainders = [{**about, **row} for row in _equation_2(layer, sign)]
                 slope = order(Rows({key: np.array([row[key] for row in remainders]) for key in remainders[0]}), 2)
-                assert slope.low is not None and slope.high is not None
-                apart = max(2 - slope.low, slope.high - 2)
+                apart = max(abs(2 - end) for end in (slope.low, slope.high) if end is not None)
                 found += [*remainders, {**about, "quantity": "eq2/slope", "value": apart}]
         return found
 
