@@ -1,5 +1,7 @@
 """Paper B's training claims: the measurements against closed forms, and checks against planted tables."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -108,18 +110,34 @@ def test_the_stack_trains_as_each_network_alone():
             torch.testing.assert_close(stack[key][at].detach(), value)
 
 
-def planted(**laws) -> Rows:
-    """Rows of each quantity by its law of (layer, scale, step), the same on every spectrum, with a little noise."""
+def planted(on=None, **laws) -> Rows:
+    """Rows of each quantity by its law of (layer, scale, step), with a little noise.
+
+    The same on every spectrum, but for the quantities and spectra whose laws ``on`` has, by (quantity, spectrum).
+    """
     return Rows(
         tables.table(
             [
                 {"seed": seed, "case": case, "layer": layer, "x": scale, "step": step, "quantity": quantity,
-                 "value": float(law(layer, scale, step) + 0.003 * stream("test_checks_b", seed, step).normal())}
+                 "value": float((on or {}).get((quantity, case), law)(layer, scale, step)
+                                + 0.003 * stream("test_checks_b", seed, step).normal())}
                 for seed in SEEDS for case in b_centerings.SPECTRA for scale in SCALES for step in STEPS
                 for quantity, law in laws.items() for layer in ([""] if quantity == "test_loss" else ["0", "2"])
             ]
         )
     )  # fmt: skip
+
+
+def in_one_place(good, bad, scales=SCALES):
+    """The good law with the bad one in one layer at one scale, for each such place."""
+    for place in product(("0", "2"), scales):
+        yield lambda layer, scale, step, place=place: (bad if (layer, scale) == place else good)(layer, scale, step)
+
+
+def in_one_layer(good, bad):
+    """The good law with the bad one in one layer, for each."""
+    for only in ("0", "2"):
+        yield lambda layer, scale, step, only=only: (bad if layer == only else good)(layer, scale, step)
 
 
 def wide(layer, scale, step):  # an UC-NFA that ends higher for smaller scales
@@ -134,20 +152,31 @@ def low(layer, scale, step):
     return 0.3
 
 
+def rising(layer, scale, step):
+    return 0.8 + 0.1 * step / 800
+
+
 def test_figure_2():
     good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/centered": low}
     assert b_fig2.rule(planted(**good)).holds
     for broken in (
         {"nfa/uncentered": low},
         {"nfa/centered": lambda layer, scale, step: 0.6 - 0.1 * step / 800},
-        {"nfa/centered": lambda layer, scale, step: 0.8 + 0.1 * step / 800},
+        {"nfa/centered": rising},
+        *({"nfa/centered": law} for law in in_one_place(falling, rising)),
+        *({"nfa/centered": law} for law in in_one_place(falling, lambda *_: 0.6)),
+        *({"nfa/uncentered": law} for law in in_one_layer(wide, low)),
     ):
         assert b_fig2.rule(planted(**{**good, **broken})).holds is False
+    once = in_one_place(falling, lambda layer, scale, step: 0.5 if step == 400 else falling(layer, scale, step))
+    for law in once:  # low at a single measured step
+        assert b_fig2.rule(planted(**{**good, "nfa/centered": law})).parts["high"].holds is False
 
 
 @pytest.mark.parametrize("check", [b_fig7, b_fig8])
 def test_figures_7_and_8(check):
-    good = {"nfa/uncentered": wide, "nfa/centered": falling, "test_loss": lambda layer, scale, step: 1 + 0.1 * scale}
+    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/uncentered": lambda *_: 0.1,
+            "test_loss": lambda layer, scale, step: 1 + 0.1 * scale}  # fmt: skip
     assert check.rule(planted(**good)).holds
     for broken in (
         {"test_loss": lambda layer, scale, step: 1 - 0.1 * scale},
@@ -155,16 +184,41 @@ def test_figures_7_and_8(check):
         {"nfa/centered": lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)},
     ):
         assert check.rule(planted(**{**good, **broken})).holds is False
+    shifted = lambda layer, scale, step: wide(layer, scale, step) - 0.6 * (step / 800)  # noqa: E731
+    begun = lambda layer, scale, step: 0.9  # noqa: E731
+    against = lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)  # noqa: E731
+    broken_in = [
+        *(("rises", "nfa/uncentered", law) for law in in_one_place(wide, shifted)),
+        *(("small", "nfa/uncentered", law) for law in in_one_place(wide, begun)),
+        *(("high", "nfa/uncentered", law) for law in in_one_place(wide, low, scales=(0.01,))),
+        *(("uncentered", "nfa/uncentered", law) for law in in_one_layer(wide, against)),
+        *(("centered", "nfa/centered", law) for law in in_one_layer(falling, against)),
+        *(("robust", "nfa/centered", law) for law in in_one_layer(falling, against)),
+    ]
+    for part, quantity, law in broken_in:
+        found = check.rule(planted(**{**good, quantity: law}))
+        assert found.holds is False
+        assert found.parts[part].holds is False
 
 
 def test_figures_4_and_5():
-    grows = {"double_over_centered": lambda layer, scale, step: 0.02 + 0.5 * step / 800}
-    assert b_fig4.rule(planted(**grows)).holds
-    assert b_fig4.rule(planted(double_over_centered=lambda *_: 0.02)).holds is not True
-    assert b_fig4.rule(planted(double_over_centered=lambda layer, scale, step: 0.2 + step / 800)).holds is False
+    def grows(layer, scale, step):
+        return 0.02 + (0.1 if scale == 1 else 0.5) * step / 800
+
+    assert b_fig4.rule(planted(double_over_centered=grows)).holds
+    for law in in_one_place(grows, lambda *_: 0.02):
+        assert b_fig4.rule(planted(double_over_centered=law)).parts["grows"].holds is not True
+    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 0.2 * (step > 5)):
+        assert b_fig4.rule(planted(double_over_centered=law)).parts["small"].holds is False
+    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + step / 800, scales=(1.0,)):
+        assert b_fig4.rule(planted(double_over_centered=law)).parts["large"].holds is False
+
     assert b_fig5.rule(planted(**{"nfa/ptk_centered": falling})).holds
-    one_rises = lambda layer, scale, step: falling(layer, scale, -step if layer == "2" else step)  # noqa: E731
-    assert b_fig5.rule(planted(**{"nfa/ptk_centered": one_rises})).holds is False
+    for law in in_one_place(falling, rising):
+        assert b_fig5.rule(planted(**{"nfa/ptk_centered": law})).holds is False
+        for case in b_fig5.CASES:
+            broken = planted(on={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
+            assert b_fig5.rule(broken).holds is False
 
 
 def ends(**values) -> Rows:
@@ -192,7 +246,10 @@ def test_figures_1_and_9(check, kind, printed):
     assert found(*printed).evidence == "matches print"
     assert found(0.8, 0.2).holds
     assert found(0.8, 0.2).evidence == "direction"
-    assert found(0.2, 0.8).holds is False
+    for pair in ((0.2, 0.8), (0.8, 0.9), (0.2, 0.3)):
+        assert found(*pair).holds is False
+    for pair in ((0.9, 0.8), (0.3, 0.2)):
+        assert found(*pair).holds
 
 
 def test_egop():
@@ -200,11 +257,12 @@ def test_egop():
         "egop/agop": (0.2, 0.9),
         "null/egop_agop": (0.1, 0.1),
         "egop/agop, another target": (0.2, 0.7),
+        "egop/gram": (0.3, 0.8),
         "r2/train": (0.0, 0.99),
         "r2/test": (0.0, 0.7),
     }
     assert b_egop.rule(ends(**good)).holds
     broken_in = {"r2/train": (0.0, 0.5), "egop/agop": (0.95, 0.9), "null/egop_agop": (0.1, 0.85),
-                 "egop/agop, another target": (0.2, 0.95)}  # fmt: skip
+                 "egop/agop, another target": (0.2, 0.95), "egop/gram": (0.8, 0.3)}  # fmt: skip
     for broken in ({name: pair} for name, pair in broken_in.items()):
         assert b_egop.rule(ends(**{**good, **broken})).holds is False

@@ -9,6 +9,7 @@ from gramlab.streams import stream
 from tasks.checks import b_fig3, b_fig6, b_free, b_prop3, b_prop4, b_prop10, b_rmt
 from tasks.experiments import b_dynamics
 from tasks.experiments import b_fig3 as figure_3
+from tasks.experiments import b_free as free
 from tasks.experiments import b_prop10 as proposition_10
 from tasks.experiments import b_rmt as equations
 from tasks.judge import Rows, judge
@@ -36,6 +37,22 @@ def test_free_families():
     assert b_free.rule(rows(good)).holds
     assert not b_free.rule(rows([*good, *errors("free/(14)", -0.2)])).holds
     assert not b_free.rule(rows([*good, *errors("free/(15)", -1, limit=0.5)])).holds
+
+
+def test_the_pairs_of_equation_15_are_told_apart():
+    """Its two covariances, and the products of traces that each stands with, differ by more than a half of each."""
+    C, R = (sum(drawn) / 20 for drawn in zip(*(traces_of_15(seed) for seed in range(20)), strict=True))
+    for first, second in (C, R):
+        assert abs(first - second) > 0.5 * max(abs(first), abs(second)) > 0.05
+
+
+def traces_of_15(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    C, R = (np.stack([one.numpy() for one in family(96, seed)]) for family in (free.first_family, free.second_family))
+    c, r = (np.einsum("iab,jba->ij", family, family) / 96 for family in (C, R))
+    mean = np.trace(R, axis1=1, axis2=2) / 96
+    covariance = r - np.outer(mean, mean)
+    pairs = np.array([c[0, 1] * c[2, 3], c[1, 2] * c[0, 3]])
+    return pairs, np.array([covariance[1, 3], covariance[0, 2]])
 
 
 def test_one_wrong_equation_is_enough():
@@ -102,9 +119,11 @@ def test_figure_3():
     assert b_fig3.rule(figure_three(low=1.0)).holds is False  # nothing is reversed
 
 
-def figure_six(relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03, dip: float = 0.3) -> Rows:
+def figure_six(relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03, dip: float = 0.3, flat: str = "",
+               against: str = "") -> Rows:  # fmt: skip
+    """Offsets of the curves; ``flat``: the width whose curves do not dip; ``against``: the activation that rises."""
     alpha = np.linspace(0, 8, 9)
-    curve = 0.9 - dip * np.exp(-((alpha - 2) ** 2))
+    bump = dip * np.exp(-((alpha - 2) ** 2))
     made = []
     for seed in range(10):
         for case, off in (("quadratic, low rank", quadratic), ("relu, low rank", relu)):
@@ -113,6 +132,8 @@ def figure_six(relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03
                 ("observed", "1024", off),
                 ("observed", "128", off + narrow),
             ):
+                turned = -1.0 if what == "observed" and case.partition(",")[0] == against else 1.0
+                curve = 0.9 - (0.0 if layer == flat else turned) * bump
                 made += [
                     {"seed": seed, "case": case, "layer": layer, "x": x, "quantity": f"fig6/{what}",
                      "value": value + gap + 0.002 * noise(case, seed, layer, x)}
@@ -130,14 +151,23 @@ def test_figure_6():
     assert not b_fig6.rule(figure_six(relu=0.0)).holds
     assert not b_fig6.rule(figure_six(narrow=0.0, quadratic=0.03)).holds
     assert not b_fig6.rule(figure_six(dip=-0.3)).holds
+    broken_in = {
+        "quadratic_explained": figure_six(quadratic=0.025, dip=0.1),  # R² about 1/3
+        "relu_rough": figure_six(against="relu"),
+        "dip_predicted": figure_six(flat="0"),
+        "dip_observed": figure_six(flat="1024"),
+    }
+    for part, planted in broken_in.items():
+        assert b_fig6.rule(planted).parts[part].holds is False
+    assert b_fig6.rule(figure_six(flat="128")).parts["dip_observed"].holds  # only the wide network's counts
 
 
 def test_proposition_10_needs_every_coefficient():
-    def planted(wrong: str) -> Rows:
+    def planted(wrong: str, off: float = 0.2) -> Rows:
         return rows(
             [
                 {"case": "a", "seed": seed, "x": k, "quantity": f"prop10/{name}",
-                 "value": 0.01 * noise(name, seed, k) + 0.2 * (name == wrong and k == 4)}
+                 "value": 0.01 * noise(name, seed, k) + off * (name == wrong and k == 4)}
                 for name in b_prop10.NAMES for k in (1.0, 4.0) for seed in range(20)
             ]
         )  # fmt: skip
@@ -145,6 +175,7 @@ def test_proposition_10_needs_every_coefficient():
     assert b_prop10.rule(planted("")).holds
     for name in b_prop10.NAMES:
         assert b_prop10.rule(planted(name)).holds is False
+        assert b_prop10.rule(planted(name, -0.2)).holds is False
 
 
 def test_the_monte_carlo_of_proposition_10_finds_planted_coefficients():

@@ -8,13 +8,15 @@ R is free of {A, B} as the sizes grow together, so every trace is a sum over non
 """
 
 from collections.abc import Sequence
-from math import prod, sqrt
+from math import isfinite, prod, sqrt
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from gramlab.theory.free import mixed_moment, noncrossing
+
+SLACK = 1e-9  # relative, of moments that round-off moved
 
 
 class Traces(NamedTuple):
@@ -36,9 +38,14 @@ def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float
     X (n, d), y (n,) or (n, 1) labels or residuals; ``weight_moments`` are tr[R], tr[R²], tr[R³] and tr[R⁴], from
     ``moments`` of drawn networks or from ``gaussian_moments``. Costs a few products of (d, d) matrices, in float64.
     The result does not change when X, y or R is multiplied by a number.
-    Raises ValueError on shapes that do not fit, and where y or X is 0, for which there is no correlation.
+    Raises ValueError on shapes that do not fit, on NaN and infinities, on moments that no R ≥ 0 has, and where XᵀYX is
+    0, for which there is no correlation.
     """
-    found = traces(X, y, weight_moments)
+    first, second, third, fourth = check_moments(weight_moments)
+    X, y = check_samples(X, y)
+    # to numbers about 1, whose eighth powers are in range
+    X, y = (one / one.abs().max().clamp_min(torch.finfo(one.dtype).tiny) for one in (X, y))
+    found = traces(X, y, (1.0, second / first**2, third / first**3, fourth / first**4))
     if not found.nfm * found.agop > 0:
         raise ValueError("the centered NFA is undefined: XᵀYX is zero")
     return found.correlation
@@ -51,8 +58,7 @@ def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
 
 def combined(data: dict[str, float], weight_moments: Sequence[float]) -> Traces:
     """``traces`` of data whose moments are there already: many networks on one data set cost as much as one."""
-    if len(weight_moments) != 4:
-        raise ValueError(f"four moments of R are needed, not {len(weight_moments)}")
+    check_moments(weight_moments)
     return Traces(*(alternating(word, data, weight_moments) for word in ("AAB", "AA", "ABAB")))
 
 
@@ -83,10 +89,32 @@ def alternating(word: str, data: dict[str, float], weight_moments: Sequence[floa
 
 def statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """M = XᵀYX and B = XᵀX, (d, d), in float64."""
-    X, y = torch.as_tensor(X).double(), torch.as_tensor(y).double().reshape(-1)
-    if X.ndim != 2 or len(X) != len(y):
-        raise ValueError(f"X (n, d) and y (n,) are needed, not {tuple(X.shape)} and {len(y)} labels")
+    X, y = check_samples(X, y)
     return X.T @ (y[:, None] * X), X.T @ X
+
+
+def check_samples(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """X (n, d) and y (n,) in float64. Raises ValueError where they are not of these shapes, or not finite."""
+    X, y = torch.as_tensor(X).double(), torch.as_tensor(y).double()
+    if X.ndim != 2 or y.shape not in ((len(X),), (len(X), 1)):
+        raise ValueError(f"X (n, d) and y (n,) are needed, not {tuple(X.shape)} and {tuple(y.shape)}")
+    for name, one in (("X", X), ("y", y)):
+        if not bool(torch.isfinite(one).all()):
+            raise ValueError(f"{name} holds a NaN or an infinity")
+    return X, y.reshape(-1)
+
+
+def check_moments(given: Sequence[float]) -> tuple[float, float, float, float]:
+    """Four numbers that are moments of an R ≥ 0, not 0 (Stieltjes), up to round-off. Raises ValueError on others."""
+    if len(given) != 4:
+        raise ValueError(f"four moments of R are needed, not {len(given)}")
+    first, second, third, fourth = (float(one) for one in given)
+    unit = first > 0 and all(isfinite(one) for one in given)
+    m2, m3, m4 = (one / first**power if unit else 0.0 for power, one in ((2, second), (3, third), (4, fourth)))
+    inner = m2 * m4 + 2 * m2 * m3 - m2**3 - m3**2 - m4  # det of the Hankel matrix of 1, 1, m2, m3, m4
+    if not unit or m2 < 1 - SLACK or m3 < m2**2 - SLACK * m3 or inner < -SLACK * m2 * m4:
+        raise ValueError(f"no matrix R ≥ 0 has the moments tr[R], … = {first:g}, {second:g}, {third:g}, {fourth:g}")
+    return first, second, third, fourth
 
 
 def moments(R: Tensor) -> tuple[float, float, float, float]:
@@ -115,8 +143,11 @@ def expected_derivatives(X: Tensor, y: Tensor, width: int | None) -> tuple[Tenso
     """E[ẆᵀẆ] and E[ẆᵀKẆ], (d, d), at any finite width k (paper B, Proposition 10, corrected); None is k = ∞.
 
     E[ẆᵀẆ] = M² and E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M with M = XᵀYX and the sum tr: the print has k = 1.
-    a_s ~ N(0, 1), W_sj ~ N(0, 1/k). X (n, d), y (n,) or (n, 1). Raises ValueError on shapes that do not fit.
+    a_s ~ N(0, 1), W_sj ~ N(0, 1/k). X (n, d), y (n,) or (n, 1). Raises ValueError on shapes that do not fit, on NaN and
+    infinities, and on widths below 1.
     """
+    if width is not None and not width >= 1:
+        raise ValueError(f"no width {width}: a network has 1 hidden unit or more, or (None) infinitely many")
     M, B = statistics(X, y)
     A, part = M @ M, 0.0 if width is None else 1 / width
     return A, 3 * part * B.trace() * A + (1 + 5 * part) * M @ B @ M
@@ -125,7 +156,12 @@ def expected_derivatives(X: Tensor, y: Tensor, width: int | None) -> tuple[Tenso
 def mean_term(X: Tensor, y: Tensor, width: int | None) -> float:
     """The correlation of E[ẆᵀẆ] with E[ẆᵀKẆ]: eq. (5) and its like without their covariances.
 
-    At width None, ∞, this is the first-order term of Appendix C, in which 𝒦 is replaced by its expectation.
+    At width None, ∞, this is the first-order term of Appendix C, in which 𝒦 is replaced by its expectation. Raises
+    ValueError as ``expected_derivatives`` does, and where XᵀYX is 0.
     """
+    X, y = check_samples(X, y)
+    X, y = (one / one.abs().max().clamp_min(torch.finfo(one.dtype).tiny) for one in (X, y))
     nfm, agop = expected_derivatives(X, y, width)
+    if not nfm.norm() > 0:
+        raise ValueError("the mean term is undefined: XᵀYX is zero")
     return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))

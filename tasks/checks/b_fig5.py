@@ -1,6 +1,7 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls in training: it does not drive the alignment.
 
-For isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers.
+For isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers. A fall alone is no effect of training: a step
+as long in a random direction, in the numbers, makes it fall too.
 """
 
 from dataclasses import replace

@@ -19,7 +19,10 @@ DIP = 0.02  # below the ends of a curve, which by chance alone is below them som
 
 
 def rule(rows: Rows) -> Finding:
-    """Per seed: errors of the two activations and widths, correlation of the ReLU curves, depth of the dips."""
+    """Per seed: errors of the two activations and widths, correlation of the ReLU curves, depth of the dips.
+
+    The dip is a mean over activations and targets; that of each stands in the numbers.
+    """
     widths = sorted({int(layer) for layer in rows.where(quantity="fig6/observed").layer})
     narrow, wide = (str(width) for width in (widths[0], widths[-1]))
     quadratic, relu = ({k: _errors(rows, name, k) for k in (narrow, wide)} for name in ("quadratic", "relu"))
@@ -30,7 +33,10 @@ def rule(rows: Rows) -> Finding:
             for seed in _seeds(rows)
         ]
     )
-    dips = dips.reshape(2, len(_seeds(rows)), -1).mean(2)
+    dips = dips.reshape(2, len(_seeds(rows)), -1)
+    each = dict(zip([f"{side} dip, {name}" for side in ("predicted", "observed") for name in _cases(rows)],
+                    dips.mean(1).ravel().tolist(), strict=True))  # fmt: skip
+    dips = dips.mean(2)
     found = every(
         quadratic_close=positive(ERROR - quadratic[wide], f"{ERROR} less the quadratic's error at width {wide}"),
         quadratic_explained=positive(_shares(rows, "quadratic", wide) - SHARE, f"its R² there less {SHARE}"),
@@ -44,6 +50,7 @@ def rule(rows: Rows) -> Finding:
     )
     return replace(
         found,
+        numbers={**found.numbers, **each},
         measured=f"RMSE at width {wide}: quadratic {quadratic[wide].mean():.3f}, "
         f"ReLU {relu[wide].mean():.3f}; at {narrow}: {quadratic[narrow].mean():.3f}, {relu[narrow].mean():.3f}",
     )

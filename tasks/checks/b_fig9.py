@@ -1,4 +1,4 @@
-"""On images too the NFM's diagonal correlates with the AGOP's, and hardly with random eigenvectors in place of K's.
+"""On images too the NFM's diagonal correlates with the AGOP's; with random eigenvectors in place of K's less so.
 
 Pearson's correlation of the diagonals in the first layer of a network that tells two classes of images apart.
 """

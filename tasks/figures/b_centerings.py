@@ -14,7 +14,7 @@ COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "t
 
 
 def draw(rows: pd.DataFrame, key: str) -> Figure:
-    """Draw as in the paper: a row of panels a layer; losses, once, divided by their largest value over all scales.
+    """Draw as in the paper: a row of panels a layer; losses, once, over the largest of all scales of their reading.
 
     Solid with bands is the corrected reading of the scales, under which gradient descent is stable.
     """
@@ -30,7 +30,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
         found = rows[(rows["quantity"] == quantity) & rows["layer"].isin([layer, ""])]
         if loss:
             means = found.groupby(["x", "step", "arm"])["value"].transform("mean")
-            found = found.assign(value=found["value"] / means.max())
+            found = found.assign(value=found["value"] / means.groupby(found["arm"]).transform("max"))
         for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
             one = found[found["x"] == scale]
             _lines(axes, one, color, f"s₀ = {scale:g}", controls=[] if loss else style.controls(rows))

@@ -10,16 +10,23 @@ SCALES = (
     "Scales are of torch's default variance 1/(3k), as in the authors' code; with the printed 1/k the first steps "
     "overshoot on isotropic data at width 256 and scale 1."
 )
-ROBUST = ("nfa/uncentered", "nfa/centered", "test_loss")
+ROBUST = ("nfa/uncentered", "nfa/centered", "null/uncentered", "test_loss")
 
 
 def robust(rows: Rows) -> Finding:
-    """Per seed, layers at their worst; the spread over the scales is a mean over the measured steps."""
-    U, C = (curves(rows.where(quantity=name), "seed", "layer", "x") for name in ROBUST[:2])
+    """Per seed, layers at their worst; the spread over the scales is a mean over the measured steps.
+
+    Small and high are less and more than half the way from the null, the mean correlation if the two matrices'
+    eigenvectors were independent, to 1: before training at every scale, after it at the smallest, where it is highest.
+    """
+    U, C, null = (curves(rows.where(quantity=name), "seed", "layer", "x") for name in ROBUST[:3])
+    way = (U - null) / (1 - null)
     test = curves(rows.where(quantity="test_loss"), "seed", "x")[..., -1]
     spread = np.ptp(U[..., -C.shape[-1] :], 2) - np.ptp(C, 2)  # before the first step there is no C-NFA
     found = every(
         robust=positive(spread.mean(-1).min(1), "spread of the UC-NFA over the scales minus that of the C-NFA"),
+        small=positive(0.5 - way[..., 0].max((1, 2)), "1/2 less the way of the first UC-NFA from its null to 1"),
+        high=positive(way[:, :, 0, -1].min(1) - 0.5, "that of the last one at the smallest scale, less 1/2"),
         rises=positive((U[..., -1] - U[..., 0]).min((1, 2)), "last UC-NFA minus first"),
         test_loss=positive(test[:, -1] - test[:, 0], "final test loss at the largest scale minus at the smallest"),
         uncentered=positive(

@@ -23,6 +23,7 @@ from gramlab.theory import (
     noncrossing,
     traces,
 )
+from gramlab.theory.kernels import SMOOTH, hermite
 
 
 def draw(*name, shape, scale=1.0):
@@ -207,7 +208,7 @@ def test_the_first_order_term_is_the_limit_of_wide_networks():
 
 def test_bad_input():
     X, y = draw("bad", shape=(5, 4)), draw("bad y", shape=4)
-    with pytest.raises(ValueError, match="4 labels"):
+    with pytest.raises(ValueError, match=r"needed, not \(5, 4\) and \(4,\)"):
         centered_nfa(X, y, (1, 1, 1, 1))
     with pytest.raises(ValueError, match="four moments"):
         centered_nfa(X, X[:, 0], (1, 1))
@@ -215,3 +216,63 @@ def test_bad_input():
         centered_nfa(X, torch.zeros(5), (1, 1, 1, 1))
     with pytest.raises(ValueError, match="undefined"):
         first_order(X, torch.zeros(5), torch.eye(5).double())
+    y = X[:, 0]
+    eye = torch.eye(5, dtype=torch.float64)
+    for of in (lambda X: centered_nfa(X, y, (1, 1, 1, 1)), lambda X: mean_term(X, y, 3),
+               lambda X: first_order(X, y, eye), lambda X: expected_kernel(X, ["relu"])):  # fmt: skip
+        with pytest.raises(ValueError, match="X holds a NaN"):
+            of(X.index_fill(0, torch.tensor(1), torch.nan))
+    with pytest.raises(ValueError, match="are needed"):
+        first_order(X, y[:1], torch.eye(5).double())
+    with pytest.raises(ValueError, match=r"a kernel \(5, 5\)"):
+        first_order(X, y, torch.eye(4).double())
+    with pytest.raises(ValueError, match="undefined"):
+        mean_term(X, 0 * y, 3)
+    for width in (0, -3):
+        with pytest.raises(ValueError, match="no width"):
+            mean_term(X, y, width)
+
+
+@pytest.mark.parametrize("given", [(1, 0.5, 1, 1), (1, 0, 0, 0), (1, 2, 3, 20), (1, 2, 5, 12), (-1, 1, -1, 1),
+                                   (1, 2, 6, float("nan"))])  # fmt: skip
+def test_moments_that_no_positive_matrix_has(given):
+    with pytest.raises(ValueError, match="no matrix R ≥ 0 has the moments"):
+        centered_nfa(draw("moments", shape=(5, 4)), draw("moments y", shape=5), given)
+
+
+def test_moments_of_positive_matrices_are_taken():
+    """Of few eigenvalues too, where the inequalities are equalities."""
+    X, y = draw("spectra", shape=(9, 6)), draw("spectra y", shape=9)
+    for spectrum in ([1.0] * 6, [7.0, 0, 0, 0, 0, 0], [3.0, 3, 3, 0, 0, 0], [1e-6, 1, 2, 3, 4, 1e6]):
+        assert 0 < centered_nfa(X, y, moments(torch.diag(torch.tensor(spectrum, dtype=torch.float64)))) <= 1 + 1e-12
+
+
+def test_the_prediction_does_not_change_with_the_units_of_the_data():
+    X, y = draw("units", shape=(20, 12)), draw("units y", shape=20)
+    r = gaussian_moments(12, 30)
+    wanted = centered_nfa(X, y, r)
+    for size in (1e-150, 1e-17, 1e15, 1e150):
+        assert centered_nfa(size * X, y, r) == pytest.approx(wanted, rel=1e-12)
+        assert centered_nfa(X, size * y, r) == pytest.approx(wanted, rel=1e-12)
+        assert mean_term(size * X, y, 30) == pytest.approx(mean_term(X, y, 30), rel=1e-12)
+    assert centered_nfa(X, y, [1e9**power * m for power, m in enumerate(r, 1)]) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("variance", [0.1, 1.0, 4.0, 20.0, 100.0, 784.0])
+@pytest.mark.parametrize("name", sorted(SMOOTH))
+def test_a_series_converges_or_says_that_it_does_not(name, variance):
+    """Against a fine grid in the plane."""
+    t = torch.linspace(-9, 9, 2001, dtype=torch.float64)
+    mass = torch.exp(-t.square() / 2)
+    mass = mass / mass.sum()
+    for function in SMOOTH[name]:
+        u, v = variance**0.5 * t[:, None], variance**0.5 * (0.95 * t[:, None] + (1 - 0.95**2) ** 0.5 * t)
+        wanted = float((function(u) * mass[:, None] * function(v) * mass).sum())
+        size = float(function(variance**0.5 * t).square() @ mass)
+        try:
+            found = hermite(function, variance * torch.tensor([[1, 0.95], [0.95, 1]], dtype=torch.float64))
+        except ValueError:
+            assert variance > 1
+            assert name not in ("linear", "quadratic")
+        else:
+            assert float(found[0, 1]) == pytest.approx(wanted, abs=1e-4 * size)
