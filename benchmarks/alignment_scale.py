@@ -1,0 +1,47 @@
+"""The scale of the alignment-reversing data: observed and predicted centered NFA by the scale of X₁ and the balance.
+
+    PYTHONPATH=. python benchmarks/alignment_scale.py [--size 1024] [--networks 30]
+
+n = d = k = size, in float64, the first data seed, one network; R's moments are means over other networks. It prints
+the lines of the table in docs/centered_nfa.md, how far the prediction is off, and where (28) as printed leaves none.
+"""
+
+import argparse
+
+import numpy as np
+
+from gramlab.data.alignment import alignment_reversing
+from gramlab.theory import centered_nfa, moments
+from gramlab.theory.nfa import statistics
+from tasks.experiments.b_fig3 import network, observed
+from tasks.experiments.b_rmt import printed
+
+POWERS = (0.0, 0.75, 0.775, 0.8, 0.825, 0.85)
+BALANCES = (0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--networks", type=int, default=30)
+    options = parser.parse_args()
+    n = options.size
+    a, W = network(n, 0)
+    drawn = (network(n, number) for number in range(1, options.networks + 1))
+    r = np.mean([moments(scaled.T @ scaled) for scaled in (a[:, None] * W for a, W in drawn)], axis=0).tolist()
+    for power in POWERS:
+        seen, off, negative = [], [], []
+        for balance in BALANCES:
+            data = alignment_reversing(n, n, balance, scale=n**-power, seed=0)
+            X, y = data.x_train, data.y_train
+            seen.append(observed(X, y, a, W))
+            off.append(centered_nfa(X, y, r) - seen[-1])
+            M, B = statistics(X, y)
+            if printed(M @ M, B)(r)[2] <= 0:
+                negative.append(balance)
+        print(f"| d^−{power:g} |", " | ".join(f"{one:.2f}" for one in seen), "|", flush=True)
+        print(f"    off by at most {np.abs(off).max():.3f}; (28) as printed is negative at {negative}")
+
+
+if __name__ == "__main__":
+    main()
