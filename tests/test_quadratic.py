@@ -118,12 +118,12 @@ def test_theorem():
     assert not c_thm3_4.rule(separation(off=1.0)).holds
 
 
-def figure(fact: float, agop: float) -> Rows:
+def figure(fact: float, agop: float, null: float = 0.8) -> Rows:
     made = []
     for seed in range(6):
         higher = seed == 5  # a seed in another local minimum is left out
         found = {"minimiser/fact": fact, "minimiser/agop": 0.9 if higher else agop, "adam/fact": fact,
-                 "adam/agop": agop, "excess": 0.2 * higher, "distance": 1e-12}  # fmt: skip
+                 "adam/agop": agop, "null/fact": null, "excess": 0.2 * higher, "distance": 1e-12}  # fmt: skip
         made += [{"seed": seed, "quantity": f"fig4/{name}", "value": value} for name, value in found.items()]
     return rows(made)
 
@@ -132,6 +132,7 @@ def test_figure_4():
     assert c_fig4.rule(figure(0.999, 0.06)).holds
     assert c_fig4.rule(figure(0.999, 0.082)).holds is False
     assert c_fig4.rule(figure(0.99, 0.06)).holds is False
+    assert c_fig4.rule(figure(0.999, 0.06, null=0.9995)).holds is False
     # with p-values, which Holm's correction goes by
     assert all(part.p < 0.05 for part in c_fig4.rule(figure(0.999, 0.06)).parts.values())
     assert c_fig4.rule(figure(0.999, 0.082)).p > 0.95
