@@ -43,7 +43,7 @@ def measure(settings: Any) -> Iterator[dict]:
             yield from proposition_3(kind, instance)
         for layer in trained_layers(instance):
             latents = np.maximum(layer.W @ layer.H, 0).T
-            yield from interpolated(f"{layer.kind}, {instance}", "trained", latents, layer.H.T)
+            yield from interpolated(f"{layer.kind}, {instance}", "trained layer", latents, layer.H.T)
 
 
 def adversaries() -> Iterator[dict]:
