@@ -1,6 +1,6 @@
 """A finished training run, as the experiments read it."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,8 @@ class Run:
         """What it was trained on."""
         found = DataSet.load(self._data, self.settings.part)
         found = found if self.settings.samples is None else found.rows(train=torch.arange(self.settings.samples))
-        tensors = {item.name: getattr(found, item.name) for item in fields(found) if "_" in item.name}
-        return replace(found, **{name: one.to(self.device) for name, one in tensors.items() if one is not None})
+        moved: dict[str, Any] = {name: one.to(self.device) for name, one in found.tensors().items()}
+        return replace(found, **moved)
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:

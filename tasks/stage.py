@@ -15,6 +15,12 @@ from gramlab.files import BadInput, atomic
 from tasks import settings as reader
 from tasks.settings import ROOT, Settings, refuse
 
+# by kind of stage: the sections of params.yaml whose entry of its key it is made from, as dvc.yaml's params say
+OWN = {
+    "prepare": ("data",), "train": ("train",), "measure": ("measure", "simulate", "train"), "check": ("claims",),
+    "figure": ("claims",),
+}  # fmt: skip
+
 
 class Stage:
     """One stage's name and files. Paths are those that dvc.yaml declares."""
@@ -24,6 +30,10 @@ class Stage:
         self.settings: Settings = reader.load(scale)
         self.data = ROOT / "data" / scale
         self.reports = ROOT / "reports" / scale
+
+    def own(self, settings: Settings) -> list[Any]:
+        """What of the settings this stage is made from."""
+        return [settings.machine, *(getattr(settings, section).get(self.key) for section in OWN[self.kind])]
 
     def dataset(self, key: str) -> Path:
         """A prepared data set."""
@@ -68,10 +78,11 @@ def arguments(kind: str, key: str | None = None) -> Stage:
 
 @contextmanager
 def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
-    """Time the work and leave its record, with what was added to it; fail if code or settings changed meanwhile.
+    """Time the work and leave its record, with what was added to it; fail if code or its settings changed meanwhile.
 
     DVC hashes what a stage depends on after its command, so a file edited meanwhile would be recorded as the
-    source of a result that it never made. Expected errors become one line and exit status 1.
+    source of a result that it never made. Other entries of params.yaml may change: no result depends on them.
+    Expected errors become one line and exit status 1.
     """
     begun, clock = time.time(), time.perf_counter()
     about: dict[str, Any] = {}
@@ -84,8 +95,8 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
     ours = [path for path in modules if ROOT / "gramlab" in path.parents or ROOT / "tasks" in path.parents]
     if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > begun]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
-    if vars(reader.load(stage.scale)) != vars(stage.settings):
-        refuse(f"{stage.kind}@{stage.key}: params.yaml changed while the stage ran; run it again")
+    if stage.own(reader.load(stage.scale)) != stage.own(stage.settings):
+        refuse(f"{stage.kind}@{stage.key}: its settings in params.yaml changed while the stage ran; run it again")
     record = {"seconds": round(time.perf_counter() - clock, 3), **machine(), **about}
     with atomic(stage.made(stage.kind, stage.key)) as temporary:
         temporary.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")

@@ -61,12 +61,12 @@ def main() -> None:
         plots(out / "plots", history)
         # measurements read the data set too; through this file they go stale with it
         (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
-        # in one step: a run that goes on must find all of its snapshots or none
-        over = scratch.with_name(f"{scratch.name}.over")
-        shutil.rmtree(over, ignore_errors=True)
-        scratch.rename(over)
-        shutil.rmtree(over)
         about["seconds"] = round(spent.seconds(), 3)
+    # now that its record is there; in one step: a run that goes on must find all of its snapshots or none
+    over = scratch.with_name(f"{scratch.name}.over")
+    shutil.rmtree(over, ignore_errors=True)
+    scratch.rename(over)
+    shutil.rmtree(over)
 
 
 class Spent:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from flows.graph import FILES, Graph
+from gramlab.files import atomic
 
 CLAIMS = ("a_eq1", "a_thm1", "a_fig1", "a_fig4", "a_fig7", "a_tl", "b_prop2", "c_thm3_1")
 TINY = {
@@ -280,6 +281,46 @@ def test_the_seconds_of_an_interrupted_run_count(project, copy_project, environm
     subprocess.run([sys.executable, "-m", "tasks.train", "a_fig7"], **run)
     assert 1000 < json.loads((resumed / "data/quick/made/train@a_fig7.json").read_text())["seconds"] < 1100
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "refused"),
+    [("train", "a_fig7", True), ("machine", "", True), ("train", "a_fig4", False), ("claims", "a_fig7", False)],
+)
+def test_a_training_is_refused_if_its_own_settings_change_meanwhile(
+    project, copy_project, environment, section, key, refused
+):
+    there, _, _ = project
+    edited = copy_project("edited", there)
+    params = edited / "params.yaml"
+    raw = yaml.safe_load(params.read_text())
+    raw["machine"]["checkpoint_seconds"] = 0
+    params.write_text(yaml.safe_dump(raw, sort_keys=False))
+    before = params.read_text()
+    train = ["runs/dvc.yaml:train@a_fig7"]
+    dvc(edited, environment, "repro", "runs/dvc.yaml:prepare@photos")
+    run = subprocess.Popen(["dvc", "repro", *train], cwd=edited, env=environment, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and not list(edited.glob(".scratch/*/**/step-*.sha256")):
+        time.sleep(0.002)
+    assert run.poll() is None
+    other = {"train": {"quick": {"lr": 0.5}}, "claims": {"figure": "a_fig4"}, "machine": {"threads": 2}}[section]
+    if section == "train":
+        other["quick"] = {**raw["train"][key]["quick"], **other["quick"]}
+    entry = raw[section][key] if key else raw[section]
+    entry.update(other)
+    with atomic(params) as temporary:
+        temporary.write_text(yaml.safe_dump(raw, sort_keys=False))
+    _, said = run.communicate()
+    assert bool(run.returncode) == refused
+    assert ("train@a_fig7: its settings in params.yaml changed while the stage ran" in said) == refused
+    # what was trained is not lost with its record: put back, it goes on from the checkpoint
+    assert bool(list(edited.glob(".scratch/*/**/step-*.sha256"))) == refused
+    params.write_text(before)
+    dvc(edited, environment, "repro", *train)
+    assert not list((edited / ".scratch").glob("*"))
+    want, got = ({n: c for n, c in bytes_of(one).items() if "/train/a_fig7/" in n} for one in (there, edited))
+    assert want
+    assert got == want
 
 
 @pytest.mark.parametrize(

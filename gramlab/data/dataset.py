@@ -101,6 +101,11 @@ class DataSet:
                     kept[name] = values[chosen]
         return replace(self, **kept)
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Its tensors by their attributes' names, those that are there."""
+        given = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: one for name, one in given.items() if isinstance(one, Tensor)}
+
     def save(self, path: Path) -> None:
         """Write the data set to one file, whole or not at all; the same data set gives the same bytes."""
         save_sets(path, {"": self})
@@ -126,8 +131,7 @@ def save_sets(path: Path, sets: dict[str, DataSet]) -> None:
     about = {}
     for part, one in sets.items():
         start = f"{part}/" if part else ""
-        tensors = {item.name: getattr(one, item.name) for item in fields(one) if "_" in item.name}
-        kept |= {start + name: value.contiguous() for name, value in tensors.items() if value is not None}
+        kept |= {start + name: value.contiguous() for name, value in one.tensors().items()}
         told = {"source": one.source, "classes": one.classes, "factor": one.factor, "about": one.about}
         about[f"dataset {part}".strip()] = json.dumps(told, sort_keys=True)
     try:

@@ -42,9 +42,7 @@ def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float
     0, for which there is no correlation.
     """
     first, second, third, fourth = check_moments(weight_moments)
-    X, y = check_samples(X, y)
-    # to numbers about 1, whose eighth powers are in range
-    X, y = (one / one.abs().max().clamp_min(torch.finfo(one.dtype).tiny) for one in (X, y))
+    X, y = about_one(X, y)
     found = traces(X, y, (1.0, second / first**2, third / first**3, fourth / first**4))
     if not found.nfm * found.agop > 0:
         raise ValueError("the centered NFA is undefined: XᵀYX is zero")
@@ -104,6 +102,12 @@ def check_samples(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return X, y.reshape(-1)
 
 
+def about_one(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """``check_samples`` of both, each times what brings its largest number to 1: eighth powers are in range then."""
+    X, y = (one / one.abs().max().clamp_min(torch.finfo(one.dtype).tiny) for one in check_samples(X, y))
+    return X, y
+
+
 def check_moments(given: Sequence[float]) -> tuple[float, float, float, float]:
     """Four numbers that are moments of an R ≥ 0, not 0 (Stieltjes), up to round-off. Raises ValueError on others."""
     if len(given) != 4:
@@ -159,8 +163,7 @@ def mean_term(X: Tensor, y: Tensor, width: int | None) -> float:
     At width None, ∞, this is the first-order term of Appendix C, in which 𝒦 is replaced by its expectation. Raises
     ValueError as ``expected_derivatives`` does, and where XᵀYX is 0.
     """
-    X, y = check_samples(X, y)
-    X, y = (one / one.abs().max().clamp_min(torch.finfo(one.dtype).tiny) for one in (X, y))
+    X, y = about_one(X, y)
     nfm, agop = expected_derivatives(X, y, width)
     if not nfm.norm() > 0:
         raise ValueError("the mean term is undefined: XᵀYX is zero")
