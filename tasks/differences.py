@@ -31,6 +31,9 @@ ELSEWHERE = (
      {"printed": ("claim", "target_linearity"), "code": ("claim", "target_linearity, at c = 700")}),
     ("virtual update by 0.05, TL with an intercept", "by 700", "Figure 1", "a_fig1",
      {"printed": ("claim", "target_linearity, with intercept"), "code": ("corrected", "target_linearity")}),
+    ("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm", "Figure 2, first step of the layer "
+     "of 256 × 256 (drawn data)", "a_whiten",
+     {"printed": ("claim", "whiten/step, whole"), "code": ("claim", "whiten/step, ten steps")}),
     ("outputs as they are", "over the root of the width", "Figures 3 and 8", "a_fig8",
      {"printed": ("claim", "target/distance"), "code": ("corrected", "target/distance")}),
     ("TL of the inputs", "of the inputs less their mean", "Figure 10", "a_fig10",
@@ -38,7 +41,8 @@ ELSEWHERE = (
 )  # fmt: skip
 RATIOS = ("surrogate", "test_loss")  # their effects are factors, those of the others differences
 NAMES = {"surrogate": "surrogate", "target_linearity": "TL", "test_loss": "test loss", "test_accuracy": "test accuracy",
-         "train_accuracy": "training accuracy", "target/distance": "‖y − y_OLS‖/‖y‖"}  # fmt: skip
+         "train_accuracy": "training accuracy", "target/distance": "‖y − y_OLS‖/‖y‖",
+         "whiten/step": "the Gram's error over its change"}  # fmt: skip
 
 
 def measured(stage: Stage) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from gramlab import tables
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
 from tasks import differences
-from tasks.experiments import a_differences
+from tasks.experiments import a_differences, a_whiten
 
 
 def test_effects_are_paired_by_network_and_factors_where_they_scale(tmp_path):
@@ -53,6 +53,27 @@ def test_what_figures_measure_both_ways_is_read_from_their_tables(tmp_path):
     assert [row["where"] for row in found] == ["Figures 3 and 8, width=32", "Figures 3 and 8, width=1024"]
     assert [row["means"]["printed"] for row in found] == [2.0, 3.0]
     assert [row["effect"] for row in found] == [pytest.approx((0.2,) * 3)] * 2
+
+
+def test_ten_steps_of_newton_schulz_by_singular_values():
+    """The iteration acts on each singular value by itself; the layer and its data as the experiment draws them."""
+    net = mlp(64, [256, 256], 10).double()
+    net.load_state_dict(initialize(net, ("a_whiten", "step", 1)))
+    draw = stream("a_whiten", "step", "data", 1)
+    x, y = torch.from_numpy(draw.normal(size=(64, 64))), torch.from_numpy(draw.integers(0, 10, size=64))
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    W = net[2].weight.detach()
+    T = W - 0.01 * net[2].weight.grad
+    U, S, Vh = torch.linalg.svd(W @ T.mT)
+    reached = S / S.square().sum().sqrt()
+    for _ in range(10):
+        reached = reached * (15 - 10 * reached**2 + 3 * reached**4) / 8
+    moved = U @ torch.diag(reached) @ Vh @ T
+    error = torch.linalg.norm(moved.mT @ moved - T.mT @ T) / torch.linalg.norm(W.mT @ W - T.mT @ T)
+    found = a_whiten.gram_error(1)
+    assert found["ten steps"] == pytest.approx(float(error), rel=1e-6)
+    assert found["ten steps"] > 1
+    assert found["whole"] < 1e-9
 
 
 def test_both_ways_on_a_network():

@@ -4,6 +4,9 @@ W+ comes from numpy's SVD of the k x k matrix. Its Gram matrix is compared with 
 one possible, which follows from triangular factors alone (||W||^2 + ||T||^2 - 2 sum of singular values of R_W R_T^T),
 and with that of other matrices of this Gram: every one of them is Q T with an orthogonal Q. gramlab's Newton-Schulz
 makes W+ once more.
+
+Beside them, judged by no rule, one step of Figure 2's square layer, by U V^T and by the ten steps of Newton-Schulz that
+the authors' code takes for it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from gramlab.nets.polar import same_gram
+from gramlab.nets import initialize, mlp
+from gramlab.nets.polar import NEWTON_SCHULZ, same_gram
 from gramlab.streams import stream
 from tasks.instances import trained
 from tasks.search import Arrays, array, smallest
@@ -20,6 +24,7 @@ from tasks.search import Arrays, array, smallest
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 KINDS = ("wide", "square", "tall", "one row", "one column", "large step", "no gradient", "low rank", "low rank, tall",
          "weight 0")  # fmt: skip
+SEEDS = 5
 LOW = ("low rank", "low rank, tall")
 SINGULAR = (*LOW, "weight 0")  # Newton-Schulz is not for these
 PARTIAL = "control: singular vectors of 0 left out"
@@ -30,8 +35,12 @@ ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW}
 
 
 def measure(settings: Any) -> Iterator[dict]:
-    """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz."""
+    """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz; the authors' steps by seed."""
     yield from adversaries()
+    for seed in range(SEEDS):
+        for steps, value in gram_error(seed).items():
+            about = {"arm": "claim", "seed": seed, "dtype": "float64"}
+            yield {**about, "quantity": f"whiten/step, {steps}", "value": value}
     for instance in range(settings.instances):
         for kind in KINDS:
             draw = stream("a_whiten", kind, instance)
@@ -50,6 +59,29 @@ def adversaries() -> Iterator[dict]:
 
     given = Arrays(lambda one: one["W"] != one["G"], W=(0, 1), G=(0, 1))  # of T = 0 nothing is asked
     yield from smallest("whiten", [*ARMS], given, rows)
+
+
+def gram_error(seed: int) -> dict[str, float]:
+    """||W+^T W+ - T^T T|| over the step's own ||W^T W - T^T T|| for a first step at 0.01 on drawn data, 64 in a batch.
+
+    With "whole" U V^T, and with what "ten steps" make of W T^T over its norm. Where all is well it is 0.
+    """
+    net = mlp(64, [256, 256], 10, "gelu").double()
+    net.load_state_dict(initialize(net, ("a_whiten", "step", seed)))
+    draw = stream("a_whiten", "step", "data", seed)
+    x, y = torch.from_numpy(draw.normal(size=(64, 64))), torch.from_numpy(draw.integers(0, 10, size=64))
+    weight = net[2].weight
+    (G,) = torch.autograd.grad(torch.nn.functional.cross_entropy(net(x), y), weight)
+    W, T = weight.detach().numpy(), (weight.detach() - 0.01 * G).numpy()
+    X = W @ T.T
+    X /= np.linalg.norm(X)
+    a, b, c = NEWTON_SCHULZ
+    for _ in range(10):
+        XX = X.T @ X
+        X = X @ (a * np.eye(len(X)) + b * XX + c * XX @ XX)
+    wanted = T.T @ T
+    made, change = {"whole": _update(W, T, whole=True), "ten steps": X @ T}, float(np.linalg.norm(W.T @ W - wanted))
+    return {way: float(np.linalg.norm(one.T @ one - wanted)) / change for way, one in made.items()}
 
 
 def _rows(kind: str, case: str, W: np.ndarray, T: np.ndarray, draw: np.random.Generator) -> Iterator[dict]:
