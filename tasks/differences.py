@@ -25,15 +25,18 @@ DIFFERENCES = {
     "test loss": ("test loss", "every batch added twice", "logs of the runs"),
     "test labels": ("random training labels, p = 0.25", "random test labels, too", "Figure 12"),
 }  # fmt: skip
+WHITENING = ("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm")
 # the text, the code, where, and the experiment whose table has both ways, with the rows of each
 ELSEWHERE = (
     ("virtual update by 0.05", "by 700", "Figure 1", "a_fig1",
      {"printed": ("claim", "target_linearity"), "code": ("claim", "target_linearity, at c = 700")}),
     ("virtual update by 0.05, TL with an intercept", "by 700", "Figure 1", "a_fig1",
      {"printed": ("claim", "target_linearity, with intercept"), "code": ("corrected", "target_linearity")}),
-    ("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm", "Figure 2, first step of the layer "
-     "of 256 × 256 (drawn data)", "a_whiten",
+    (*WHITENING, "Figure 2, first step of the layer of 256 × 256 (drawn data)", "a_whiten",
      {"printed": ("claim", "whiten/step, whole"), "code": ("claim", "whiten/step, ten steps")}),
+    (*WHITENING, "Figure 2", "a_fig2", {"printed": ("claim", "gap"), "code": ("claim", "gap, ten steps")}),
+    ("SGD (no momentum is named)", "momentum 0.85", "Figure 2", "a_fig2",
+     {"printed": ("claim", "gap"), "code": ("claim", "gap, momentum")}),
     ("outputs as they are", "over the root of the width", "Figures 3 and 8", "a_fig8",
      {"printed": ("claim", "target/distance"), "code": ("corrected", "target/distance")}),
     ("TL of the inputs", "of the inputs less their mean", "Figure 10", "a_fig10",
@@ -42,7 +45,7 @@ ELSEWHERE = (
 RATIOS = ("surrogate", "test_loss")  # their effects are factors, those of the others differences
 NAMES = {"surrogate": "surrogate", "target_linearity": "TL", "test_loss": "test loss", "test_accuracy": "test accuracy",
          "train_accuracy": "training accuracy", "target/distance": "‖y − y_OLS‖/‖y‖",
-         "whiten/step": "the Gram's error over its change"}  # fmt: skip
+         "whiten/step": "the Gram's error over its change", "gap": "test accuracy, whitened less original"}  # fmt: skip
 
 
 def measured(stage: Stage) -> list[dict[str, Any]]:
@@ -75,10 +78,9 @@ def _elsewhere(stage: Stage) -> Iterator[tuple[tuple[str, str, str], str, dict[s
     """The same of other experiments, after training, at both ends of a grid where there is one."""
     for text, code, where, key, ways in ELSEWHERE:
         rows = _table(stage, key)
-        rows = rows.where(step=int(rows.step.max())) if len(rows) else rows
-        ends = {way: rows.where(arm=arm, quantity=quantity) for way, (arm, quantity) in ways.items()}
-        for case in _extremes(set(ends["printed"].case.tolist())):
-            values = {way: _by_seed(one.where(case=case)) for way, one in ends.items()}
+        both = {way: rows.where(arm=arm, quantity=quantity) for way, (arm, quantity) in ways.items()}
+        for case in _extremes(set(both["printed"].case.tolist())):
+            values = {way: _by_seed(_last(one.where(case=case))) for way, one in both.items()}
             quantity = ways["printed"][1].partition(",")[0]
             yield (text, code, f"{where}, {case}" if case else where), quantity, values, True
 
@@ -99,8 +101,12 @@ def _table(stage: Stage, key: str) -> Rows:
 def _figure_4(stage: Stage, quantity: str) -> np.ndarray:
     """The last layer's value, or the network's, at the end of the run at the text's rate."""
     rows = _table(stage, "a_fig4").where(arm="claim", case="CIFAR-10", quantity=quantity)
-    rows = rows.where(step=int(rows.step.max())) if len(rows) else rows
+    rows = _last(rows)
     return _by_seed(rows.where(layer=max(rows.layer.tolist(), default="")))
+
+
+def _last(rows: Rows) -> Rows:
+    return rows.where(step=int(rows.step.max())) if len(rows) else rows
 
 
 def _by_seed(rows: Rows) -> np.ndarray:

@@ -10,6 +10,7 @@ from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
 from tasks import differences
 from tasks.experiments import a_differences, a_whiten
+from tasks.paper_a import whitening
 
 
 def test_effects_are_paired_by_network_and_factors_where_they_scale(tmp_path):
@@ -53,6 +54,50 @@ def test_what_figures_measure_both_ways_is_read_from_their_tables(tmp_path):
     assert [row["where"] for row in found] == ["Figures 3 and 8, width=32", "Figures 3 and 8, width=1024"]
     assert [row["means"]["printed"] for row in found] == [2.0, 3.0]
     assert [row["effect"] for row in found] == [pytest.approx((0.2,) * 3)] * 2
+
+
+def test_each_case_ends_at_its_own_last_step(tmp_path):
+    """Data sets differ in their number of samples, and so in their steps."""
+    made = [
+        {"case": f"{data}, beta={beta}", "quantity": "target_linearity", "arm": arm, "seed": seed, "step": step,
+         "value": seed + beta + (0.5 if arm == "corrected" else 0) + (0 if step == last else 50)}
+        for data, last in (("MNIST", 9), ("CIFAR-10", 7))
+        for beta in (1, 5)
+        for seed in range(3)
+        for arm in ("claim", "corrected")
+        for step in (0, last)
+    ]  # fmt: skip
+    tables.write(tmp_path / "a_fig10.parquet", made)
+    found = differences.measured(SimpleNamespace(table=lambda key: tmp_path / f"{key}.parquet"))
+    cases = [f"{data}, beta={beta}" for data in ("CIFAR-10", "MNIST") for beta in (1, 5)]
+    assert [row["where"] for row in found] == [f"Figure 10, {case}" for case in cases]
+    assert [row["means"]["printed"] for row in found] == [2.0, 6.0] * 2
+    assert [row["effect"] for row in found] == [pytest.approx((0.5,) * 3)] * 4
+
+
+def test_the_whitened_updates_gap_by_the_text_and_by_the_code(tmp_path):
+    """Of the last epoch, of the same seed and rate, where there is a network with momentum: 0.1 x seed, by code 2."""
+    shares = {"original": 0.3, "whitened": 0.3, "original-momentum": 0.5, "whitened-momentum": 0.3,
+              "whitened-ten-steps": 0.4}  # fmt: skip
+    history = [
+        {"case": f"MNIST {update},lr={rate}", "seed": seed, "step": 10 * epoch, "x": float(epoch), "quantity": quantity,
+         "value": (share + (0.1 * seed if update == "whitened" else 0)) * (epoch == 2) + (quantity == "test_loss")}
+        for update, share in shares.items()
+        for rate in (("0.01", "0.1") if update in ("original", "whitened") else ("0.1",))
+        for seed in range(3)
+        for epoch in range(3)
+        for quantity in ("test_accuracy", "test_loss")
+    ]  # fmt: skip
+    variants = {f"MNIST {update}": SimpleNamespace(cases=["lr=0.1"]) for update in (*shares, "complement")}
+    rows = [*whitening(None, SimpleNamespace(history=history, variants=variants))]
+    gaps = [row for row in rows if row["quantity"].startswith("gap")]
+    assert {(row["arm"], row["case"], row["step"]) for row in gaps} == {("claim", "MNIST, lr=0.1", 20)}
+    tables.write(tmp_path / "a_fig2.parquet", gaps)
+    steps, momentum = differences.measured(SimpleNamespace(table=lambda key: tmp_path / f"{key}.parquet"))
+    assert (steps["where"], steps["means"]) == ("Figure 2, MNIST, lr=0.1", {"printed": pytest.approx(0.1),
+                                                                            "code": pytest.approx(0.1)})  # fmt: skip
+    assert momentum["means"] == {"printed": pytest.approx(0.1), "code": pytest.approx(-0.2)}
+    assert momentum["effect"][0] == pytest.approx(-0.3)
 
 
 def test_ten_steps_of_newton_schulz_by_singular_values():

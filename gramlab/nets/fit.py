@@ -36,7 +36,7 @@ class Fit:
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)  # Adam's
     weight_decay: float = 0.0
-    method: str = "newton-schulz"  # of the whitened optimizers; or "svd"
+    method: str = "newton-schulz"  # of the whitened optimizers; or "svd", "ten-steps"
     schedule: str = "constant"  # or "cosine", from lr down to 0 over all steps
     parametrization: str = "standard"  # or "ntk"
     beta: float = 1.0  # of the VAE's loss

@@ -38,7 +38,8 @@ class WhitenedSGD(torch.optim.Optimizer):
         momentum: of the buffer; 0 keeps none.
         weight_decay: factor of the weights that is added to their gradients.
         method: "newton-schulz" (matrix products; the faster one on a GPU) or "svd" (the faster one on a CPU for
-            layers up to some hundred outputs, and exact for rank-deficient weights too); see ``polar.same_gram``.
+            layers up to some hundred outputs, and exact for rank-deficient weights too), or "ten-steps", the published
+            code's, which is not exact; see ``polar.same_gram``.
         complement: take only the part Delta' of the gradient that B.1 removes, as a control.
         stacked: parameters hold the weights of several networks, along a first dimension of their own.
 

@@ -76,7 +76,7 @@ class Train(Strict):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)  # Adam's
     weight_decay: Share = 0.0
-    method: Literal["newton-schulz", "svd"] = "svd"  # of the whitened optimizers
+    method: Literal["newton-schulz", "svd", "ten-steps"] = "svd"  # of the whitened optimizers
     schedule: Literal["constant", "cosine"] = "constant"
     parametrization: Literal["standard", "ntk"] = "standard"
     beta: Share = 1.0  # of the vae's loss

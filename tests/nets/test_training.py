@@ -247,7 +247,7 @@ def test_a_finite_population_weighs_its_samples(tmp_path):
         ({"init": "he"}, "no initialisation 'he'"),
         ({"loss": "x"}, "no loss 'x'; there are mse, .*, vae"),
         ({"schedule": "x"}, "no schedule 'x'; there are constant, cosine"),
-        ({"method": "qr"}, "no method 'qr'; there are newton-schulz, svd"),
+        ({"method": "qr"}, "no method 'qr'; there are newton-schulz, svd, ten-steps"),
         ({"parametrization": "mup"}, "no parametrization 'mup'; there are standard, ntk"),
         ({"observe": ("x",)}, "no observe 'x'; there are virtual_shift"),
         ({"dtype": "int8"}, "no dtype 'int8'; there are float64, float32"),
