@@ -34,7 +34,7 @@ def probe(
     out: Annotated[Path, typer.Option(help="the folder to write probe.parquet and probe.png to")],
     checkpoint: Annotated[Path | None, typer.Option(help="trained weights: .safetensors, or torch.save's file")] = None,
     initial: Annotated[Path | None, typer.Option(help="weights before training, for paper B's centred NFA")] = None,
-    loss: Annotated[str, typer.Option(help="mse, cross_entropy or bce_with_logits")] = "cross_entropy",
+    loss: Annotated[str, typer.Option(help="mse, signed_mse, cross_entropy or bce_with_logits")] = "cross_entropy",
     weight_decay: Annotated[float | None, typer.Option(help="the λ of FACT, as in training")] = None,
     layer: Annotated[list[str] | None, typer.Option(help="a layer's name; repeat for several; all by default")] = None,
     split: Annotated[str, typer.Option(help="train or test, of a folder of images")] = "train",
@@ -60,6 +60,7 @@ def figures(
     from gramlab import plots, tables
 
     try:
+        _can_draw()
         typer.echo(plots.page(tables.read(table), out))
     except (ValueError, OSError) as error:
         typer.echo(f"gramlab figures: {error}", err=True)
@@ -86,6 +87,7 @@ def _probe(
     from gramlab.measures.measure import measure
     from gramlab.measures.observe import observe
 
+    _can_draw()
     network = _build(model)
     if checkpoint is not None:
         _load(network, checkpoint)
@@ -96,20 +98,9 @@ def _probe(
     x, y = _samples(data, split, _takes_indices(network))
     x, y = x[:limit], y[:limit]
     before = None if initial is None else _weights(initial, network)
-    try:
-        measured = measure(
-            network,
-            x,
-            y,
-            loss=loss,
-            layers=layers,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            initial=before,
-        )
-    except (RuntimeError, IndexError, TypeError) as error:  # torch's, of shapes and indices that do not fit
-        shape = tuple(x.shape[1:])
-        raise ValueError(f"the network fails on samples of shape {shape}: {str(error).splitlines()[0]}") from error
+    measured = measure(
+        network, x, y, loss=loss, layers=layers, weight_decay=weight_decay, batch_size=batch_size, initial=before
+    )
     found, undefined = observe(measured, features(network, x, layers, batch_size=batch_size), y)
     labels = {"experiment": name, "scale": "user", "case": model, "dtype": _dtype(network)}
     rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in found]
@@ -119,6 +110,14 @@ def _probe(
         typer.echo(f"left out: {what}: {why}", err=True)
     typer.echo(out / "probe.parquet")
     typer.echo(plots.page(tables.table(rows), out / "probe.png"))
+
+
+def _can_draw() -> None:
+    """Before the work, not after it."""
+    try:
+        import seaborn  # noqa: F401  # and matplotlib with it
+    except ImportError as error:
+        raise ValueError(f"{error.name} is missing, which draws: pip install 'gramlab[figures]'") from error
 
 
 def _build(what: str) -> nn.Module:
@@ -205,7 +204,11 @@ def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
 
     from gramlab.measures.batches import tensor
 
+    if split not in ("train", "test"):
+        raise ValueError(f"split must be train or test, not {split!r}")
     if (folder / "x.npy").is_file() and (folder / "y.npy").is_file():
+        if split == "test":
+            raise ValueError(f"{folder}: x.npy and y.npy are one set; --split test is for folders of images")
         x, y = (tensor(np.load(folder / f"{part}.npy", allow_pickle=False), f"{part}.npy") for part in "xy")
         if len(x) != len(y):
             raise ValueError(f"x.npy has {len(x)} rows and y.npy {len(y)}")
@@ -213,8 +216,6 @@ def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
     from gramlab.data.sources import folder as images
     from gramlab.data.sources import parquet
 
-    if split not in ("train", "test"):
-        raise ValueError(f"split must be train or test, not {split!r}")
     if list(folder.glob("*train*.parquet")):
         data = parquet(folder, ".")
     elif (folder / "train").is_dir():
@@ -232,11 +233,14 @@ def _print(found: list[tuple[str, str, float]], n: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    quantities = ["nfa", "centered_nfa", "pearson_agop", "pearson_enfa", "pearson_fact", "target_linearity", "nc1"]
+    heads = {"nfa": "NFA", "centered_nfa": "C-NFA", "pearson_agop": "AGOP", "pearson_enfa": "eNFA",
+             "pearson_fact": "FACT", "target_linearity": "TL", "nc1": "NC1"}  # fmt: skip
     values = {(layer, quantity): value for layer, quantity, value in found}
-    shown = [q for q in quantities if any(quantity == q for _, quantity in values)]
-    table = Table("layer", *shown, title=f"{n} samples, loss {values.get(('', 'loss'), float('nan')):.4g}")
-    for layer in dict.fromkeys(layer for layer, _, _ in found if layer):
+    shown = [q for q in heads if any(quantity == q for _, quantity in values)]
+    table = Table("layer", *(heads[quantity] for quantity in shown),
+                  title=f"{n} samples, loss {values.get(('', 'loss'), float('nan')):.4g}",
+                  caption="with WᵀW: cosine of NFA and C-NFA, Pearson's of AGOP, eNFA and FACT")  # fmt: skip
+    for layer in dict.fromkeys(layer for layer, quantity, _ in found if quantity != "loss"):
         cells = (values.get((layer, quantity)) for quantity in shown)
-        table.add_row(layer, *("" if value is None else f"{value:.4f}" for value in cells))
+        table.add_row(layer or "(model)", *("" if value is None else f"{value:.4f}" for value in cells))
     Console().print(table)

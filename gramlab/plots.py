@@ -37,8 +37,10 @@ def page(table: pa.Table, path: Path | str) -> Path:
     panels = {title: part for title, part in panels.items() if len(part) > 1}
     if not panels:
         raise ValueError("the table has none of the quantities that are drawn")
-    order = list(dict.fromkeys(layer for layer in data.layer if layer))
+    order = list(dict.fromkeys(data.layer[data.quantity != "loss"]))  # a layer that is the whole model is called ""
     over_steps = data.step.nunique() > 1
+    if not over_steps:
+        panels.pop("Loss", None)  # it is no layer's
     with matplotlib.rc_context(matplotlib.rcParamsDefault), seaborn.axes_style("whitegrid"):  # whatever else is set
         columns = min(3, len(panels))
         lines = -(-len(panels) // columns)
@@ -85,7 +87,7 @@ def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
             errorbar=None,
             ax=axes,
         )
-        axes.set_xticks(range(len(order)), order, rotation=45, ha="right", fontsize=7)
+        axes.set_xticks(range(len(order)), [layer or "(model)" for layer in order], rotation=45, ha="right", fontsize=7)
         axes.set_xlabel("layer")
     if legend := axes.get_legend():
         seaborn.move_legend(axes, "best", fontsize=7, title=None)

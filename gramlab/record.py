@@ -267,6 +267,10 @@ class Callback:
         self.recorder.detach()
         self.recorder.write()
 
+    def on_exception(self, *_: Any, **__: Any) -> None:
+        """Lightning: what was measured before the error is kept."""
+        self.recorder.__exit__(Exception)
+
     def state_dict(self) -> dict[str, Any]:
         """Lightning: nothing of the recorder goes into a checkpoint."""
         return {}

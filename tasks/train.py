@@ -11,13 +11,16 @@ from typing import Any
 
 from gramlab.files import atomic, sha256
 from tasks import stage as stages
-from tasks.settings import ROOT, Train, pick
+from tasks.settings import ROOT, Train, pick, refuse
 
 
 def main() -> None:
     """Train, or go on from where an interrupted training stopped; then leave snapshots and history."""
     stage = stages.arguments("train")
     run: Train = pick(stage.settings.train, stage.key, "training run")
+    if not stage.dataset(run.data).is_file():
+        refuse(f"{stage.dataset(run.data).relative_to(ROOT)} is missing; python -m tasks.prepare {run.data} "
+               f"--scale {stage.scale} makes it")  # fmt: skip
     device = stages.compute(stage.settings)
     import torch
 

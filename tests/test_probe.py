@@ -168,10 +168,11 @@ BAD = {
     "no layer": ({}, ["--layer", "9"], "no layer named '9'"),
     "split": ({"data": "DIR/sub"}, ["--split", "valid"], "split must be train or test"),
     "arguments": ({"model": "net.py:sized"}, [], "without arguments: missing a required argument: 'width'"),
-    "width": ({"data": "DIR/narrow"}, [], "the network fails on samples of shape (7,): "),
+    "width": ({"data": "DIR/narrow"}, [], "the model fails on inputs of shape (40, 7) of "),
     "words": ({"data": "DIR/words"}, [], "y.npy is a ndarray of <U1"),
     "lengths": ({"data": "DIR/short"}, [], "x.npy has 40 rows and y.npy 30"),
-    "token": ({"data": "DIR/tokens", "model": "net.py:text"}, [], "fails on samples of shape (5,): index out of range"),
+    "token": ({"data": "DIR/tokens", "model": "net.py:text"}, [], "fails on inputs of shape (40, 5) of"),
+    "no split": ({}, ["--split", "test"], "x.npy and y.npy are one set"),
     "limit": ({}, ["--limit", "-45"], "--limit"),
     "loss": ({}, ["--loss", "hinge"], "not 'hinge'"),
 }
@@ -206,6 +207,15 @@ def test_a_module_on_the_path(tmp_path):
     bad = CliRunner().invoke(app, ["probe", "nowhere.at_all:f", "--data", str(tmp_path), "--out", str(tmp_path)])
     assert bad.exit_code == 2
     assert "no module 'nowhere'" in bad.output
+
+
+def test_a_layer_that_is_the_whole_model(folder):
+    """Its name is empty, and so is that of the loss."""
+    (folder / "one.py").write_text("from torch import nn\ndef network():\n    return nn.Linear(12, 3)\n")
+    done = probe(folder, model="one.py:network")
+    assert done.exit_code == 0, done.output
+    assert "(model)" in done.output
+    assert (folder / "out" / "probe.png").stat().st_size > 10_000
 
 
 def test_figures_of_nothing(tmp_path):

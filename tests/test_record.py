@@ -307,6 +307,14 @@ def test_what_was_measured_before_an_error_is_written(tmp_path):
     assert tables.read(tmp_path / "t").num_rows
 
 
+def test_lightnings_trainer_says_of_an_error(tmp_path):
+    recording = recorder(network(), tmp_path / "t")
+    callback = recording.callback()
+    callback.on_train_start(SimpleNamespace(optimizers=[], global_step=0), None)
+    callback.on_exception(None, None, RuntimeError("diverged"))
+    assert tables.read(tmp_path / "t").num_rows == len(recording.rows) > 0
+
+
 def test_misuse_is_refused(tmp_path):
     with pytest.raises(ValueError, match="every must be at least 1, not 0"):
         recorder(network(), tmp_path / "t", every=0)

@@ -112,7 +112,7 @@ def _read(kind: Callable[..., Any], root: Path, name: str, which: dict[str, Any]
         why = " ".join(str(error).split()) or type(error).__name__
         raise DataError(
             f"{name} is neither complete under {root} nor downloadable ({why}); put torchvision's files for it "
-            f"there, or set GRAMLAB_DATA to the folder that holds them"
+            f"there, or give the folder that holds them as root (the stage prepare: GRAMLAB_DATA)"
         ) from error
 
 

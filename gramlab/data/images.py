@@ -72,7 +72,7 @@ def folder(root: Path, path: str) -> DataSet:
 
 
 def parquet(root: Path, path: str, image: str = "image", label: str = "label") -> DataSet:
-    """Encoded images in Parquet: ``path/*train*.parquet`` and ``path/*test*.parquet``, an image and a label column.
+    """Encoded images in Parquet: ``path/*train*.parquet``, if need be ``*test*.parquet``, an image and a label column.
 
     An image cell holds the bytes of a PNG or JPEG file, or a struct with a field ``bytes``; a label is a whole
     number from 0. The number of classes is the largest training label and one.
@@ -83,8 +83,11 @@ def parquet(root: Path, path: str, image: str = "image", label: str = "label") -
         raise DataError(f"{min(both)}: is it for training or for testing? Its name says both")
     parts: list[Tensor] = []
     for part, files in found.items():
+        if not files and part == "test":  # as of a folder of images
+            parts += [parts[0][:0], parts[1][:0]]
+            continue
         if not files:
-            raise DataError(f"{base}: no *{part}*.parquet with images; GRAMLAB_DATA names the folder above it")
+            raise DataError(f"{base}: no *{part}*.parquet with images")
         images: list[np.ndarray] = []
         names: list[str] = []
         labels: list[int] = []

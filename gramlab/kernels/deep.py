@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput
-from gramlab.kernels.arguments import number, one_of, tensor, whole
+from gramlab.kernels.arguments import number, one_of, placed, tensor, truth, whole
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
@@ -205,8 +205,11 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
             one_of(name, getattr(self, name), allowed)
         for name, least in (("n_layers", 0), ("n_features", 1), ("gram_samples", 1)):
             whole(name, getattr(self, name), least)
+        whole("seed", self.seed, 0)
         number("scale", self.scale)
         number("ridge", self.ridge, positive=False)
+        truth("agop", self.agop)
+        placed(self.device)
         return Kernel(self.kernel, self.bandwidth)
 
     def _tensor(self, a: np.ndarray) -> Tensor:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput, atomic
-from gramlab.kernels.arguments import number, one_of, tensor, whole
+from gramlab.kernels.arguments import number, one_of, placed, tensor, truth, whole
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out
@@ -244,6 +244,9 @@ class RFM(BaseEstimator):
                 whole(name, getattr(self, name), least)
         number("power", self.power)
         number("ridge", self.ridge, positive=False)
+        for name in ("early_stopping", "centered"):
+            truth(name, getattr(self, name))
+        placed(self.device)
         return self._kernel()
 
     def _kernel(self) -> Kernel:

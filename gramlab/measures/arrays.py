@@ -23,8 +23,11 @@ def real(a: Array, name: str) -> Tensor:
 
 
 def array(a: Array, name: str) -> Tensor:
-    """Return ``a`` detached, in its own dtype, entries unchecked. Raises ValueError on complex entries."""
-    tensor = as_tensor(a)
+    """Return ``a`` detached, in its own dtype, entries unchecked. Raises ValueError on all but arrays of reals."""
+    try:
+        tensor = as_tensor(a)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is a {type(a).__name__}, which is no tensor or array of numbers") from error
     if tensor.is_complex():
         raise ValueError(f"{name} is complex; gramlab measures real arrays")
     return tensor

@@ -1,6 +1,7 @@
 """Batches of inputs, targets and masks, from whatever the caller has, checked as they come."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,14 +29,19 @@ def stream(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int) -> Ite
     mapping, whose "labels" are the targets and whose "attention_mask" is the mask.
     Raises ValueError on NaN or infinite inputs (which batch, which row), unequal lengths, and an empty data set.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+    whole_rows(batch_size)
     whole = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _are_numbers(x))
     if not whole and (y is not None or mask is not None):
         raise ValueError("with an iterable of batches, targets and mask come in its batches, not beside it")
     if not whole and not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
     return _checked(model, _cut(x, y, mask, batch_size) if whole else _given(x))
+
+
+def whole_rows(batch_size: Any) -> None:
+    """Raise ValueError unless it is a whole number of at least 1."""
+    if not isinstance(batch_size, Integral) or batch_size < 1:
+        raise ValueError(f"batch_size must be a whole number of at least 1, not {batch_size!r}")
 
 
 def _are_numbers(x: Any) -> bool:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gramlab.measures.arrays import Array, float64, real
+from gramlab.measures.batches import whole_rows
 from gramlab.measures.undefined import Undefined
 
 
@@ -120,6 +121,7 @@ def neural_collapse(H: Array, labels: Array, *, batch_size: int = 4096) -> Colla
     ``H`` of more axes is flattened; one-hot labels (n, K) are taken too. ``RunningCollapse`` takes batches.
     Raises ValueError on wrong shapes and NaN, Undefined if there are fewer than two classes, or variances overflow.
     """
+    whole_rows(batch_size)
     X = real(H, "H")
     if X.ndim == 0 or X.shape[0] == 0:
         raise ValueError(f"H has no rows: its shape is {tuple(X.shape)}")

@@ -1,6 +1,8 @@
 """Target linearity, its surrogate, and the K-norm (paper A, Section 4)."""
 
+import math
 from collections.abc import Iterator
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -30,9 +32,10 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     So the error grows with the condition number of H, not with its square as in the printed inverse, and repeated,
     dead, or more than n features are allowed.
 
-    Raises Undefined if the target is constant, ValueError on wrong shapes, a negative ridge, non-finite data.
+    Raises Undefined if the target is constant, or if sums of ``H`` leave float64's range; ValueError on wrong shapes,
+    a negative ridge, non-finite data.
     """
-    if not 0.0 <= ridge < float("inf"):
+    if not isinstance(ridge, Real) or not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
     X = _rows(H, "H")
     T, n = _in_range(_rows(Y, "Y").to(X.device).double()), len(X)
@@ -48,8 +51,11 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
         mean, T = torch.stack([block.sum(0) for _, block in _blocks(X, None)]).sum(0) / n, spread
     residual = _by_gram(X, T, mean, ridge)
     if residual is None:
-        residual = _by_qr(X, T, mean, ridge)
-    return 1.0 - residual / total
+        try:
+            residual = _by_qr(X, T, mean, ridge)
+        except torch.linalg.LinAlgError:
+            residual = float("nan")
+    return _in_float64(1.0 - residual / total, "target linearity", "H")
 
 
 def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
@@ -111,7 +117,7 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
 
     ``H`` is (n, d), ``W`` is (k, d), ``Y`` is (n,) or (n, c). Computed as ‖W HᵀY‖²_F in O(nd): the n × n
     matrix is never formed. Pass a nonlinear layer's outputs with ``W = torch.eye(d)`` for S(G_σ).
-    Centre ``Y`` yourself if you want the paper's centred labels.
+    Centre ``Y`` yourself if you want the paper's centred labels. Raises Undefined where it leaves float64's range.
     """
     X = _rows(H, "H")
     T, V = _rows(Y, "Y").to(X.device), real(W, "W").to(X.device).double()
@@ -120,19 +126,26 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
     V = V.reshape(V.shape[0], -1)
     if V.shape[1] != X.shape[1]:
         raise ValueError(f"W takes {V.shape[1]} features and H has {X.shape[1]}")
-    return float((V @ _across(X, T)).square().sum())
+    return _in_float64(float((V @ _across(X, T)).square().sum()), "the surrogate", "H, W or Y")
 
 
 def k_norm(H: Array, V: Array) -> float:
     """‖V‖_K = sqrt(tr(VᵀKV)) with K = H Hᵀ, the semi-norm of paper A, Section 4.2: ‖HᵀV‖_F.
 
     ``H`` is (n, d), ``V`` is (n,) or (n, c). It is zero on what no linear function of the features sees.
+    Raises Undefined where it leaves float64's range.
     """
     X = _rows(H, "H")
     T = _rows(V, "V").to(X.device)
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")
-    return float(_across(X, T).norm())
+    return _in_float64(float(_across(X, T).norm()), "the K-norm", "H or V")
+
+
+def _in_float64(value: float, what: str, of: str) -> float:
+    if not math.isfinite(value):
+        raise Undefined(f"{what} is undefined: it leaves float64's range; scale {of}")
+    return value
 
 
 def _in_range(T: Tensor) -> Tensor:

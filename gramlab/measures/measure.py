@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
+from numbers import Real
 from typing import Any
 
 import torch
@@ -41,7 +42,8 @@ def measure(
     x, y: tensors, arrays or data frames of n rows, a mapping of them (a tokenizer's), or, without ``y``, any iterable
         of batches such as a DataLoader: inputs, (inputs, targets), (inputs, targets, mask), or mappings.
         Without targets the quantities of the loss are left out.
-    loss: "mse", "cross_entropy", "bce_with_logits", or a callable (outputs, targets) -> (n,) losses; L is their mean.
+    loss: "mse", "signed_mse", "cross_entropy", "bce_with_logits", or a callable (outputs, targets) -> (n,) losses; L is
+        their mean.
     layers: None for every Linear and Conv2d, or names, or a predicate (name, module).
     weight_decay: the λ of FACT; nothing else needs it.
     batch_size: rows a batch when ``x`` is given whole. Memory does not grow with n.
@@ -77,8 +79,8 @@ def measure(
 
 
 def _needs(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
-    if weight_decay is not None and not 0.0 <= weight_decay < float("inf"):
-        raise ValueError(f"weight_decay must be a positive finite number, not {weight_decay}")
+    if weight_decay is not None and not (isinstance(weight_decay, Real) and 0.0 <= weight_decay < float("inf")):
+        raise ValueError(f"weight_decay must be a positive finite number, not {weight_decay!r}")
     if isinstance(quantities, str):
         quantities = [quantities]
     asked = list(NEEDS) if quantities is None else list(quantities)
@@ -133,7 +135,13 @@ class _Network:
     def run(self, batch: Batch, number: int) -> tuple[Tensor, list[Use]]:
         """Outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
         self.seen.recording = True
-        outputs = call(self.model, batch.inputs, self.forward)
+        try:
+            outputs = call(self.model, batch.inputs, self.forward)
+        except (RuntimeError, IndexError, TypeError) as error:  # torch's, of shapes, types and indices that do not fit
+            if isinstance(error, torch.OutOfMemoryError):
+                raise
+            given = ", ".join(f"{tuple(one.shape)} of {one.dtype}" for one in leaves(batch.inputs))
+            raise ValueError(f"the model fails on inputs of shape {given}: {str(error).splitlines()[0]}") from error
         self.seen.recording = False  # a checkpointed block runs its layers again during the backward pass
         uses = self.seen.take()
         if number == 0 and (missed := [name for name in self.layers if name not in {use.layer for use in uses}]):

@@ -1,12 +1,16 @@
 """What ``measure`` gives back: each layer's quantities, computed from a few accumulated matrices when asked for."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from numbers import Real
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from gramlab.measures.arrays import finite
 from gramlab.measures.products import symmetric
 from gramlab.measures.undefined import Undefined
 
@@ -32,6 +36,16 @@ NEEDS: dict[str, frozenset[str]] = {
 }
 
 
+def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
+    """A property that is computed once; it raises Undefined where its numbers leave float64's range."""
+
+    @wraps(compute)
+    def checked(self: "LayerMeasures") -> Tensor:
+        return self._in_range(compute.__name__, compute(self))
+
+    return cached_property(checked)
+
+
 @dataclass(frozen=True, eq=False)
 class LayerMeasures:
     """The quantities of one layer z = W h, all float64.
@@ -53,12 +67,12 @@ class LayerMeasures:
     weight_decay: float | None = None
     initial_weight: Tensor | None = None
 
-    @cached_property
+    @_quantity
     def gram(self) -> Tensor:
         """WᵀW (d, d): paper A; the neural feature matrix of papers B, C."""
         return symmetric(self.weight, self.weight)
 
-    @cached_property
+    @_quantity
     def back_gram(self) -> Tensor:
         """WWᵀ (k, k): paper C, Appendix A."""
         return symmetric(self.weight.mT, self.weight.mT)
@@ -68,7 +82,7 @@ class LayerMeasures:
         """K = (1/n) Σ ∂f/∂z ∂f/∂zᵀ over rows and outputs (k, k): paper B's pre-activation tangent kernel, with 1/n."""
         return self._sum("ptk", "ptk")
 
-    @cached_property
+    @_quantity
     def agop(self) -> Tensor:
         """(1/n) Σ ∂f/∂h ∂f/∂hᵀ over rows and outputs (d, d), as WᵀKW: papers B (Proposition 2), C, D."""
         return self._through(self.weight, self._sum("agop", "ptk"))
@@ -78,7 +92,7 @@ class LayerMeasures:
         """The AGOP with respect to the layer's output (k, k), which is ``ptk``: paper C, Appendix A."""
         return self._sum("back_agop", "ptk")
 
-    @cached_property
+    @_quantity
     def enfa(self) -> Tensor:
         """(1/n) Σ ∇_h l_i ∇_h l_iᵀ (d, d): paper C, Section 2."""
         return self._through(self.weight, self._sum("enfa", "loss_outer"))
@@ -93,12 +107,12 @@ class LayerMeasures:
         """∇_W L = (1/n) Σ ∇_z l_i hᵀ (k, d), through this layer's calls alone if the weight is used elsewhere too."""
         return self._sum("weight_gradient", "weight_gradient")
 
-    @cached_property
+    @_quantity
     def fact(self) -> Tensor:
         """−(1/(nλ)) Σ ∇_h l_i hᵀ (d, d), as −(1/λ) Wᵀ∇_W L; symmetric only at convergence: paper C, Theorem 3.1."""
         return self.weight.mT @ self._sum("fact", "weight_gradient") / -self._decay("fact")
 
-    @cached_property
+    @_quantity
     def back_fact(self) -> Tensor:
         """−(1/(nλ)) Σ Wh ∇_z l_iᵀ (k, k), as −(1/λ) W(∇_W L)ᵀ: paper C, Theorem A.1."""
         return self.weight @ self._sum("back_fact", "weight_gradient").mT / -self._decay("back_fact")
@@ -107,19 +121,22 @@ class LayerMeasures:
         """Σ h⁺h⁺ᵀ − hhᵀ over rows (d, d), with h⁺ = h − lr ∇_h L: paper A, Definition 1.
 
         Expanded as −lr (∇_hL hᵀ + h ∇_hLᵀ) + lr² ∇_hL ∇_hLᵀ, so that no two nearly equal matrices are subtracted.
+        Raises ValueError unless ``lr`` is a finite number.
         """
+        if not isinstance(lr, Real) or not math.isfinite(lr):
+            raise ValueError(f"lr must be a finite number, not {lr!r}")
         G, K = self._sum("virtual_shift", "weight_gradient"), self._sum("virtual_shift", "loss_outer")
         W = self.weight
-        half = (lr**2 / (2 * self.n)) * (K @ W) - lr * G
+        half = (lr / (2 * self.n)) * (lr * (K @ W)) - lr * G
         # WᵀB + BᵀW of this half, as one symmetric product
-        return symmetric(torch.cat([W, half], -2), torch.cat([half, W], -2))
+        return self._in_range("virtual_shift", symmetric(torch.cat([W, half], -2), torch.cat([half, W], -2)))
 
-    @cached_property
+    @_quantity
     def centered_gram(self) -> Tensor:
         """(W − W₀)ᵀ(W − W₀) (d, d): paper B, Section 2.3."""
         return symmetric(self._moved, self._moved)
 
-    @cached_property
+    @_quantity
     def centered_agop(self) -> Tensor:
         """(W − W₀)ᵀ K (W − W₀) (d, d): paper B, Section 2.3."""
         return self._through(self._moved, self._sum("centered_agop", "ptk"))
@@ -129,17 +146,17 @@ class LayerMeasures:
         """K̄ = (1/n) Σ (∂f/∂z − ∂f₀/∂z)(∂f/∂z − ∂f₀/∂z)ᵀ (k, k): paper B, Appendix B, with 1/n."""
         return self._sum("centered_ptk", "centered_ptk")
 
-    @cached_property
+    @_quantity
     def double_centered_agop(self) -> Tensor:
         """(W − W₀)ᵀ K̄ (W − W₀) (d, d): paper B, Ansatz 5."""
         return self._through(self._moved, self._sum("double_centered_agop", "centered_ptk"))
 
-    @cached_property
+    @_quantity
     def initial_gram(self) -> Tensor:
         """W₀ᵀW₀ (d, d): paper B, Ansatz 6."""
         return symmetric(self._initial, self._initial)
 
-    @cached_property
+    @_quantity
     def ptk_centered_agop(self) -> Tensor:
         """W₀ᵀ K̄ W₀ (d, d): paper B, Ansatz 6."""
         return self._through(self._initial, self._sum("ptk_centered_agop", "centered_ptk"))
@@ -153,6 +170,11 @@ class LayerMeasures:
     @property
     def _moved(self) -> Tensor:
         return self.weight - self._initial
+
+    def _in_range(self, quantity: str, found: Tensor) -> Tensor:
+        if not finite(found):
+            raise Undefined(f"layer {self.name!r}: {quantity} leaves float64's range; scale the weights or the inputs")
+        return found
 
     def _decay(self, quantity: str) -> float:
         if not self.weight_decay:

@@ -45,7 +45,7 @@ def observe(
 
     ``features`` are the layers' inputs for the same samples (``gramlab.features``), ``targets`` (n,) classes or
     (n, c) values: with both come paper A's target linearity (λ = 0) and surrogate of centred targets, classes as
-    one-hot rows, and for classes paper D's NC1 and NC2. Layers with as many inputs as there are samples are left out:
+    one-hot rows, and for classes paper D's NC1 and NC2. Layers with as many inputs as there are samples are undefined:
     any target is linear in them. Samples of the class -100, which the loss ignores, are left out; with classes (n, T)
     of tokens the samples are the tokens of layers that see (n, T, d), and other layers have none of these quantities.
     """
@@ -69,7 +69,11 @@ def observe(
         if targets is None or name not in features:
             continue
         H, wanted = _samples(features[name], targets, tokens)
-        if not len(H) or H[0].numel() >= len(H):
+        if not len(H):
+            continue
+        if H[0].numel() >= len(H):
+            why = f"left out: any target is linear in as many inputs as there are samples, {H[0].numel()} of {len(H)}"
+            undefined |= {f"{name} {quantity}": why for quantity in ("target_linearity", "surrogate", "nc1", "nc2")}
             continue
         Y = centred(wanted)
         add(name, "target_linearity", target_linearity, H, Y)

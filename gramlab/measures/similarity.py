@@ -76,6 +76,8 @@ def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
     Paper B replaces the tangent kernel K by such a matrix (Figures 1 and 9).
     """
     A = float64(a, "a")
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"a symmetric matrix is needed, not an array of shape {tuple(A.shape)}")
     Q, R = torch.linalg.qr(torch.from_numpy(random.normal(size=A.shape)).to(A.device))
     Q = Q * R.diagonal().sign()  # without it Q would not be uniform over orthogonal matrices
     return Q @ A @ Q.mT

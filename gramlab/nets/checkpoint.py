@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gramlab.files import BadInput, atomic, sha256
 
-VERSION = 2
+VERSION = 3
 log = logging.getLogger("gramlab")
 
 

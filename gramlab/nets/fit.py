@@ -113,7 +113,7 @@ def fit(
     ``observer:NAME`` sums, members in the order of ``members.members``; and the history: a row for each epoch, member
     and kind of loss or accuracy, whose ``case`` names the grid's values. A checkpoint is left in ``scratch`` about
     every ``keep_seconds``; a later call with the same arguments goes on from it and ends in the same bytes. A
-    ``scratch`` folder serves one setting only: name it after a fingerprint of all that matters.
+    ``scratch`` folder serves one training only: one of another model, data set or setting is refused.
 
     The loss is the mean over samples, or Σ w_i l_i where the data set has weights w.
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,8 +91,10 @@ class Team:
         shapes = {name: list(value.shape) for name, value in {**self.stack.values, **self.stack.buffers}.items()}
         self.about = {
             "architecture": shapes,
-            "optimizer": how.optimizer,
-            "members": hashlib.sha256(repr(self.members).encode()).hexdigest(),
+            "model": " ".join(re.sub(r" at 0x[0-9a-f]+", "", repr(model)).split()),
+            "settings": json.loads(json.dumps(asdict(how), default=repr)),
+            "seeds": seeds,
+            "data": _digest(data),
         }
 
     def batches(self, epoch: int) -> tuple[Tensor, ...]:
@@ -298,3 +303,12 @@ class Team:
                 raise CheckpointError(f"{path}: holds {key}, which this training has not")
         if mine:
             raise CheckpointError(f"{path}: lacks {', '.join(sorted(mine))}")
+
+
+def _digest(data: DataSet) -> str:
+    """Of what is trained on."""
+    digest = hashlib.sha256(repr((data.classes, data.factor)).encode())
+    for name, one in data.tensors().items():
+        digest.update(f"{name} {one.dtype} {tuple(one.shape)}".encode())
+        digest.update(memoryview(one.cpu().contiguous().numpy()))  # type: ignore[arg-type]
+    return digest.hexdigest()

@@ -225,6 +225,11 @@ def test_constant_features_and_duplicate_rows():
         ({"solver": "magic"}, "solver"),
         ({"rank": 0}, "rank"),
         ({"task": "ranking"}, "task"),
+        ({"device": "nowhere"}, "^device 'nowhere' cannot be had"),
+        ({"device": 3.5}, "^device 3.5 cannot be had"),
+        ({"early_stopping": "no"}, "^early_stopping must be True or False, not 'no'"),
+        ({"centered": 1}, "^centered must be True or False, not 1"),
+        ({"bandwidth": True}, "^bandwidth must be a positive number, not True"),
         ({"kernel": "exponential", "bandwidth": 1e-3}, "not finite"),
         ({"kernel": "gaussian", "update": "fact-simplified"}, "radial"),
         *(

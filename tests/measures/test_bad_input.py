@@ -103,6 +103,10 @@ def weights_with_nan():
     return model
 
 
+def layer(x):
+    return gramlab.measure(net(), x, Y)["0"]
+
+
 CASES = {
     "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "no Linear or Conv2d layer found in the ReLU"),
     "no layers chosen": (lambda: gramlab.measure(net(), X, layers=[]), r"layers=\[\]"),
@@ -160,7 +164,18 @@ CASES = {
     ),
     "ragged": (lambda: gramlab.measure(net(), [[1.0, 2.0], [3.0]]), "x is a list, which is no tensor or array"),
     "not iterable": (lambda: gramlab.measure(net(), 3), "not a int"),
-    "batch size": (lambda: gramlab.measure(net(), X, batch_size=0), "batch_size must be at least 1, not 0"),
+    "batch size": (lambda: gramlab.measure(net(), X, batch_size=0), "a whole number of at least 1, not 0"),
+    "batch size broken": (lambda: gramlab.measure(net(), X, batch_size=2.5), "whole number of at least 1, not 2.5"),
+    "batch size of collapse": (lambda: gramlab.neural_collapse(X, Y, batch_size=-1), "batch_size must be .* not -1"),
+    "decay word": (lambda: gramlab.measure(net(), X, Y, weight_decay="a"), "weight_decay must be .* not 'a'"),
+    "too wide": (lambda: gramlab.measure(net(), torch.randn(6, 5)), r"inputs of shape \(6, 5\) of torch.float32"),
+    "integers": (lambda: gramlab.measure(net(), torch.ones(6, 4).long()), r"inputs of shape \(6, 4\) of torch.int64"),
+    "words for a matrix": (lambda: gramlab.cosine("a", "b"), "a is a str, which is no tensor or array of numbers"),
+    "nothing for a matrix": (lambda: gramlab.target_linearity(None, [1.0]), "H is a NoneType, which is no"),
+    "ridge word": (lambda: gramlab.target_linearity(X, Y, "a"), "ridge must be a finite number"),
+    "not square": (lambda: gramlab.random_eigenvectors(X, np.random.default_rng(0)), "symmetric matrix is needed"),
+    "rate": (lambda: layer(X).virtual_shift(float("nan")), "lr must be a finite number, not nan"),
+    "rate word": (lambda: layer(X).virtual_shift("a"), "lr must be a finite number, not 'a'"),
     "output kind": (lambda: gramlab.measure(net(), X, forward=lambda m, x: [m(x)]), "gave a list, not a tensor"),
     "output scalar": (lambda: gramlab.measure(net(), X, forward=lambda m, x: m(x).sum()), "one row a sample"),
     "output detached": (lambda: gramlab.measure(net(), X, forward=lambda m, x: m(x).detach()), "detached"),

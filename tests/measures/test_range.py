@@ -78,3 +78,32 @@ def test_powers_out_of_range():
         with pytest.raises(ValueError, match="must be a finite number"):
             gramlab.psd_power(A, power)
     assert torch.equal(gramlab.psd_power(0 * A, 0.5), 0 * A)
+
+
+def heavy():
+    """Weights whose squares leave float64's range."""
+    model = torch.nn.Sequential(torch.nn.Linear(5, 3)).double()
+    with torch.no_grad():
+        model[0].weight.mul_(1e200)
+    return model
+
+
+FEATURES, WEIGHT, TARGETS = (
+    torch.from_numpy(np.random.default_rng(1).normal(size=shape)) for shape in ((50, 5), (3, 5), (50, 2))
+)
+LIGHT = torch.nn.Sequential(torch.nn.Linear(5, 2)).double()
+OUT_OF_RANGE = {
+    "surrogate of large features": lambda: gramlab.surrogate(FEATURES * 1e200, WEIGHT, TARGETS),
+    "surrogate of large weights too": lambda: gramlab.surrogate(FEATURES * 1e200, WEIGHT * 1e200, TARGETS),
+    "K-norm": lambda: gramlab.k_norm(FEATURES * 1e300, TARGETS * 1e300),
+    "linearity": lambda: gramlab.target_linearity(FEATURES.abs() * 5e307, TARGETS, center=True),
+    "gram": lambda: gramlab.measure(heavy(), FEATURES * 1e-200, quantities=["gram"])["0"].gram,
+    "fact": lambda: gramlab.measure(LIGHT, FEATURES, TARGETS, weight_decay=1e-320)["0"].fact,
+    "shift": lambda: gramlab.measure(LIGHT, FEATURES, TARGETS)["0"].virtual_shift(1e200),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_what_leaves_the_range_is_undefined_and_not_infinite(name):
+    with pytest.raises(gramlab.Undefined, match="range"):
+        OUT_OF_RANGE[name]()
