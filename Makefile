@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
+export PYTHONUTF8 := 1
 
 .PHONY: repro test lint paper browser
 

@@ -112,6 +112,8 @@ def mend(lock: Path) -> bool:
     without an entry is taken from DVC's run-cache, or run again.
     """
     text = lock.read_text() if lock.is_file() else ""
+    if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
+        raise Refused(f"{lock}: holds an unresolved merge conflict")
     whole = text
     while whole and not _complete(whole):
         entries = [found.start() for found in re.finditer(r"^  \S", whole, flags=re.M)]

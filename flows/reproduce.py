@@ -123,11 +123,13 @@ def visible_gpus(device: str) -> list[str]:
     if device == "cpu":
         return []
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return [one.strip() for one in visible.split(",") if one.strip()]
+        named = [one.strip() for one in visible.split(",") if one.strip()]
+        return named[: named.index("-1")] if "-1" in named else named  # CUDA stops at it too
     if not shutil.which("nvidia-smi"):
         return []
     query = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
-    return subprocess.run(query, capture_output=True, text=True).stdout.split()
+    done = subprocess.run(query, capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else []  # where it fails it says so on stdout
 
 
 def main(

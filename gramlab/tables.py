@@ -1,5 +1,6 @@
 """Tidy Parquet tables: one row an observation, one schema for everything that gramlab measures."""
 
+from numbers import Real
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,13 +33,17 @@ class TableError(BadInput):
 def table(rows: list[dict]) -> pa.Table:
     """Rows as an Arrow table of ``SCHEMA``; a column that a row leaves out is blank (``""`` or 0).
 
-    Raises TableError on a column that the schema lacks and on a value that is not finite: an undefined
-    quantity is left out, with the reason said where it is measured.
+    Raises TableError on a column that the schema lacks, on a row without a quantity or a value, and on a value that is
+    no finite number: an undefined quantity is left out, with the reason said where it is measured.
     """
     columns: dict[str, list] = {name: [] for name in SCHEMA.names}
     for row in rows:
         if unknown := row.keys() - columns.keys():
             raise TableError(f"no column {sorted(unknown)} in a gramlab table; it has {SCHEMA.names}")
+        if not row.get("quantity") or isinstance(row.get("value"), bool) or not isinstance(row.get("value"), Real):
+            raise TableError(f"a row needs a quantity and a number as its value: {row}")
+        if empty := [name for name, cell in row.items() if cell is None]:
+            raise TableError(f"{', '.join(empty)} is None in row {row}: leave it out")
         for field in SCHEMA:
             columns[field.name].append(row.get(field.name, _BLANK[field.type]))
     made = pa.table(columns, schema=SCHEMA)
@@ -50,10 +55,13 @@ def table(rows: list[dict]) -> pa.Table:
 
 
 def write(path: Path | str, rows: list[dict]) -> None:
-    """Write rows to a Parquet file, whole or not at all; equal rows give equal bytes."""
+    """Write rows to a Parquet file, whole or not at all; equal rows give equal bytes. Or raises TableError."""
     made = table(rows)
-    with atomic(Path(path)) as temporary:
-        pq.write_table(made, temporary, compression="zstd")
+    try:
+        with atomic(Path(path)) as temporary:
+            pq.write_table(made, temporary, compression="zstd")
+    except OSError as error:
+        raise TableError(f"{path}: not written ({error})") from error
 
 
 def read(path: Path | str) -> pa.Table:

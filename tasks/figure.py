@@ -11,12 +11,13 @@ def main() -> None:
     """Read the experiment's table, let tasks/figures/FIGURE.py draw it, stamp the scale on it, and save it."""
     stage = stages.arguments("figure")
     claim = pick(stage.settings.claims, stage.key, "claim")
-    from tasks.figures.style import save
+    from tasks.figures.style import blank, save
 
     drawing = import_module(f"tasks.figures.{claim.figure}")
     with stages.recorded(stage):
         rows = tables.read(stage.table(claim.experiment)).to_pandas()
-        save(drawing.draw(rows, stage.key), stage.figure(stage.key), stage.scale)
+        ran = rows["quantity"].isin(import_module(f"tasks.checks.{stage.key}").QUANTITIES).any()
+        save(drawing.draw(rows, stage.key) if ran else blank(), stage.figure(stage.key), stage.scale)
 
 
 if __name__ == "__main__":

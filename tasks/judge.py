@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from gramlab.files import BadInput
+
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}  # unit round-off
 
 
@@ -39,6 +41,13 @@ class Finding:
     part: str = ""  # of several rules, the one whose statistic this is
     parts: dict[str, "Finding"] = field(default_factory=dict)  # and all of them
     sample: tuple[float, ...] = ()  # what the interval is of, one number a seed
+
+
+NOT_RUN = "not run"  # of a claim whose table has none of its quantities: this machine left them out
+
+
+class JudgeError(BadInput):
+    """A table that a rule cannot judge."""
 
 
 class Rows:
@@ -94,7 +103,7 @@ def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5
     )
     double, single = rows.where(dtype="float64"), rows.where(dtype="float32")
     if not len(double) or not len(single):
-        raise ValueError("an exact check needs residuals in float64 and in float32")
+        raise JudgeError("an exact check needs residuals in float64 and in float32")
     worst = float(double.value.max() / UNIT[unit])
     tiny = np.finfo(float).tiny
     both = [np.log2(np.maximum(part.value[part.value > 0], tiny)).mean() if (part.value > 0).any() else -math.inf
@@ -132,7 +141,7 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
 
 def _best_window(x: np.ndarray, y: np.ndarray, points: int) -> tuple[float, float, int]:
     if len(x) < points:
-        raise ValueError(f"{len(x)} steps with a remainder; a slope needs {points}")
+        raise JudgeError(f"{len(x)} steps with a remainder; a slope needs {points}")
     best: tuple[float, float, int] = (math.nan, math.inf, points)
     for first in range(len(x)):
         for last in range(first + points, len(x) + 1):
@@ -190,6 +199,8 @@ def below(rows: Rows, least: float) -> Finding:
 
 def none(rows: Rows, what: str) -> Finding:
     """What must never happen: ``value`` counts it, on each instance."""
+    if not len(rows):
+        raise JudgeError("nothing was counted")
     count = float(rows.value.sum())
     share = float(np.mean(rows.value > 0))
     return Finding(count == 0, count, f"no {what} on any instance", "bound", numbers={"share of instances": share})
@@ -227,7 +238,7 @@ def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, flo
     """Mean and Student-t interval; the seed is the unit."""
     values = np.asarray(values, float)
     if len(values) < 2:
-        raise ValueError("an interval needs at least two seeds")
+        raise JudgeError("an interval needs at least two seeds")
     half = t_quantile(0.5 + level / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
 
@@ -306,6 +317,8 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
     rule: Callable[[Rows], Finding] = check.rule
     adversaries = searched(rows, check.QUANTITIES[0].split("/")[0])
     rows = rows.where(quantity=set(check.QUANTITIES))
+    if not len(rows):
+        return {"id": check.ID, "title": check.TITLE, "verdict": NOT_RUN}
     arms = sorted(set(rows.arm.tolist()))
     if unknown := [arm for arm in arms if arm not in ("claim", "corrected") and not arm.startswith("control: ")]:
         raise ValueError(f"{check.__name__}: no arm {unknown[0]!r}; claim, corrected or 'control: ...'")

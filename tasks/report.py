@@ -1,6 +1,7 @@
 """Put the verdicts together: ``python -m tasks.report --scale quick`` writes claims.json, index.html and README.md."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from gramlab.files import atomic
 from tasks import differences
 from tasks import settings as reader
 from tasks import stage as stages
+from tasks.judge import NOT_RUN
 from tasks.settings import ROOT
 
 PAPERS = {
@@ -24,7 +26,8 @@ VERDICTS = {
     "holds": "the rule finds the claim, and rejects every control",
     "holds corrected": "not found as printed; a corrected form is found, and every control rejected",
     "fails": "the rule rejects the claim, at this scale's settings",
-    "inconclusive": "a control was not rejected, or the interval does not decide",
+    "inconclusive": "a control was not rejected, or the interval does not decide, or not after Holm's correction over "
+    "the paper's claims",
 }
 STAMP = {
     "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
@@ -40,6 +43,7 @@ def main() -> None:
     keys = list(stage.settings.claims)
     if stage.scale == "paper":  # takes days in all, and is read while it grows
         keys = [key for key in keys if stage.verdict(key).is_file()]
+    keys = [key for key in keys if document(stage, stage.verdict(key), f"check@{key}")["verdict"] != NOT_RUN]
     waiting = Counter(key[0].upper() for key in stage.settings.claims if key not in keys)
     claims = holm([collect(stage, key) for key in keys], waiting)
     about = {
@@ -106,7 +110,7 @@ def left_out(settings: reader.Settings, key: str) -> list[str]:
             if claim.parts is None or part in claim.parts]  # fmt: skip
     if (run := settings.simulate.get(claim.experiment)) and run.here:
         for name, value in run.here.items():
-            own = run.model_dump(exclude_unset=True)[name]
+            own = run.model_dump(exclude_unset=True).get(name)
             if isinstance(own, list):
                 said += [f"{words(one)} left out" for one in own if one not in value]
             else:
@@ -166,12 +170,13 @@ def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def holm(claims: list[dict[str, Any]], waiting: Mapping[str, int]) -> list[dict[str, Any]]:
     """Holm's correction of the one-sided p-values within each paper; what does not survive it is inconclusive.
 
-    The claims of a paper that wait to be run count as tests too, so that a verdict cannot be lost by running them.
+    The claims of a paper that wait to be run count as tests too, so that a verdict cannot be lost by running them; and
+    one with a corrected form counts twice, for it has two chances.
     A claim whose printed form does not survive, and whose corrected form was found, is judged by that one instead.
     """
     for paper in PAPERS:
         tested = [claim for claim in claims if claim["paper"] == paper and claim["p"] is not None]
-        count = len(tested) + waiting.get(paper, 0)
+        count = sum(2 if claim["corrected form"] else 1 for claim in tested) + waiting.get(paper, 0)
         correct_p(tested, count)
         lost = [claim for claim in tested if claim["verdict"] == "holds" and claim["p, Holm"] > ALPHA]
         for claim in lost:
@@ -183,7 +188,7 @@ def holm(claims: list[dict[str, Any]], waiting: Mapping[str, int]) -> list[dict[
         for claim in tested:
             if claim["verdict"].startswith("holds") and claim["p, Holm"] > ALPHA:
                 claim["verdict"] = "inconclusive"
-                claim["rule"] += f"; not significant after Holm's correction over {count} claims of the paper"
+                claim["rule"] += f"; not significant after Holm's correction over {count} forms of the paper's claims"
     return claims
 
 
@@ -199,7 +204,9 @@ def number(value: float | None) -> str:
     """A number with as many digits as a reader can use."""
     if value is None:
         return "–"
-    if value != 0 and not 1e-3 <= abs(value) < 1e5:
+    if not math.isfinite(value):
+        return str(value)
+    if value != 0 and not 1e-3 <= abs(value) < 9999.5:
         mantissa, exponent = f"{value:.1e}".split("e")
         return f"{mantissa}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
     return f"{value:.4g}".replace("-", "−")

@@ -33,7 +33,8 @@ class Stage:
 
     def own(self, settings: Settings) -> list[Any]:
         """What of the settings this stage is made from."""
-        return [settings.machine, *(getattr(settings, section).get(self.key) for section in OWN[self.kind])]
+        machine = (settings.machine.data_root, settings.machine.device, settings.machine.threads)
+        return [machine, *(getattr(settings, section).get(self.key) for section in OWN[self.kind])]
 
     def dataset(self, key: str) -> Path:
         """A prepared data set."""

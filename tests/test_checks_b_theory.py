@@ -173,6 +173,11 @@ def test_proposition_10_needs_every_coefficient():
         )  # fmt: skip
 
     assert b_prop10.rule(planted("")).holds
+    # one width whose errors are as large to both sides does not hide behind another's small ones
+    wide = [{"seed": seed, "x": 4.0, "quantity": "prop10/nfm", "value": 3 * noise("wide", seed)} for seed in range(20)]
+    mixed = [{"seed": seed, "x": 1.0, "quantity": "prop10/nfm", "value": 0.01} for seed in range(20)]
+    assert b_prop10.rule(rows([*wide, *mixed, *([{**one, "quantity": f"prop10/{name}", "value": 0.001 * one["seed"]}
+                         for one in mixed for name in b_prop10.NAMES[1:]])])).parts["nfm"].holds is None  # fmt: skip
     for name in b_prop10.NAMES:
         assert b_prop10.rule(planted(name)).holds is False
         assert b_prop10.rule(planted(name, -0.2)).holds is False

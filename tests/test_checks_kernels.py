@@ -75,7 +75,8 @@ def test_table_3_is_over_data_sets_and_says_how_many():
     assert "seeds" not in found.rule
 
 
-def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9) -> Rows:
+def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9,
+             fitted: float = 1.0) -> Rows:  # fmt: skip
     """Both machines fit at iterate 2 and reach their best test accuracy, by seed, some iterates later."""
     made = [
         {"case": case, "seed": seed, "x": step, "quantity": f"modular/{what}", "value": value}
@@ -84,7 +85,7 @@ def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circ
         for step in range(10)
         for what, value in (
             ("accuracy", top if step == 2 + late + seed % 2 else 0.96 if step > 2 + late else 0.1),
-            ("train accuracy", 1.0 if step >= 2 else 0.5),
+            ("train accuracy", fitted if step >= 2 else 0.5),
             ("circulancy", circulant + 0.01 * seed),
         )
     ]
@@ -99,6 +100,7 @@ def test_modular_addition_reaches_all_of_the_table():
     assert c_fig6.rule(addition((0.99, 0.98, 0.99, 0.999))).holds is False
     assert not c_fig6.rule(addition(late=0, best=(1.0,) * 4)).holds  # in most seeds no delay
     assert c_fig6.rule(addition(circulant=0.2)).holds is False
+    assert not c_fig6.rule(addition(fitted=0.9)).holds  # what is never fitted has no delay after it
 
 
 def test_a_proportional_line_goes_through_the_origin():
@@ -126,6 +128,13 @@ def test_tables_of_three_kinds_are_one_data_set(tmp_path, monkeypatch):
         assert x[:, 0].tolist() == pytest.approx(a.tolist())
         assert x[:, 2].tolist() == pytest.approx([1, -1, 1, -1])  # red
     assert not list(tables_of("sets", 3))  # each has more rows than that
+
+
+def test_a_folder_that_is_not_there_is_no_toy_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
+    with pytest.raises(BadInput, match="uci: no such folder"):
+        list(tables_of("uci", 10))
+    assert [name for name, *_ in tables_of(None, 10)][:2] == ["iris", "wine"]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ def test_what_figures_measure_both_ways_is_read_from_their_tables(tmp_path):
         for step in (0, 9)
     ]  # fmt: skip
     tables.write(tmp_path / "a_fig8.parquet", made)
-    tables.write(tmp_path / "a_fig1.parquet", [{"arm": "claim", "quantity": "target_linearity"}])  # one seed: no row
+    one = {"arm": "claim", "quantity": "target_linearity", "value": 0.0}
+    tables.write(tmp_path / "a_fig1.parquet", [one])  # one seed: no row
     found = differences.measured(SimpleNamespace(table=lambda key: tmp_path / f"{key}.parquet"))
     assert [row["where"] for row in found] == ["Figures 3 and 8, width=32", "Figures 3 and 8, width=1024"]
     assert [row["means"]["printed"] for row in found] == [2.0, 3.0]

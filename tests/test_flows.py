@@ -17,7 +17,8 @@ import pytest
 import throwaway
 from throwaway import ROOT, begun, call, environment, order, traces, until
 
-from flows.graph import FILES, Graph, Refused
+from flows.graph import FILES, Graph, Refused, mend
+from flows.reproduce import visible_gpus
 
 SIMULATIONS = 6
 GPUS = ("3", "5", "7")
@@ -116,6 +117,31 @@ def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, s
     assert stale(project, *FILES["quick"]) == []
     again = begun(project)[len(before) :]
     assert {name.split("@")[0] for name in again} <= {"check", "report"}, "all else comes from DVC's run-cache"
+
+
+def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
+    lock = tmp_path / "dvc.lock"
+    text = "schema: '2.0'\nstages:\n  one:\n    outs: []\n<<<<<<< HEAD\n  two:\n    outs: []\n=======\n>>>>>>> other\n"
+    lock.write_text(text)
+    with pytest.raises(Refused, match="unresolved merge conflict"):
+        mend(lock)
+    assert lock.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("variable", "said", "status", "found"),
+    [("0, 2", "", 0, ["0", "2"]), ("-1", "", 0, []), ("1,-1,0", "", 0, ["1"]), ("", "", 0, []),
+     (None, "0\n1", 0, ["0", "1"]), (None, "No devices were found", 6, [])],
+)  # fmt: skip
+def test_which_gpus_there_are(tmp_path: Path, monkeypatch, variable, said, status, found) -> None:
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\necho '{said}'\nexit {status}\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
+    assert visible_gpus("auto") == found
+    assert visible_gpus("cpu") == []
 
 
 @pytest.mark.parametrize("left", ["", '{"read": {"/some/where": [{"pid": 12'])

@@ -13,6 +13,7 @@ from gramlab.streams import stream
 from tasks import judge
 from tasks.judge import (
     Finding,
+    JudgeError,
     Rows,
     bound,
     equivalent,
@@ -196,6 +197,17 @@ def test_an_undecided_control_is_rejected_by_a_part_that_is_unlike_the_claims():
     assert not judge.rejects(two(UP, UP), claim)
     assert not judge.rejects(Finding(None, 0.0, "no sample", "direction"), claim)
     assert judge.kept(every(a=two(UP, NONE), b=positive(np.array(UP), "q"))) == ["a, one", "b"]
+
+
+def test_nothing_is_not_nothing_wrong():
+    with pytest.raises(JudgeError, match="nothing was counted"):
+        none(rows([]), "violation")
+
+
+def test_a_claim_without_rows_was_not_run():
+    check = SimpleNamespace(ID="Z.one", TITLE="one", QUANTITIES=("one/there",), rule=None, __name__="one")
+    left = judge.judge(check, rows([{"quantity": "two/there", "value": 1.0}]))
+    assert left == {"id": "Z.one", "title": "one", "verdict": "not run"}
 
 
 def test_a_misspelt_control_is_not_passed_over():

@@ -128,7 +128,10 @@ def fit(
         team.restore(path, saved, about)
         begin, history = about["step"], about["history"]
     else:
-        shutil.rmtree(scratch, ignore_errors=True)  # snapshots without a checkpoint are of no known state
+        # snapshots without a checkpoint are of no known state; what else lies there is the caller's
+        shutil.rmtree(scratch / "snapshots", ignore_errors=True)
+        for left in scratch.glob("*step-*"):
+            left.unlink()
         history += team.evaluate(0)
         if 0 in how.snapshots:
             checkpoint.write(snapshots / "epoch-000000.safetensors", team.weights())

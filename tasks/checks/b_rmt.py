@@ -75,11 +75,8 @@ def rule(rows: Rows) -> Finding:
         margin, what = (RELATIVE, "relative error") if equation in FREE else (ABSOLUTE, "difference of correlations")
         own = {"falls": falls(of), "limit": limit(of, margin, what)}
         if len(words := rows.where(quantity=f"rmt/{equation}, terms")):
-            each = [
-                limit(one, WORD, "relative error of the word that is farthest off")
-                for one in words.by("layer").values()
-            ]
-            own["terms"] = max(each, key=lambda one: abs(one.statistic))
+            each = {word: limit(one, WORD, "relative error") for (word,), one in words.by("layer").items()}
+            own["terms"] = every(**each)
         parts[equation] = every(**own)
     found = every(**parts)
     off = {f"({equation}": parts[f"({equation}"] for equation in ("20)", "22)", "28)", "10), predicted")

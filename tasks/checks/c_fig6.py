@@ -33,8 +33,9 @@ def rule(rows: Rows) -> Finding:
             learned = bool((test >= LEARNED).any())
             best.append(float(test.max()))
             last.append(float(test[-1]))
+            fitted = bool((train >= FITTED).any())
             delay = x[(test >= LEARNED).argmax()] - x[(train >= FITTED).argmax()]
-            found["delay"].append(float(delay) if learned else -1.0)
+            found["delay"].append(float(delay) if learned and fitted else -1.0)
             found["circulancy"].append(float(circulant[-1]))
         parts[f"{case}: 100 %"] = _everywhere(np.array(best), float(np.mean(last)))
         measured.append(f"{case} reaches 100 % in {sum(one == 1 for one in best)} of {len(best)} seeds")

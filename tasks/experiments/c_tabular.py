@@ -7,7 +7,6 @@ Numbers are standardised; a nominal column is one-hot coded; what is missing is 
 """
 
 import json
-import os
 from collections.abc import Iterator
 from itertools import islice, product
 from pathlib import Path
@@ -24,6 +23,7 @@ from gramlab.files import BadInput
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.updates import iterates
 from gramlab.streams import stream
+from tasks.settings import load
 
 KERNEL = Kernel("laplace", bandwidth=10.0)
 RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)
@@ -64,12 +64,14 @@ def tables(folder: str | None, largest: int) -> Iterator[tuple[str, Tensor, np.n
     A table is a Parquet, ARFF or CSV file; its classes are the column y, or the last one where there is none. A column
     that is no number, or that ``datasets.json`` beside the folder calls nominal, is one-hot coded. Raises BadInput.
     """
-    root = Path(os.environ.get("GRAMLAB_DATA") or "data/raw") / (folder or "")
-    if folder is None or not root.is_dir():
+    if folder is None:
         for name in OWN:
             x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
             yield name, torch.from_numpy(_standard(x[:largest].astype(float))), y[:largest]
         return
+    root = load("paper").machine.root() / folder
+    if not root.is_dir():
+        raise BadInput(f"{root}: no such folder; GRAMLAB_DATA names the one that it lies in")
     about = root.parent / "datasets.json"
     described = json.loads(about.read_text()) if about.is_file() else {}
     files = sorted(file for file in root.iterdir() if file.suffix in READERS)

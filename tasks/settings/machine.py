@@ -19,4 +19,4 @@ class Machine(Strict):
 
     def root(self) -> Path:
         """The folder with the raw data."""
-        return Path(os.environ.get("GRAMLAB_DATA") or ROOT / self.data_root)
+        return Path(os.environ.get("GRAMLAB_DATA") or ROOT / Path(self.data_root).expanduser())

@@ -1,5 +1,6 @@
 """Networks and how they are trained."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -114,6 +115,8 @@ class Train(Strict):
         for name, change in self.variants.items():
             if change is None:
                 continue
+            if not re.fullmatch(r"\w[\w .,+=-]*", name):  # it is a folder's name too
+                raise ValueError(f"variant {name!r}: letters, digits, spaces and . , + = - make a name")
             if fixed := change.keys() & {"data", "seeds", "variants"}:
                 raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
             try:

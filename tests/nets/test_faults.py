@@ -136,6 +136,15 @@ def test_a_checkpoint_of_another_training_is_refused_by_name(saved, digits, mode
         fit(model, digits, Fit(**{**vars(HOW), **change}), 2, saved)
 
 
+def test_what_else_lies_in_the_folder_stays(digits, tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "epoch-000009.safetensors").write_bytes(b"of no known state")
+    fit(mlp(64, [8], 10), digits, HOW, 2, tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+    assert not (tmp_path / "snapshots" / "epoch-000009.safetensors").exists()
+
+
 def test_a_checkpoint_of_other_data_is_refused(saved, digits):
     other = digits.rows(train=torch.arange(len(digits.x_train)).flip(0))
     with pytest.raises(CheckpointError, match="another data"):
