@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -80,6 +81,7 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
     measured_by = "measure" if experiment in stage.settings.measure else "simulate"
     made = {
         f"check@{key}": stage.made("check", key),
+        f"figure@{key}": stage.made("figure", key),
         f"{measured_by}@{experiment}": stage.made("measure", experiment),
     }
     if run := stage.settings.train.get(experiment):
@@ -95,12 +97,20 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
         "figure": str(stage.figure(key).relative_to(ROOT)),
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
-            [record["altered"] for record in records.values() if "altered" in record] + left_out(stage.settings, key)
+            [record["altered"] for record in records.values() if "altered" in record]
+            + left_out(stage.settings, key)
+            + [f"{name} made with other settings" for name, record in records.items() if _changed(stage, name, record)]
         ),
         "seconds": round(sum(record["seconds"] for record in records.values()), 1),
         "made": records,
         "settings": settings_of(stage, experiment),
     }
+
+
+def _changed(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
+    """Whether a stage's record is of other settings than today's, which the report shows; older records do not say."""
+    kind, key = name.replace("simulate@", "measure@").split("@")
+    return record.get("settings") not in (None, stages.fingerprint(stage.settings, kind, key))
 
 
 def left_out(settings: reader.Settings, key: str) -> list[str]:
@@ -142,7 +152,7 @@ def missing(stage: stages.Stage, path: Path, name: str) -> NoReturn:
 
 def settings_of(stage: stages.Stage, experiment: str) -> list[dict[str, Any]]:
     """Rows of the experiment's settings at both scales; those that differ first."""
-    scales = {scale: reader.load(scale) for scale in reader.SCALES}
+    scales = {scale: _settings(scale) for scale in reader.SCALES}
     rows = []
     for section in ("data", "train", "measure", "simulate"):
         key = experiment if section != "data" else getattr(stage.settings.train.get(experiment), "data", "")
@@ -157,6 +167,9 @@ def settings_of(stage: stages.Stage, experiment: str) -> list[dict[str, Any]]:
                     {"name": f"{section}.{name}", "paper": given[0], "quick": given[1], "same": given[0] == given[1]}
                 )
     return sorted(rows, key=lambda row: row["same"])
+
+
+_settings = lru_cache(reader.load)
 
 
 def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:

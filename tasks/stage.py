@@ -1,6 +1,7 @@
 """What every stage does around its work: where files lie, what is written beside a result, and how it refuses."""
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from gramlab.files import BadInput, atomic
 from tasks import settings as reader
 from tasks.settings import ROOT, Settings, refuse
 
+BEGUN = time.time()  # before a task's other imports, which take seconds: what changes meanwhile is not what was loaded
 # by kind of stage: the sections of params.yaml whose entry of its key it is made from, as dvc.yaml's params say
 OWN = {
     "prepare": ("data",), "train": ("train",), "measure": ("measure", "simulate", "train"), "check": ("claims",),
@@ -30,11 +32,6 @@ class Stage:
         self.settings: Settings = reader.load(scale)
         self.data = ROOT / "data" / scale
         self.reports = ROOT / "reports" / scale
-
-    def own(self, settings: Settings) -> list[Any]:
-        """What of the settings this stage is made from."""
-        machine = (settings.machine.data_root, settings.machine.device, settings.machine.threads)
-        return [machine, *(getattr(settings, section).get(self.key) for section in OWN[self.kind])]
 
     def dataset(self, key: str) -> Path:
         """A prepared data set."""
@@ -67,6 +64,17 @@ class Stage:
         return name if file == "dvc.yaml:" else file + name
 
 
+def own(settings: Settings, kind: str, key: str) -> list[Any]:
+    """What of the settings a stage's result is made from."""
+    return [getattr(settings, section).get(key) for section in OWN[kind]]
+
+
+def fingerprint(settings: Settings, kind: str, key: str) -> str:
+    """Of ``own``, by which a report knows a record that was made with other settings than it shows."""
+    said = [one.model_dump_json(exclude_unset=True) if one else "" for one in own(settings, kind, key)]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
 def arguments(kind: str, key: str | None = None) -> Stage:
     """The stage that the command line names: ``KEY --scale quick``, or without KEY where it is given here."""
     parser = argparse.ArgumentParser(prog=f"python -m tasks.{kind}")
@@ -85,7 +93,7 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
     source of a result that it never made. Other entries of params.yaml may change: no result depends on them.
     Expected errors become one line and exit status 1.
     """
-    begun, clock = time.time(), time.perf_counter()
+    clock = time.perf_counter()
     about: dict[str, Any] = {}
     try:
         yield about
@@ -94,11 +102,14 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
         raise SystemExit(1) from error
     modules = [Path(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
     ours = [path for path in modules if ROOT / "gramlab" in path.parents or ROOT / "tasks" in path.parents]
-    if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > begun]:
+    if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > BEGUN]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
-    if stage.own(reader.load(stage.scale)) != stage.own(stage.settings):
+    now, mine = reader.load(stage.scale), (stage.kind, stage.key)
+    machines = [(one.data_root, one.device, one.threads) for one in (now.machine, stage.settings.machine)]
+    if own(now, *mine) != own(stage.settings, *mine) or machines[0] != machines[1]:
         refuse(f"{stage.kind}@{stage.key}: its settings in params.yaml changed while the stage ran; run it again")
-    record = {"seconds": round(time.perf_counter() - clock, 3), **machine(), **about}
+    made_with = {"settings": fingerprint(stage.settings, *mine)}
+    record = {"seconds": round(time.perf_counter() - clock, 3), **machine(), **made_with, **about}
     with atomic(stage.made(stage.kind, stage.key)) as temporary:
         temporary.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
 

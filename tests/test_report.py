@@ -1,5 +1,6 @@
 """The report, made from planted verdicts in a copy of the project, and read in a real browser without a network."""
 
+import copy
 import json
 import shutil
 import subprocess
@@ -11,7 +12,8 @@ from playwright.sync_api import sync_playwright
 
 from gramlab import tables
 from tasks.report import holm, left_out, number
-from tasks.settings import load
+from tasks.settings import Settings, load, read
+from tasks.stage import fingerprint
 
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
 CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -41,7 +43,7 @@ def plant(project, **changes) -> None:
         figure = project / "reports" / "quick" / "figures" / f"{key}.svg"
         figure.parent.mkdir(parents=True, exist_ok=True)
         figure.write_text(FIGURE)
-        made = [f"check@{key}", f"measure@{claim.experiment}", f"train@{claim.experiment}"]
+        made = [f"check@{key}", f"figure@{key}", f"measure@{claim.experiment}", f"train@{claim.experiment}"]
         for name in [*made, *(f"prepare@{one}" for one in settings.data)]:
             record = project / "data" / "quick" / "made" / f"{name}.json"
             record.parent.mkdir(parents=True, exist_ok=True)
@@ -49,6 +51,10 @@ def plant(project, **changes) -> None:
             record.write_text(
                 json.dumps({"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234", **altered})
             )
+
+
+def own_fingerprint(key: str) -> str:
+    return fingerprint(load("quick"), "measure", key)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +82,10 @@ def project(copy_project):
         "a_lem1": {"smallest violations": {"claim": "H = [[0]]", "corrected": "none among 278 instances"}},
     }
     plant(there, **changes)
+    # records say with which settings they were made: A.whiten's with today's, those of A.eq1's experiment with others
+    for name, known in (("measure@architectures", "other"), ("measure@a_whiten", own_fingerprint("a_whiten"))):
+        record = there / "data" / "quick" / "made" / f"{name}.json"
+        record.write_text(json.dumps({**json.loads(record.read_text()), "settings": known}))
     twice = [{"case": "test loss", "quantity": "test_loss", "arm": arm, "seed": seed, "value": factor * (seed + 1)}
              for seed in range(2) for arm, factor in (("printed", 1.0), ("code", 2.0))]  # fmt: skip
     tables.write(there / "data" / "quick" / "tables" / "a_differences.parquet", twice)
@@ -97,8 +107,8 @@ def test_claims_json_has_what_readers_and_programs_need(pages):
     claims = json.loads((pages / "claims.json").read_text())
     assert list(claims) == [verdict(key)["id"] for key in load("quick").claims]
     one = claims["A.fig7"]
-    assert one["seconds"] == 6.0  # check, measure, train, prepare
-    assert claims["A.eq1"]["seconds"] == 3.0  # a Monte Carlo experiment trains nothing
+    assert one["seconds"] == 7.5  # check, figure, measure, train, prepare
+    assert claims["A.eq1"]["seconds"] == 4.5  # a Monte Carlo experiment trains nothing
     assert (one["figure"], one["table"]) == ("reports/quick/figures/a_fig7.svg", "data/quick/tables/a_fig7.parquet")
     assert one["p, Holm"] == pytest.approx(2e-6)
 
@@ -130,6 +140,22 @@ def test_claims_on_altered_data_are_marked(pages):
     assert "0.25 (≤ 8) (JPEG-recompressed) |" in rows["fig4"]
     assert "JPEG" not in rows["fig2"]
     assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
+
+
+def test_records_of_other_settings_are_marked(pages):
+    lines = [line for line in (pages / "README.md").read_text().splitlines() if line.startswith("| [")]
+    marked = {line.split("]")[0].removeprefix("| [") for line in lines if "made with other settings" in line}
+    experiments = {key: claim.experiment for key, claim in load("quick").claims.items()}
+    assert marked == {f"{key[0].upper()}.{key[2:]}" for key, of in experiments.items() if of == "architectures"}
+
+
+def test_the_fingerprint_is_of_a_stages_own_settings():
+    before, after = (Settings(copy.deepcopy(read()), "quick") for _ in range(2))
+    after.train["a_fig7"] = after.train["a_fig7"].model_copy(update={"lr": 0.123})
+    after.train["a_fig7"].model_fields_set.add("lr")
+    for kind, key, same in (("train", "a_fig7", False), ("measure", "a_fig7", False), ("check", "a_fig7", True),
+                            ("train", "a_fig4", True), ("prepare", "photos", True)):  # fmt: skip
+        assert (fingerprint(before, kind, key) == fingerprint(after, kind, key)) == same
 
 
 def test_claims_say_what_a_small_machine_leaves_out():
