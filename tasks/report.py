@@ -87,7 +87,7 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
     if run := stage.settings.train.get(experiment):
         made[f"train@{experiment}"] = stage.made("train", experiment)
         made[f"prepare@{run.data}"] = stage.made("prepare", run.data)
-    records = {name: document(stage, path, name) for name, path in made.items()}
+    records = {name: document(stage, path, name.replace("figure@", "check@")) for name, path in made.items()}
     if not stage.figure(key).is_file():
         missing(stage, stage.figure(key), f"check@{key}")
     return {

@@ -43,6 +43,6 @@ def test_identities_are_measured_along_training_too(experiment, cases, monkeypat
     monkeypatch.setattr(experiment, "adversaries", lambda: iter(()))
     made = [row for row in experiment.measure(SimpleNamespace(instances=1)) if row["arm"] == "claim"]
     for case in cases:
-        own = [row["value"] for row in made if row["case"].startswith(case) and row["dtype"] == "float64"]
+        own = [row["value"] for row in made if row.get("case", "").startswith(case) and row["dtype"] == "float64"]
         assert own
         assert max(own) <= 8 * UNIT["float64"]
