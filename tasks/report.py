@@ -97,7 +97,7 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
         "figure": str(stage.figure(key).relative_to(ROOT)),
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
-            [record["altered"] for record in records.values() if "altered" in record]
+            [one for record in records.values() for one in _altered(record, stage.settings.claims[key].parts)]
             + left_out(stage.settings, key)
             + [f"{name} made with other settings" for name, record in records.items() if _changed(stage, name, record)]
         ),
@@ -105,6 +105,12 @@ def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
         "made": records,
         "settings": settings_of(stage, experiment),
     }
+
+
+def _altered(record: dict[str, Any], parts: list[str] | None) -> list[str]:
+    """What ails a prepared file's sets, "name: what" where they are several, of those that the claim is on."""
+    said = [one.split(": ") for one in record.get("altered", "").split(", ") if one]
+    return [": ".join(one) for one in said if parts is None or len(one) == 1 or one[0] in parts]
 
 
 def _changed(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from gramlab import tables
-from tasks.report import holm, left_out, number
+from tasks.report import _altered, holm, left_out, number
 from tasks.settings import Settings, load, read
 from tasks.stage import fingerprint
 
@@ -140,6 +140,14 @@ def test_claims_on_altered_data_are_marked(pages):
     assert "0.25 (≤ 8) (JPEG-recompressed) |" in rows["fig4"]
     assert "JPEG" not in rows["fig2"]
     assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
+
+
+def test_a_claim_on_some_of_the_sets_has_the_ailments_of_those():
+    record = {"altered": "CIFAR-10: JPEG-recompressed, SVHN: cropped"}
+    assert _altered(record, None) == ["CIFAR-10: JPEG-recompressed", "SVHN: cropped"]
+    assert _altered(record, ["MNIST", "SVHN"]) == ["SVHN: cropped"]
+    assert _altered({"altered": "JPEG-recompressed"}, ["MNIST"]) == ["JPEG-recompressed"]
+    assert _altered({}, None) == []
 
 
 def test_records_of_other_settings_are_marked(pages):
