@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import throwaway
@@ -19,6 +20,7 @@ from throwaway import ROOT, begun, call, environment, order, traces, until
 
 from flows.graph import FILES, Graph, Refused, mend
 from flows.reproduce import visible_gpus
+from flows.schedule import Schedule
 
 SIMULATIONS = 6
 GPUS = ("3", "5", "7")
@@ -126,6 +128,19 @@ def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="unresolved merge conflict"):
         mend(lock)
     assert lock.read_text() == text
+
+
+@pytest.mark.parametrize(("scale", "then"), [("paper", ["report"]), ("quick", [])])
+def test_at_the_papers_scale_the_report_is_made_of_what_there_is(scale: str, then: list[str]) -> None:
+    needs = {"check@a": set(), "check@b": set(), "report": {"check@a", "check@b"}}
+    graph = SimpleNamespace(root=None, scale=scale, needs=needs, stale=set)
+    schedule = Schedule(graph, list(needs), 2, [], force=False, keep_going=True)
+    first, second = schedule.begin()
+    schedule.end(first, True)
+    assert not list(schedule.begin())  # the other one is still running
+    schedule.end(second, False)
+    assert [name for batch in schedule.begin() for name in batch.names] == then
+    assert schedule.failed == set(second.names)
 
 
 @pytest.mark.parametrize(
