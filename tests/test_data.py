@@ -157,7 +157,7 @@ def test_a_file_is_whole_or_refused(tmp_path):
         DataSet.load(tmp_path / "set.safetensors")
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no copies of real images beside the project")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="waits for MNIST and CIFAR-10 in ../shared/data; others do with digits")
 def test_real_images_where_they_are_at_hand():
     """MNIST in torchvision's layout and CIFAR-10 as JPEGs in Parquet, when copies lie beside the project."""
     if (SHARED / "mnist").is_dir():
