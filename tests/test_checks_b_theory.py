@@ -75,6 +75,8 @@ def test_one_wrong_equation_is_enough():
         assert b_rmt.rule(rows(wrong)).holds is False
     for name in ("(28)", "(28), terms", "(11)"):
         assert b_rmt.rule(rows([*good, *errors(f"rmt/{name}", -1, limit=1.0)])).holds is False
+    other = [{**row, "layer": "another word"} for row in errors("rmt/(28), terms", -1, limit=1.0)]
+    assert b_rmt.rule(rows([*good, *other])).holds is False  # and one word of it
 
 
 def test_expansions_differ_where_a_term_is_changed():
