@@ -202,14 +202,14 @@ def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
     import numpy as np
     import torch
 
-    from gramlab.measures.batches import tensor
+    from gramlab.measures.arrays import as_tensor
 
     if split not in ("train", "test"):
         raise ValueError(f"split must be train or test, not {split!r}")
     if (folder / "x.npy").is_file() and (folder / "y.npy").is_file():
         if split == "test":
             raise ValueError(f"{folder}: x.npy and y.npy are one set; --split test is for folders of images")
-        x, y = (tensor(np.load(folder / f"{part}.npy", allow_pickle=False), f"{part}.npy") for part in "xy")
+        x, y = (as_tensor(np.load(folder / f"{part}.npy", allow_pickle=False), f"{part}.npy") for part in "xy")
         if len(x) != len(y):
             raise ValueError(f"x.npy has {len(x)} rows and y.npy {len(y)}")
         return x if x.is_floating_point() else x.long() if indices else x.float(), y

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from gramlab import tables
-from gramlab.measures.arrays import Array
-from gramlab.measures.batches import Data, tensor
+from gramlab.measures.arrays import Array, as_tensor
+from gramlab.measures.batches import Data
 from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find
 from gramlab.measures.losses import Loss
@@ -76,7 +76,7 @@ class Recorder:
             if not weight_decay:
                 quantities = [name for name in quantities if not name.endswith("fact")]
         self.model, self.x, self.path = model, x, Path(path)
-        self.y = None if y is None else tensor(y, "y")
+        self.y = None if y is None else as_tensor(y, "y")
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {
             "loss": loss,

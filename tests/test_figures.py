@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from matplotlib.figure import Figure
 
 from gramlab import tables
@@ -63,6 +64,24 @@ def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
         made.append((tmp_path / "figure.svg").read_bytes())
     assert made[0] == made[1]
     assert b"clip-path" in made[0]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_keep_their_places_and_colours(channels):
+    """From Figure 10's experiment into its figure, to half of 1/255."""
+    from gramlab.nets import build
+    from tasks.experiments.a_fig10 import _images
+    from tasks.figures.style import strip
+
+    shape = (9, channels, 4, 4)
+    test = torch.from_numpy(stream("pictures", channels).uniform(size=shape)).float()
+    model = build("vae", shape[1:], 0, hidden=[5], latent=2, activation="relu")
+    found = pd.DataFrame(_images(model, test.flatten(1), torch.arange(9), interpolated=False))
+    shown = strip(found[found["quantity"] == "image/truth"])
+    assert shown.shape == (4, 8 * 4, channels)
+    for index in range(8):
+        wanted = test[index].permute(1, 2, 0).numpy()
+        assert np.abs(shown[:, 4 * index : 4 * index + 4] - wanted).max() <= 0.5001 / 255
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])

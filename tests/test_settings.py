@@ -63,6 +63,13 @@ def changed(path: str, value, drop: bool = False) -> dict:
         ("train", None, ["section train is missing"]),
         ("claims.a_fig5.parts", ["MNSIT"], ["claims.a_fig5.parts", "no set 'MNSIT'", "MNIST, CIFAR-10"]),
         ("train.a_fig2.paper.variants", {"../up": {"part": "MNIST"}}, ["variant '../up'", "make a name"]),
+        ("train.a_fig9.paper.momentum", 0.9, ["train.a_fig9", "momentum has no effect with adam"]),
+        ("train.a_fig7.paper.grid", {"beta": [1, 2]}, ["train.a_fig7", "beta has no effect with loss"]),
+        (
+            "train.a_fig2.quick.variants.MNIST whitened",
+            {"optimizer": "adam", "method": "ten-steps"},
+            ["variant MNIST whitened", "method has no effect with adam"],
+        ),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
         ("machines", {}, ["unknown section machines", "machine"]),
     ],

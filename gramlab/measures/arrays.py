@@ -24,22 +24,24 @@ def real(a: Array, name: str) -> Tensor:
 
 def array(a: Array, name: str) -> Tensor:
     """Return ``a`` detached, in its own dtype, entries unchecked. Raises ValueError on all but arrays of reals."""
-    try:
-        tensor = as_tensor(a)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is a {type(a).__name__}, which is no tensor or array of numbers") from error
+    tensor = as_tensor(a, name)
     if tensor.is_complex():
         raise ValueError(f"{name} is complex; gramlab measures real arrays")
     return tensor
 
 
-def as_tensor(a: Array) -> Tensor:
-    """Return ``a`` detached, in its own dtype; in int64 where it is one that torch can only store."""
-    if isinstance(a, Tensor):
-        tensor = a.detach()
-    else:
-        own = np.asarray(a)
-        tensor = torch.as_tensor(own if own.flags.writeable else own.copy())  # or torch warns: a data frame's is not
+def as_tensor(a: Array, name: str) -> Tensor:
+    """Return ``a`` detached, in its own dtype; in int64 where it is one that torch can only store.
+
+    Raises ValueError, with its ``name``, if it is no array of numbers.
+    """
+    try:
+        own = a.detach() if isinstance(a, Tensor) else np.asarray(a)
+        # or torch warns of what cannot be written to: a data frame's
+        tensor = own if isinstance(own, Tensor) else torch.as_tensor(own if own.flags.writeable else own.copy())
+    except (TypeError, ValueError) as error:
+        kind = f" of {a.dtype}" if hasattr(a, "dtype") else ""
+        raise ValueError(f"{name} is a {type(a).__name__}{kind}, which is no tensor or array of numbers") from error
     return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
 
 

@@ -54,17 +54,17 @@ def _are_numbers(x: Any) -> bool:
 def _cut(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
     inputs: Any
     if isinstance(x, Mapping):
-        parts = {key: tensor(value, key) for key, value in x.items()}
+        parts = {key: as_tensor(value, key) for key, value in x.items()}
         inputs, y, mask = _named(parts, y, mask)
     else:
-        inputs = tensor(x, "x")
+        inputs = as_tensor(x, "x")
     all_parts = leaves(inputs)
     if not all_parts or all_parts[0].ndim == 0 or len(all_parts[0]) == 0:
         shape = tuple(all_parts[0].shape) if all_parts else ()
         raise ValueError(f"the data set is empty: x has shape {shape}")
     n = len(all_parts[0])
     others = {"y": y, "mask": mask}
-    tensors = {name: None if t is None else tensor(t, name) for name, t in others.items()}
+    tensors = {name: None if t is None else as_tensor(t, name) for name, t in others.items()}
     for name, t in [*tensors.items(), *(inputs.items() if isinstance(inputs, dict) else ())]:
         if t is not None and (t.ndim == 0 or len(t) != n):
             raise ValueError(f"x has {n} rows and {name} has shape {tuple(t.shape)}")
@@ -95,38 +95,29 @@ def _given(x: Iterable) -> Iterator[Batch]:
 
 def _batch(batch: Any) -> Batch:
     if isinstance(batch, Mapping):
-        return Batch(*_named({key: tensor(value, key) for key, value in batch.items()}, None, None))
+        return Batch(*_named({key: as_tensor(value, key) for key, value in batch.items()}, None, None))
     if isinstance(batch, (tuple, list)):
         if not 1 <= len(batch) <= 3:
             raise ValueError(f"a batch is inputs, (inputs, targets) or (inputs, targets, mask), not {len(batch)} parts")
         inputs, targets, mask = [*batch, None, None][:3]
         if isinstance(inputs, Mapping):
-            inputs, targets, mask = _named({k: tensor(v, k) for k, v in inputs.items()}, targets, mask)
+            inputs, targets, mask = _named({k: as_tensor(v, k) for k, v in inputs.items()}, targets, mask)
         elif isinstance(inputs, (tuple, list)):
-            inputs = tuple(tensor(part, "x") for part in inputs)
+            inputs = tuple(as_tensor(part, "x") for part in inputs)
         else:
-            inputs = tensor(inputs, "x")
+            inputs = as_tensor(inputs, "x")
         return Batch(
             inputs,
-            None if targets is None else tensor(targets, "y"),
-            None if mask is None else tensor(mask, "mask"),
+            None if targets is None else as_tensor(targets, "y"),
+            None if mask is None else as_tensor(mask, "mask"),
         )
-    return Batch(tensor(batch, "x"), None, None)
+    return Batch(as_tensor(batch, "x"), None, None)
 
 
 def _named(parts: dict[str, Tensor], y: Any, mask: Any) -> tuple[dict[str, Tensor], Any, Any]:
     """Inputs, targets and mask of a mapping such as a Hugging Face tokenizer and collator give."""
     labels = parts.pop("labels", None)
     return parts, labels if y is None else y, parts.get("attention_mask") if mask is None else mask
-
-
-def tensor(value: Any, name: str) -> Tensor:
-    """Whatever array ``value`` is, as a tensor without a graph. Raises ValueError, with its ``name``, if it is none."""
-    try:
-        return as_tensor(value)
-    except (TypeError, ValueError) as error:
-        kind = f" of {value.dtype}" if hasattr(value, "dtype") else ""
-        raise ValueError(f"{name} is a {type(value).__name__}{kind}, which is no tensor or array of numbers") from error
 
 
 def leaves(inputs: Any) -> list[Tensor]:

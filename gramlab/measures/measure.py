@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures import losses
-from gramlab.measures.arrays import finite
-from gramlab.measures.batches import Batch, Data, call, leaves, rows_of, stream, tensor
+from gramlab.measures.arrays import as_tensor, finite
+from gramlab.measures.batches import Batch, Data, call, leaves, rows_of, stream
 from gramlab.measures.capture import Capture, Use, capture
 from gramlab.measures.layers import Layer, Layers, computed, find, matrices, rows, weight_gradient, widened
 from gramlab.measures.measured import NEEDS, LayerMeasures, Measurement, empty, single
@@ -201,7 +201,7 @@ class _Sums:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
         outputs, uses = self.now.run(batch, number)
         if number == 0 and all_targets is not None and isinstance(self.loss, str):
-            targets = tensor(all_targets, "y")
+            targets = as_tensor(all_targets, "y")
             losses.fit(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.n += len(outputs)
         self.outputs = outputs[0].numel()

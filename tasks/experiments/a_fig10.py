@@ -5,7 +5,6 @@ around zero cannot express; "corrected" has one (the authors' code centres the i
 vector is paired with another sample's input.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,9 +113,9 @@ def _mixed(of: Tensor, alpha: float) -> Tensor:
 
 @torch.no_grad()
 def _images(model: VAE, test: Tensor, labels: Tensor, interpolated: bool) -> Iterator[dict]:
-    """Pixels of one image of each class (layer), and of the first 2 turning into the first 8 (layer: the frame).
+    """Images of one sample of each class (layer), and of the first 2 turning into the first 8 (layer: the frame).
 
-    Of three colours the mean.
+    x is the place among an image's numbers, channel by channel; of eight bits, as image files have.
     """
     first = [test[labels == label][0] for label in range(8 + 1)]
     classes = torch.stack(first[:8])
@@ -127,7 +126,6 @@ def _images(model: VAE, test: Tensor, labels: Tensor, interpolated: bool) -> Ite
         images |= {"frame/truth": shares * first[8] + (1 - shares) * first[2],
                    "frame/decoded": torch.sigmoid(model.decoder(shares * eight + (1 - shares) * two))}  # fmt: skip
     for quantity, values in images.items():
-        channels = 1 if math.isqrt(values.shape[1]) ** 2 == values.shape[1] else 3
-        for index, pixels in enumerate(values.unflatten(1, (channels, -1)).mean(1)):
-            for pixel, value in enumerate(pixels.tolist()):
-                yield {"layer": str(index), "quantity": quantity, "x": float(pixel), "value": value}
+        for index, pixels in enumerate((255 * values).round().tolist()):
+            for place, value in enumerate(pixels):
+                yield {"layer": str(index), "quantity": quantity, "x": float(place), "value": value / 255}

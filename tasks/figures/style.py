@@ -137,12 +137,12 @@ def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
 
 
 def strip(rows: pd.DataFrame) -> np.ndarray:
-    """Images side by side, one a layer, their pixels by ``x``; of three colour channels the mean."""
+    """Images side by side (side, images x side, channels), one a layer, their numbers by ``x``, channel by channel."""
     pixels = rows.assign(index=rows["layer"].astype(int)).pivot_table(index="index", columns="x", values="value")
     values = pixels.to_numpy()
     channels = 1 if math.isqrt(values.shape[1]) ** 2 == values.shape[1] else 3
     side = math.isqrt(values.shape[1] // channels)
-    return np.hstack(values.reshape(len(values), channels, side, side).mean(1))
+    return np.hstack(np.moveaxis(values.reshape(len(values), channels, side, side), 1, -1))
 
 
 def image(axes: Axes, rows: pd.DataFrame, title: str) -> None:

@@ -102,6 +102,20 @@ class Train(Strict):
         return self
 
     @model_validator(mode="after")
+    def _all_have_an_effect(self) -> "Train":
+        adam = self.optimizer in ("adam", "adamw")
+        for name, idle, of in (
+            ("momentum", adam, self.optimizer),
+            ("betas", not adam, self.optimizer),
+            ("method", "whitened" not in self.optimizer, self.optimizer),
+            ("beta", self.loss != "vae", f"loss {self.loss}"),
+        ):
+            changed = getattr(self, name) != type(self).model_fields[name].default
+            if idle and (changed or getattr(self.grid, name, None) is not None):
+                raise ValueError(f"{name} has no effect with {of}")
+        return self
+
+    @model_validator(mode="after")
     def _variants_fit(self) -> "Train":
         self.each()
         return self
