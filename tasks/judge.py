@@ -5,7 +5,8 @@ PRINTED (what the paper prints, with its place) and QUANTITIES (which of the tab
 ``rule(rows) -> Finding``. The rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where
 the print is wrong, and each ``control: …``, where the hypothesis is broken on purpose. The same rule must accept
 the claim and reject every control. Where it leaves a control undecided, as it does most that have no effect,
-some part that is not found of it must differ from the claim's: of a few noisy seeds nothing would be found.
+some part that is not found of it must differ from the claim's, and fall short of it: of a few noisy seeds nothing
+would be found.
 
 holds            the rule finds the claim, and rejects every control
 holds corrected  it does not find the claim as printed, finds the corrected form, and rejects every control
@@ -41,6 +42,7 @@ class Finding:
     part: str = ""  # of several rules, the one whose statistic this is
     parts: dict[str, "Finding"] = field(default_factory=dict)  # and all of them
     sample: tuple[float, ...] = ()  # what the interval is of, one number a seed
+    wanted: float = math.inf  # what the rule has its mean be: a number, or as large as may be
 
 
 NOT_RUN = "not run"  # of a claim whose table has none of its quantities: this machine left them out
@@ -187,7 +189,7 @@ def equivalent(values: np.ndarray, margin: float, what: str, units: str = "seeds
     mean, low, high = interval(values, 0.90)
     holds = True if -margin < low and high < margin else (False if low > margin or high < -margin else None)
     rule = f"{what} is 0 +- {margin:g}, Student's t interval over {len(values)} {units} at 90 % (TOST)"
-    return Finding(holds, mean, rule, "direction", low, high, sample=tuple(values.tolist()))
+    return Finding(holds, mean, rule, "direction", low, high, sample=tuple(values.tolist()), wanted=0.0)
 
 
 def below(rows: Rows, least: float) -> Finding:
@@ -265,7 +267,7 @@ def equals(values: np.ndarray, printed: float, unit: float) -> Finding:
     below, above = printed - margin, printed + margin
     holds = True if below < low and high < above else (False if high < below or above < low else None)
     rule = f"equals {printed:g} ± {margin:.2g}, Student's t interval over seeds at 90 % (TOST)"
-    return Finding(holds, mean, rule, "matches print", low, high, sample=tuple(values.tolist()))
+    return Finding(holds, mean, rule, "matches print", low, high, sample=tuple(values.tolist()), wanted=printed)
 
 
 def matches(values: np.ndarray, printed: float, unit: float) -> bool:
@@ -377,13 +379,18 @@ def judge(check: Any, rows: Rows) -> dict[str, Any]:
 def rejects(control: Finding, claim: Finding) -> bool:
     """Whether a control is rejected: by its own finding or, where that is undecided, beside the claim's.
 
-    Then some part of it that is not found has a mean over seeds that differs from the claim's, by Welch's t at 95 %.
+    Then some part of it that is not found has a mean over seeds that differs from the claim's, by Welch's t at 95 %,
+    and is further than that from what the rule asks.
     """
     if control.holds is not None:
         return not control.holds
     if control.parts and claim.parts:
         return any(rejects(one, claim.parts[name]) for name, one in control.parts.items() if name in claim.parts)
-    return bool(control.sample and claim.sample) and differ(np.array(control.sample), np.array(claim.sample))
+    if not (control.sample and claim.sample):
+        return False
+    means = [np.array(one.sample).mean() for one in (control, claim)]
+    off = [-mean if math.isinf(claim.wanted) else abs(mean - claim.wanted) for mean in means]
+    return bool(off[0] > off[1]) and differ(np.array(control.sample), np.array(claim.sample))
 
 
 def differ(a: np.ndarray, b: np.ndarray) -> bool:

@@ -199,6 +199,20 @@ def test_an_undecided_control_is_rejected_by_a_part_that_is_unlike_the_claims():
     assert judge.kept(every(a=two(UP, NONE), b=positive(np.array(UP), "q"))) == ["a, one", "b"]
 
 
+def test_an_undecided_control_must_fall_short_of_the_claim():
+    """By Welch's test each is unlike the claim; nearer to what the rule asks than the claim, it is not rejected."""
+    spread = np.array([-0.2, -0.1, 0.0, 0.1, 0.2])
+    for rule, middle, claims in (
+        (positive, 0.05, {1.0: True, -1.0: False}),
+        (lambda values, what: judge.equivalent(values, 1.0, what), -0.95, {0.0: True, 5.0: False, -3.0: False}),
+        (lambda values, what: judge.equals(values, 7.0, 1.0), 7.6, {7.0: True, 9.0: False, 3.0: False}),
+    ):
+        control = rule(middle + spread, "q")
+        assert control.holds is None
+        for mean, rejected in claims.items():
+            assert judge.rejects(control, rule(mean + spread, "q")) is rejected
+
+
 def test_nothing_is_not_nothing_wrong():
     with pytest.raises(JudgeError, match="nothing was counted"):
         none(rows([]), "violation")
