@@ -8,7 +8,6 @@ from flows.graph import Graph
 
 SHORT = {"check"}  # a call of DVC takes as long as such a stage, so several go into one call
 LARGEST = 4
-ON_GPU = {"train", "measure", "simulate"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Schedule:
             self._take(current)
             ready = self._ready()
         for name in ready:
-            on_gpu = self.has_gpu and kind(name) in ON_GPU
+            on_gpu = self.has_gpu and self._computes(name)
             if self.slots and kind(name) not in SHORT and (self.gpus or not on_gpu):
                 yield self._batch([name], self.gpus.pop(0) if on_gpu else None)
         short = [name for name in ready if kind(name) in SHORT]
@@ -80,6 +79,13 @@ class Schedule:
             ready = ["report"]  # of what there is: one data set that cannot be had must not keep days of work unread
         self.stale |= self.graph.stale(name for name in ready if name not in self.stale)
         return ready
+
+    def _computes(self, name: str) -> bool:
+        """Whether the stage computes on a GPU where there is one."""
+        key = name.partition("@")[2]
+        return kind(name) in ("train", "measure") or (
+            kind(name) == "simulate" and self.graph.settings.simulate[key].gpu
+        )
 
     def _batch(self, names: list[str], gpu: str | None = None) -> Batch:
         self.slots -= 1

@@ -22,6 +22,7 @@ from flows.graph import FILES
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CODE = "stage.py"
+NOT_ON_GPU = ("s1",)  # of the simulations
 PROGRAM = '''
 """Leave a trace, wait, and write one's outputs; fail or hang if told so."""
 import json, os, subprocess, sys, time
@@ -64,7 +65,7 @@ def params(simulations: int, device: str = "cpu") -> dict[str, Any]:
         "data": {"roll": {"paper": {"source": "swiss_roll", "samples": 9}, "quick": {}}},
         "train": {"run": {"paper": run, "quick": {}}},
         "measure": {"run": {"paper": {}, "quick": {}}},
-        "simulate": {name: {"paper": {"instances": 2}, "quick": {}} for name in names},
+        "simulate": {name: {"paper": {"instances": 2, "gpu": name not in NOT_ON_GPU}, "quick": {}} for name in names},
         "claims": {f"c_{name}": {"experiment": name, "figure": "x"} for name in ["run", *names]},
     }
 

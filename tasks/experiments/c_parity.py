@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gramlab.data.parity import sparse_parity
+from gramlab.kernels.arguments import placed
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
 from gramlab.kernels.updates import Iterate, iterates
@@ -22,18 +23,19 @@ KERNEL = Kernel("gaussian", bandwidth=5.0)
 UPDATES = {"agop": "NFA-RFM", "fact-geometric": "FACT-RFM"}
 
 
-def measure(settings: Any) -> Iterator[dict]:
+def measure(settings: Any, device: str = "auto") -> Iterator[dict]:
     """Accuracies, the features' mass on the support by iterate, and the chosen iterate's."""
+    there = placed(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
             data = sparse_parity(
                 parity.samples, parity.dimension, degree=parity.degree, test_samples=parity.test_samples,
                 seed=seed,
             )  # fmt: skip
-            x, x_test = (data.numbers(part, torch.float64) for part in (data.x_train, data.x_test))
-            y, y_test = data.y_train.double(), data.y_test.double()
+            x, x_test = (data.numbers(part, torch.float64).to(there) for part in (data.x_train, data.x_test))
+            y, y_test = (part.double().to(there) for part in (data.y_train, data.y_test))
             drawn = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
-            labels = {"claim": y, "control: random labels": torch.from_numpy(drawn).double()}
+            labels = {"claim": y, "control: random labels": torch.from_numpy(drawn).to(y)}
             for update, name in UPDATES.items():
                 if parity.transition and update == "agop":
                     continue

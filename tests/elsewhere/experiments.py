@@ -10,8 +10,10 @@ import torch
 from pretend import Pretend
 
 from tasks import prepare, stage, train
+from tasks.experiments import c_parity
 from tasks.runs import Run
 from tasks.settings import Settings, merged, read
+from tasks.settings.experiments import Simulate
 
 SMALL = {"epochs": 2, "snapshots": 1, "history_every": 1, "seeds": 2}
 
@@ -73,5 +75,17 @@ def test_an_experiment(key: str, folder: Path, monkeypatch: pytest.MonkeyPatch) 
     with Pretend():
         there = list(measure(used.measure[key], Run(made("measure", key), device="pretend")))
     assert len(here) > 10
+    for row, other in zip(here, there, strict=True):
+        assert other == {**row, "value": pytest.approx(row["value"], rel=1e-6, abs=1e-9)}
+
+
+def test_kernel_machines_on_parities() -> None:
+    least = {"samples": 60, "test_samples": 20, "dimension": 6, "steps": 2}
+    parities = [{"degree": 2, **least}, {"degree": 3, "transition": True, **least}]
+    settings = Simulate.model_validate({"instances": 1, "ridges": [1e-6, 1e-4], "parities": parities})
+    here = list(c_parity.measure(settings, "cpu"))
+    with Pretend():
+        there = list(c_parity.measure(settings, "pretend"))
+    assert len(here) > 100
     for row, other in zip(here, there, strict=True):
         assert other == {**row, "value": pytest.approx(row["value"], rel=1e-6, abs=1e-9)}
