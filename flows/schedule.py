@@ -84,7 +84,7 @@ class Schedule:
         """Whether the stage computes on a GPU where there is one."""
         key = name.partition("@")[2]
         return kind(name) in ("train", "measure") or (
-            kind(name) == "simulate" and self.graph.settings.simulate[key].gpu
+            kind(name) == "simulate" and bool(self.graph.settings.simulate[key].gpu)
         )
 
     def _batch(self, names: list[str], gpu: str | None = None) -> Batch:

@@ -28,7 +28,7 @@ class Simulate(Strict):
     """A Monte Carlo experiment without a data set."""
 
     instances: Count
-    gpu: bool = False  # whether it computes on one, where there is one
+    gpu: bool | None = None  # whether it computes on one, where there is one
     steps: Count | None = None
     every: Count | None = None  # steps between two measurements
     width: Count | None = None  # of the hidden layers
