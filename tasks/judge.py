@@ -443,8 +443,8 @@ def lines(check: Any, found: dict[str, Finding]) -> list[dict[str, Any]]:
 
 
 def _alone(found: Finding) -> dict[str, Any]:
-    """A finding without its parts, and without the numbers of each seed."""
-    return {key: value for key, value in vars(found).items() if key not in ("parts", "sample")}
+    """A finding without its parts, and without what controls are compared by."""
+    return {key: value for key, value in vars(found).items() if key not in ("parts", "sample", "wanted")}
 
 
 def _numbers(found: Finding) -> dict[str, Any]:
