@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.figures import style
+from tasks.rules.a import EPOCHS, FASTER
 
 SETS = ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100")  # as in the paper
 
@@ -11,7 +12,8 @@ SETS = ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100")  # as in the paper
 def draw(rows: pd.DataFrame, key: str) -> Figure:
     """Draw a row for each data set, of a panel for each learning rate: the paper's two, and with the removed part only.
 
-    Data sets of one learning rate stand side by side.
+    Data sets of one learning rate stand side by side. Where the text has the whitened update reach the original's best
+    within some epochs, lines mark both.
     """
     rows = rows[rows["quantity"].str.endswith("test_accuracy")]
     rows = rows.assign(data=rows["case"].str.partition(", ")[0], rate=rows["case"].str.rpartition("=")[2].astype(float))
@@ -30,6 +32,11 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
             found = one[(one["arm"] == arm) & (one["quantity"] == quantity)]
             if not found.empty:  # the control may be at some of the rates only
                 style.band(axes, style.thinned(found, 11), "x", color, linestyle=dashes, label=label)
+        if key == "a_fig2" and data in FASTER:
+            plain = one[(one["arm"] == "claim") & (one["quantity"] == "original/test_accuracy") & (one["x"] > 0)]
+            about = {"color": style.PRINTED, "linewidth": 0.8}
+            axes.axhline(plain.groupby("seed")["value"].max().mean(), ls="-.", label="mean of originals' best", **about)
+            axes.axvline(EPOCHS, ls=(0, (1, 2)), label=f"printed: whitened is there by epoch {EPOCHS}", **about)
         axes.set_title(f"{names[data]}, rate {rate:g}", fontsize=7)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data"] == data]["value"].max())))
     for axes in grid[-1]:

@@ -9,6 +9,7 @@ import numpy as np
 from tasks.judge import Finding, Rows, by_number, curves, every, interval, kendall, positive
 
 LAWS = ("exponential", "linear", "logarithmic")
+FASTER, EPOCHS = ("SVHN", "CIFAR-10"), 5  # Figure 2: there the whitened update reaches the original's best within five
 
 
 def laws(t: np.ndarray, y: np.ndarray) -> dict[str, float]:
