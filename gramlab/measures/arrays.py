@@ -36,9 +36,11 @@ def as_tensor(a: Array, name: str) -> Tensor:
     Raises ValueError, with its ``name``, if it is no array of numbers.
     """
     try:
-        own = a.detach() if isinstance(a, Tensor) else np.asarray(a)
-        # or torch warns of what cannot be written to: a data frame's
-        tensor = own if isinstance(own, Tensor) else torch.as_tensor(own if own.flags.writeable else own.copy())
+        if isinstance(a, Tensor):
+            tensor = a.detach()
+        else:
+            own = np.asarray(a)
+            tensor = torch.as_tensor(own if own.flags.writeable else own.copy())  # or torch warns: a data frame's is not
     except (TypeError, ValueError) as error:
         kind = f" of {a.dtype}" if hasattr(a, "dtype") else ""
         raise ValueError(f"{name} is a {type(a).__name__}{kind}, which is no tensor or array of numbers") from error
