@@ -40,7 +40,7 @@ def as_tensor(a: Array, name: str) -> Tensor:
             tensor = a.detach()
         else:
             own = np.asarray(a)
-            tensor = torch.as_tensor(own if own.flags.writeable else own.copy())  # or torch warns: a data frame's is not
+            tensor = torch.as_tensor(own if own.flags.writeable else own.copy())  # or torch warns: a data frame's isn't
     except (TypeError, ValueError) as error:
         kind = f" of {a.dtype}" if hasattr(a, "dtype") else ""
         raise ValueError(f"{name} is a {type(a).__name__}{kind}, which is no tensor or array of numbers") from error
