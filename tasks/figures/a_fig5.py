@@ -13,7 +13,7 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     betas = {case: float(case.rpartition("=")[2]) for case in rows["case"].unique()}
     cases = sorted(betas, key=lambda case: betas[case])
     rows = rows.assign(beta=rows["case"].map(betas))
-    figure, grid = style.panels(key, columns=2, height=3.4, width=7.6)
+    figure, grid = style.panels(key, columns=2, height=3.6, width=7.6)
     images, error = grid[0]
     strips = [style.strip(rows[(rows["case"] == cases[0]) & (rows["quantity"] == "frame/truth")])]
     strips += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "frame/decoded")]) for case in cases]
@@ -40,6 +40,6 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     style.band(error, both, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
     error.set(xscale="log", xlabel="β", ylabel="mean error ‖f(z̃) − x̃‖")
     error.set_ylim(bottom=0)
-    error.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.2),
+    error.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.28),
                  title=f"mean and 95 % interval, {rows['seed'].nunique()} seeds", title_fontsize=7)  # fmt: skip
     return figure

@@ -31,7 +31,8 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
             found = rows[rows["quantity"] == correlation].assign(x=0)
             mean, low, high = style.mean_and_band(found, "x").loc[0, ["mean", "low", "high"]]
             n = found["seed"].nunique()
-            axes.set_xlabel(f"ρ with WᵀW: {mean:.3f} [{low:.3f}, {high:.3f}]\n{n} seeds; paper: {printed}", fontsize=8)
+            about = f"ρ with WᵀW\n{mean:.3f} [{low:.3f}, {high:.3f}]\n{n} seeds; paper: {printed}"
+            axes.set_xlabel(about, fontsize=8)
     return figure
 
 

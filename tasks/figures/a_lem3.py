@@ -34,5 +34,5 @@ def draw(rows: pd.DataFrame, key: str) -> Figure:
     right.scatter(null, null.index, marker="|", color=style.PRINTED, s=60, label="null, 97.5 %")
     right.axvline(0, color=style.GUIDE, linewidth=0.8)
     right.set(xlabel="correlation over pairs of samples", ylabel="")
-    right.legend(fontsize=7, title="layer", title_fontsize=7)
+    right.legend(fontsize=7, title="layer", title_fontsize=7, loc="lower center", bbox_to_anchor=(0.4, 1), ncols=4)
     return figure

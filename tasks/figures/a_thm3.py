@@ -12,7 +12,7 @@ from tasks.figures import style
 
 SHOWN = "ReLU, logistic"
 PANELS = ("correlation", "equal signs", "slope")
-LABELS = ("correlation over steps", "share of equal signs", "slope of measured on predicted")
+LABELS = ("correlation\nover steps", "share of\nequal signs", "slope of measured\non predicted")
 MARKERS = {"0": "o", "1": "X", "2": "s"}
 
 
