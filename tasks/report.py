@@ -227,7 +227,8 @@ def number(value: float | None) -> str:
         return str(value)
     if value != 0 and not 1e-3 <= abs(value) < 9999.5:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"{mantissa}·10{power}".replace("-", "−")
     return f"{value:.4g}".replace("-", "−")
 
 

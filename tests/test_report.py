@@ -211,8 +211,8 @@ def test_a_corrected_form_is_judged_where_the_print_does_not_survive_holm():
 
 
 def test_numbers_are_readable():
-    assert [number(value) for value in (None, 0.0, 0.12345, -2, 3.2e-17, 1e9)] == [
-        "–", "0", "0.1235", "−2", "3.2·10⁻¹⁷", "1.0·10⁹"
+    assert [number(value) for value in (None, 0.0, 0.12345, -2, -3.2e-17, 1e9)] == [
+        "–", "0", "0.1235", "−2", "−3.2·10⁻¹⁷", "1.0·10⁹"
     ]  # fmt: skip
 
 
