@@ -228,7 +228,10 @@ def every(**parts: Finding) -> Finding:
     numbers = {name: one.statistic for name, one in parts.items()}
     for name, one in parts.items():
         numbers |= {f"{name}, {what}": value for what, value in one.numbers.items()}
-    rule = "; and ".join(f"{name}: {one.rule}" for name, one in parts.items())
+    alike: dict[str, list[str]] = {}
+    for name, one in parts.items():
+        alike.setdefault(one.rule, []).append(name.replace("_", " "))
+    rule = "; and ".join(f"{'each of ' * (len(of) > 1)}{'; '.join(of)}: {rule}" for rule, of in alike.items())
     p = max((one.p for one in parts.values() if one.p is not None), default=None)
     return Finding(
         weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part,

@@ -130,6 +130,9 @@ def test_every_is_as_strong_as_its_weakest_part():
     assert every(a=open_, b=fails, c=holds).holds is False
     assert every(a=holds, b=fails).p == fails.p
     assert every(first=holds, second=open_).numbers["second"] == open_.statistic
+    other = positive(np.array([1, 1.1]), "r")
+    said = every(in_training=holds, at_the_end=other, throughout=open_).rule  # a rule of several is said once
+    assert said == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
 
 
 def verdict(claim: list[float], control: list[float], corrected: list[float] | None = None) -> dict:
