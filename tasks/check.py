@@ -1,4 +1,4 @@
-"""Judge one claim: ``python -m tasks.check KEY --scale quick``. See tasks/judge.py."""
+"""Judge one claim: ``python -m tasks.check KEY --scale quick``. See tasks/verdict.py."""
 
 import json
 from importlib import import_module
@@ -6,8 +6,9 @@ from importlib import import_module
 from gramlab import tables
 from gramlab.files import atomic
 from tasks import stage as stages
-from tasks.judge import Rows, judge
+from tasks.judge import Rows
 from tasks.settings import pick
+from tasks.verdict import judge
 
 
 def main() -> None:

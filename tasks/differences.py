@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gramlab import tables
-from tasks.judge import Rows, interval, t_quantile
+from tasks.judge import Rows, interval, welch
 from tasks.stage import Stage
 
 # case of tasks/experiments/a_differences.py -> the text, the code, where
@@ -118,9 +118,4 @@ def _by_seed(rows: Rows) -> np.ndarray:
 
 def _effect(printed: np.ndarray, code: np.ndarray, paired: bool) -> tuple[float, ...]:
     """Code less text with Student's 95 % interval: of each network's own difference, or of two sets of networks."""
-    if paired:
-        return interval(code - printed)
-    spread = math.sqrt(sum(one.var(ddof=1) / len(one) for one in (printed, code)))
-    half = t_quantile(0.975, min(len(printed), len(code)) - 1) * spread
-    mean = float(code.mean() - printed.mean())
-    return mean, mean - half, mean + half
+    return interval(code - printed) if paired else welch(code, printed)

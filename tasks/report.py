@@ -14,8 +14,8 @@ from gramlab.files import atomic
 from tasks import differences
 from tasks import settings as reader
 from tasks import stage as stages
-from tasks.judge import NOT_RUN
 from tasks.settings import ROOT
+from tasks.verdict import NOT_RUN
 
 PAPERS = {
     "A": "The Weight Gram Matrix Captures Sequential Feature Linearization in Deep Networks (arXiv 2605.06258)",

@@ -12,8 +12,9 @@ from tasks.experiments import b_fig3 as figure_3
 from tasks.experiments import b_free as free
 from tasks.experiments import b_prop10 as proposition_10
 from tasks.experiments import b_rmt as equations
-from tasks.judge import Rows, judge
+from tasks.judge import Rows
 from tasks.settings import Simulate
+from tasks.verdict import judge
 
 
 def rows(made: list[dict]) -> Rows:

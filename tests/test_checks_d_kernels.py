@@ -13,7 +13,8 @@ from tasks.experiments import d_thm4_4 as problem_3
 from tasks.experiments.d_thm4_3 import NONE, REMAINDER, distances
 from tasks.experiments.d_thm4_3 import _constants as constants
 from tasks.experiments.d_thm4_3 import measure as theorem_4_3
-from tasks.judge import Rows, judge
+from tasks.judge import Rows
+from tasks.verdict import judge
 
 
 def rows(made: list[dict]) -> Rows:

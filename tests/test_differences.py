@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from gramlab import tables
@@ -35,7 +37,9 @@ def test_effects_are_paired_by_network_and_factors_where_they_scale(tmp_path):
     tables.write(tmp_path / "a_fig4.parquet", figure)
     rate = differences.measured(stage)[0]
     assert rate["means"] == {"printed": pytest.approx(8.2), "code": 4.0}
-    assert rate["effect"][1] < 4 / 8.2 < rate["effect"][2]
+    logs = np.log(8 + np.arange(5) / 10)  # the code's are of other networks: not paired
+    wanted = scipy.stats.ttest_ind(np.log(np.full(3, 4.0)), logs, equal_var=False).confidence_interval(0.95)
+    assert rate["effect"] == pytest.approx(tuple(np.exp((np.log(4.0) - logs.mean(), *wanted))))
 
 
 def test_what_figures_measure_both_ways_is_read_from_their_tables(tmp_path):

@@ -8,8 +8,9 @@ import pytest
 
 from gramlab import tables
 from tasks.experiments import a_features, a_linear, a_prop1, a_taylor, a_tl, a_whiten, architectures
-from tasks.judge import Rows, bound, judge
+from tasks.judge import Rows, bound
 from tasks.search import Arrays, array, smallest
+from tasks.verdict import judge
 
 CHECK = SimpleNamespace(
     __name__="planted", __doc__="A bound.", ID="A.x", KIND="bound", TITLE="t", PRINTED="p",
