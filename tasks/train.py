@@ -11,13 +11,13 @@ from typing import Any
 
 from gramlab.files import atomic, sha256
 from tasks import stage as stages
-from tasks.settings import ROOT, Train, pick, refuse
+from tasks.settings import ROOT, Train, refuse
 
 
 def main() -> None:
     """Train, or go on from where an interrupted training stopped; then leave snapshots and history."""
     stage = stages.arguments("train")
-    run: Train = pick(stage.settings.train, stage.key, "training run")
+    run: Train = stage.settings.train.pick(stage.key)
     if not stage.dataset(run.data).is_file():
         refuse(f"{stage.dataset(run.data).relative_to(ROOT)} is missing; python -m tasks.prepare {run.data} "
                f"--scale {stage.scale} makes it")  # fmt: skip

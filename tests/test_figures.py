@@ -37,7 +37,7 @@ def table(key: str) -> pd.DataFrame:
 @pytest.mark.parametrize("key", ["a_eq1", "a_eq2", "a_lem2", "c_thm3_1"])
 def test_figure(key, tmp_path):
     """Equal bytes twice, the scale on it, its title on it."""
-    from tasks.figures.style import STAMP, save
+    from tasks.drawing.style import STAMP, save
 
     drawing = import_module(f"tasks.figures.{load('quick').claims[key].figure}")
     rows = table(key)
@@ -54,7 +54,7 @@ def test_figure(key, tmp_path):
 
 def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
     """The solver of layouts has some, and matplotlib names clip paths after all digits of their places."""
-    from tasks.figures.style import save
+    from tasks.drawing.style import save
 
     made = []
     for shift in (0.0, 1e-13):
@@ -70,8 +70,8 @@ def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
 def test_pictures_keep_their_places_and_colours(channels):
     """From Figure 10's experiment into its figure, to half of 1/255."""
     from gramlab.nets import build
-    from tasks.experiments.a_fig10 import _images
-    from tasks.figures.style import strip
+    from tasks.drawing.style import strip
+    from tasks.papers.weight_gram.experiments.a_fig10 import _images
 
     shape = (9, channels, 4, 4)
     test = torch.from_numpy(stream("pictures", channels).uniform(size=shape)).float()
@@ -86,7 +86,7 @@ def test_pictures_keep_their_places_and_colours(channels):
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_a_reports_figures_are_small_and_say_their_claim_and_scale(scale):
-    from tasks.figures.style import STAMP
+    from tasks.drawing.style import STAMP
 
     for path in Path("reports", scale, "figures").glob("*.svg"):
         text = path.read_text()

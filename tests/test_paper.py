@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gramlab import tables
-from tasks.judge import Rows
+from tasks.judging.rules import Rows
+from tasks.judging.verdict import judge
 from tasks.settings import load
-from tasks.verdict import judge
 
 PAPER = Path(__file__).resolve().parent.parent / "reports" / "paper"
 

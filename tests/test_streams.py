@@ -11,7 +11,7 @@ from gramlab.data.alignment import alignment_reversing
 from gramlab.data.polynomials import chain_monomial, high_rank_polynomial
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
-from tasks.experiments import b_centerings, b_dynamics, b_fig3, b_fig6, b_rmt
+from tasks.papers.centered_nfa.experiments import b_centerings, b_dynamics, b_fig3, b_fig6, b_rmt
 
 LENGTH = 400  # independent numbers: correlations of 400 pairs stay below 0.35 at all 799 shifts, but for 1 in 10^9
 

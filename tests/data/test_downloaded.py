@@ -17,8 +17,8 @@ from torchvision import datasets
 from gramlab.data import DataError, DataSet, Select, prepare
 from gramlab.data.downloaded import arrays, faces
 from gramlab.nets import Fit, build, fit
-from tasks.experiments import b_fig9
-from tasks.figures import b_alignment
+from tasks.papers.centered_nfa.claims.shared import b_alignment_figure as b_alignment
+from tasks.papers.centered_nfa.experiments import b_fig9
 from tasks.settings import load
 
 NOWHERE = "http://127.0.0.1:9/"  # nobody answers there

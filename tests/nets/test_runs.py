@@ -8,7 +8,8 @@ import torch
 from gramlab import tables
 from gramlab.data import prepare, save_sets
 from gramlab.losses import LOSSES
-from tasks import runs, stage, train
+from tasks import stage, train
+from tasks.measuring import run as runs
 from tasks.settings import Settings, Train, read
 
 RUN = {"data": "photos", "model": {"hidden": [6], "activation": "gelu"}, "loss": "cross_entropy", "optimizer": "sgd",
