@@ -337,7 +337,7 @@ class Ensemble:
                 if isinstance(own, dict) and isinstance(other, dict):
                     changed = sorted(name for name in {**own, **other} if own.get(name) != other.get(name))
                     other, own = ({name: part[name] for name in changed if name in part} for part in (other, own))
-                raise CheckpointError(f"{path}: is of another {key}, {other}; this training has {own}")
+                raise CheckpointError(f"{path}: belongs to a training with {key} {other}; this training has {own}")
         state = self.state()
         for key, value in saved.items():
             if key.startswith("observer:"):

@@ -95,7 +95,9 @@ class StackedParameters:
 
     def __init__(self, model: nn.Module, initial: list[dict[str, Tensor]], batch: int, dtype: torch.dtype, device: str):
         self.names = list(initial[0])
-        self.values = {name: torch.stack([weights[name] for weights in initial]).to(device, dtype) for name in self.names}
+        self.values = {
+            name: torch.stack([parameters[name] for parameters in initial]).to(device, dtype) for name in self.names
+        }
         count = len(initial)
         self.buffers = {
             name: torch.stack([buffer.to(device, dtype if buffer.is_floating_point() else None)] * count)
