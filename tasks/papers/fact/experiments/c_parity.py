@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gramlab.data.parity import sparse_parity
-from gramlab.kernels.arguments import placed
+from gramlab.kernels.arguments import resolve_device
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
 from gramlab.kernels.updates import Iterate, iterates
@@ -44,7 +44,7 @@ class Settings(Simulation):
 
 def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     """Accuracies, the features' mass on the support by iterate, and the chosen iterate's."""
-    there = placed(device)
+    there = resolve_device(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
             data = sparse_parity(

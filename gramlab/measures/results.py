@@ -1,4 +1,4 @@
-"""What ``measure`` gives back: each layer's quantities, computed from a few accumulated matrices when asked for."""
+"""The results of ``measure``: each layer's quantities, computed on first access from a few accumulated matrices."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import finite
+from gramlab.measures.arrays import all_finite
 from gramlab.measures.products import symmetric
 from gramlab.measures.undefined import Undefined
 
-# quantity -> which sums over the data set it needs
+# quantity -> the sums over the data set that it needs
 NEEDS: dict[str, frozenset[str]] = {
     "gram": frozenset(),
     "back_gram": frozenset(),
@@ -37,7 +37,7 @@ NEEDS: dict[str, frozenset[str]] = {
 
 
 def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
-    """A property that is computed once; it raises Undefined where its numbers leave float64's range."""
+    """A property that is computed once and raises Undefined if its numbers leave float64's range."""
 
     @wraps(compute)
     def checked(self: "LayerMeasures") -> Tensor:
@@ -48,16 +48,38 @@ def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class LayerMeasures:
-    """The quantities of one layer z = W h, all float64.
+    """The quantities of one layer z = W h, all in float64.
 
     W is (k, d): a Linear's weight, or a Conv2d's flattened kernels on its im2col patches (paper A, C.1). A grouped
     convolution is its groups side by side: every matrix then has a leading axis of groups, (groups, k, d) and so on.
 
-    Sums run over the layer's rows: one a sample, a token (n, T, d), an image position, and a call if the layer is
+    Sums run over the layer's rows: one for each sample, token of (n, T, d), image position, and call if the layer is
     called several times. They are divided by n, the number of samples of the data set, not of rows. l_i is the
     loss of sample i, L their mean, f all outputs of the network for a sample.
 
-    Properties raise Undefined where a quantity was not asked for or has no value. Matrices are kept once computed.
+    Properties raise Undefined if a quantity was not measured or has no value. Matrices are computed once.
+
+    Attributes
+    ----------
+    name : str
+        The layer's name in ``model.named_modules()``.
+    n : int
+        The number of samples.
+    weight : Tensor of shape (k, d) or (groups, k, d)
+    sums : mapping of str to Tensor
+        The accumulated means over samples: "ptk", "centered_ptk" and "loss_outer" (k, k), "weight_gradient" (k, d).
+    weight_decay : float or None
+        The λ of FACT.
+    initial_weight : Tensor of the shape of ``weight``, or None
+        W₀.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> model = torch.nn.Linear(4, 2)
+    >>> layer = gramlab.measure(model, torch.randn(10, 4), torch.randn(10, 2), weight_decay=0.1)[""]
+    >>> [tuple(matrix.shape) for matrix in (layer.gram, layer.agop, layer.fact, layer.ptk)]
+    [(4, 4), (4, 4), (4, 4), (2, 2)]
     """
 
     name: str
@@ -104,7 +126,7 @@ class LayerMeasures:
 
     @property
     def weight_gradient(self) -> Tensor:
-        """∇_W L = (1/n) Σ ∇_z l_i hᵀ (k, d), through this layer's calls alone if the weight is used elsewhere too."""
+        """∇_W L = (1/n) Σ ∇_z l_i hᵀ (k, d), through this layer's calls only if other layers share the weight."""
         return self._sum("weight_gradient", "weight_gradient")
 
     @_quantity
@@ -120,8 +142,21 @@ class LayerMeasures:
     def virtual_shift(self, lr: float) -> Tensor:
         """Σ h⁺h⁺ᵀ − hhᵀ over rows (d, d), with h⁺ = h − lr ∇_h L: paper A, Definition 1.
 
-        Expanded as −lr (∇_hL hᵀ + h ∇_hLᵀ) + lr² ∇_hL ∇_hLᵀ, so that no two nearly equal matrices are subtracted.
-        Raises ValueError unless ``lr`` is a finite number.
+        Computed as −lr (∇_hL hᵀ + h ∇_hLᵀ) + lr² ∇_hL ∇_hLᵀ, which subtracts no two nearly equal matrices.
+
+        Parameters
+        ----------
+        lr : float
+            The learning rate γ.
+
+        Returns
+        -------
+        Tensor of shape (d, d)
+
+        Raises
+        ------
+        ValueError
+            Unless ``lr`` is a finite number.
         """
         if not isinstance(lr, Real) or not math.isfinite(lr):
             raise ValueError(f"lr must be a finite number, not {lr!r}")
@@ -171,15 +206,15 @@ class LayerMeasures:
     def _moved(self) -> Tensor:
         return self.weight - self._initial
 
-    def _in_range(self, quantity: str, found: Tensor) -> Tensor:
-        if not finite(found):
+    def _in_range(self, quantity: str, matrix: Tensor) -> Tensor:
+        if not all_finite(matrix):
             raise Undefined(f"layer {self.name!r}: {quantity} leaves float64's range; scale the weights or the inputs")
-        return found
+        return matrix
 
     def _decay(self, quantity: str) -> float:
         if not self.weight_decay:
             raise Undefined(
-                f"layer {self.name!r}: {quantity} is −1/λ times a matrix and λ is {self.weight_decay};"
+                f"layer {self.name!r}: {quantity} divides by λ and λ is {self.weight_decay};"
                 " pass a positive weight_decay to measure"
             )
         return self.weight_decay
@@ -187,8 +222,8 @@ class LayerMeasures:
     def _sum(self, quantity: str, name: str) -> Tensor:
         if name not in self.sums:
             raise Undefined(
-                f"layer {self.name!r}: {quantity} was not measured; ask for it in quantities=, and give targets for"
-                " the quantities of the loss and initial= for those of the initial weights"
+                f"layer {self.name!r}: {quantity} was not measured; name it in quantities=. Quantities of the loss need"
+                " targets, centred ones need initial="
             )
         return self.sums[name]
 
@@ -199,10 +234,17 @@ class LayerMeasures:
 
 @dataclass(frozen=True, eq=False)
 class Measurement(Mapping[str, LayerMeasures]):
-    """Layer name → its quantities, in the model's order.
+    """A mapping from layer names to ``LayerMeasures``, in the model's order.
 
-    ``n`` is the number of samples, ``loss`` their mean loss (None without targets), ``outputs`` the number of
-    outputs a sample.
+    Attributes
+    ----------
+    layers : mapping of str to LayerMeasures
+    n : int
+        The number of samples.
+    outputs : int
+        The number of outputs of a sample.
+    loss : float or None
+        The samples' mean loss, None without targets.
     """
 
     layers: Mapping[str, LayerMeasures]
@@ -227,10 +269,5 @@ class Measurement(Mapping[str, LayerMeasures]):
 
 
 def single(stack: Tensor) -> Tensor:
-    """A stack of one matrix as that matrix; the stack of a grouped convolution as it is."""
+    """Return a stack of a single matrix as that matrix, and the stack of a grouped convolution unchanged."""
     return stack[0] if len(stack) == 1 else stack
-
-
-def empty(groups: int, rows: int, columns: int, like: Tensor) -> Tensor:
-    """Float64 zeros to accumulate in."""
-    return torch.zeros(groups, rows, columns, dtype=torch.float64, device=like.device)

@@ -1,4 +1,4 @@
-"""Run a model for measuring and give it back as it was."""
+"""Run a model for measuring and restore its state afterwards."""
 
 import random
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-# where torch may have been told to round float32 products to TF32 or bfloat16: first what the others follow unless
-# they have a setting of their own, which only those get back that had one
+# settings by which torch may round float32 products to TF32 or bfloat16. Parents come first: the others follow them
+# unless they have a setting of their own, and only those are set back
 _PRODUCTS: list[Any] = [torch.backends, torch.backends.cudnn] + [
     getattr(library, kind)
     for library, kinds in (
@@ -23,16 +23,32 @@ _PRODUCTS: list[Any] = [torch.backends, torch.backends.cudnn] + [
 
 
 @contextmanager
-def untouched(model: nn.Module) -> Iterator[None]:
-    """Inside, the model is in evaluation mode; afterwards mode, buffers and random states are as before.
+def preserved_state(model: nn.Module) -> Iterator[None]:
+    """Keep the model in evaluation mode while the context is open; restore mode, buffers and random states after it.
 
-    float32 products are taken in float32 inside, not in TF32 or bfloat16, whatever torch has been told.
+    Modes are set module by module, since a subclass may give ``eval()`` side effects. Buffers that a module writes to
+    even in evaluation get their old contents, and their old tensors, back. Random states are those of torch (CPU and
+    the model's CUDA devices), numpy and ``random``: iterating over a DataLoader draws a seed from torch's. float32
+    products are computed in float32, not in TF32 or bfloat16, whatever torch's settings are.
 
-    Modes are set module by module, not by ``model.eval()``, which a subclass may have given side effects.
-    Buffers that a module writes to even in evaluation get their old contents, and their old tensors, back.
-    The random states are those of torch (CPU and the model's CUDA devices), numpy and ``random``: a DataLoader
-    takes a seed from torch's whenever it is iterated.
-    Raises ValueError if ``model`` is no module.
+    Parameters
+    ----------
+    model : torch.nn.Module
+
+    Raises
+    ------
+    ValueError
+        If ``model`` is not a module.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Dropout().train()
+    >>> with preserved_state(model):
+    ...     print(model.training)
+    False
+    >>> model.training
+    True
     """
     if not isinstance(model, nn.Module):
         raise ValueError(f"the model must be a torch.nn.Module, not a {type(model).__name__}")
@@ -60,10 +76,10 @@ def untouched(model: nn.Module) -> Iterator[None]:
             products.fp32_precision = precision
         for module, training in modes:
             module.training = training
-        for module, name, buffer, kept in buffers:
-            if not torch.equal(buffer, kept):
+        for module, name, buffer, contents in buffers:
+            if not torch.equal(buffer, contents):
                 with torch.no_grad():
-                    buffer.copy_(kept)
+                    buffer.copy_(contents)
             if module._buffers.get(name) is not buffer:
                 module._buffers[name] = buffer
         random.setstate(states[0])

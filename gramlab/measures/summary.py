@@ -1,4 +1,4 @@
-"""One measurement as numbers: what the papers plot against training steps and layers."""
+"""Numbers that summarise one measurement: the papers' curves against training steps and layers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,16 +8,16 @@ from torch.nn import functional as F
 
 from gramlab.measures.collapse import neural_collapse
 from gramlab.measures.linearity import surrogate, target_linearity
-from gramlab.measures.measured import LayerMeasures, Measurement
 from gramlab.measures.powers import psd_power
+from gramlab.measures.results import LayerMeasures, Measurement
 from gramlab.measures.similarity import cosine, pearson
 from gramlab.measures.undefined import Undefined
 
 _WIDEST = 1024  # an eigen-decomposition of this side takes about a second
 
-# quantity -> how it comes from a layer's measures
+# quantity -> its value from a layer's measures
 CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
-    # paper B, Figure 2: the cosine of the NFA, plain and with the initial weights taken off
+    # paper B, Figure 2: the cosine of the NFA, plain and without the initial weights
     "nfa": lambda m: cosine(m.gram, m.agop),
     "centered_nfa": lambda m: cosine(m.centered_gram, m.centered_agop),
     "double_centered_nfa": lambda m: cosine(m.centered_gram, m.double_centered_agop),
@@ -33,33 +33,56 @@ CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
     "pearson_back_fact": lambda m: pearson(m.back_gram, m.back_fact),
     # paper A, Figure 7: the same of the diagonals
     "diagonal_agop": lambda m: pearson(m.gram, m.agop, diagonal=True),
-    # how far the layer is from FACT's hypothesis, a critical point: ‖∇_W L + λW‖ / ‖λW‖
+    # the layer's distance from FACT's hypothesis, a critical point: ‖∇_W L + λW‖ / ‖λW‖
     "stationarity": lambda m: _stationarity(m),
 }
 
 
-def observe(
+def summarize(
     measurement: Measurement, features: Mapping[str, Tensor], targets: Tensor | None
 ) -> tuple[list[tuple[str, str, float]], dict[str, str]]:
-    """Numbers (layer, quantity, value) of a measurement, and why others are undefined ("layer quantity" -> reason).
+    """Return the papers' numbers of a measurement, and the reasons why others are undefined.
 
-    ``features`` are the layers' inputs for the same samples (``gramlab.features``), ``targets`` (n,) classes or
-    (n, c) values: with both come paper A's target linearity (λ = 0) and surrogate of centred targets, classes as
-    one-hot rows, and for classes paper D's NC1 and NC2. Layers with as many inputs as there are samples are undefined:
-    any target is linear in them. Samples of the class -100, which the loss ignores, are left out; with classes (n, T)
-    of tokens the samples are the tokens of layers that see (n, T, d), and other layers have none of these quantities.
+    With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
+    as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has none
+    of these: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out. Classes
+    (n, T) are those of tokens: they are compared with layers that see (n, T, d).
+
+    Parameters
+    ----------
+    measurement : Measurement
+    features : mapping of str to Tensor of shape (n, ...)
+        The layers' inputs for the same samples (``gramlab.features``).
+    targets : Tensor of shape (n,), (n, T) or (n, c), or None
+        Classes, classes of tokens, or values.
+
+    Returns
+    -------
+    numbers : list of (layer, quantity, value)
+    undefined : dict
+        "layer quantity" -> the reason.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> x, y = torch.randn(10, 4), torch.randn(10, 2)
+    >>> numbers, undefined = summarize(gramlab.measure(torch.nn.Linear(4, 2), x, y), {"": x}, y)
+    >>> {"nfa", "target_linearity", "surrogate"} <= {quantity for _, quantity, _ in numbers}
+    True
+    >>> undefined[" pearson_fact"]
+    "layer '': fact divides by λ and λ is None; pass a positive weight_decay to measure"
     """
-    found: list[tuple[str, str, float]] = []
+    numbers: list[tuple[str, str, float]] = []
     undefined: dict[str, str] = {}
 
     def add(layer: str, quantity: str, compute: Callable[..., float], *arguments: Any) -> None:
         try:
-            found.append((layer, quantity, compute(*arguments)))
+            numbers.append((layer, quantity, compute(*arguments)))
         except Undefined as reason:
             undefined[f"{layer} {quantity}"] = str(reason)
 
     if measurement.loss is not None:
-        found.append(("", "loss", measurement.loss))
+        numbers.append(("", "loss", measurement.loss))
     tokens = False
     if targets is not None and not targets.is_floating_point() and targets.ndim == 2:
         tokens = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
@@ -68,36 +91,36 @@ def observe(
             add(name, quantity, compute, layer)
         if targets is None or name not in features:
             continue
-        H, wanted = _samples(features[name], targets, tokens)
+        H, labels = _labelled_samples(features[name], targets, tokens)
         if not len(H):
             continue
         if H[0].numel() >= len(H):
-            why = f"left out: any target is linear in as many inputs as there are samples, {H[0].numel()} of {len(H)}"
-            undefined |= {f"{name} {quantity}": why for quantity in ("target_linearity", "surrogate", "nc1", "nc2")}
+            reason = f"any target is linear in as many inputs as there are samples, {H[0].numel()} of {len(H)}"
+            undefined |= {f"{name} {quantity}": reason for quantity in ("target_linearity", "surrogate", "nc1", "nc2")}
             continue
-        Y = centred(wanted)
+        Y = centred_targets(labels)
         add(name, "target_linearity", target_linearity, H, Y)
         if H.ndim == 2:
             add(name, "surrogate", surrogate, H, layer.weight, Y)
-        if not wanted.is_floating_point() and wanted.ndim == 1:
-            add(name, "nc1", lambda H, y: neural_collapse(H, y).nc1, H, wanted)
-            add(name, "nc2", lambda H, y: neural_collapse(H, y).nc2, H, wanted)
-    return found, undefined
+        if not labels.is_floating_point() and labels.ndim == 1:
+            add(name, "nc1", lambda H, y: neural_collapse(H, y).nc1, H, labels)
+            add(name, "nc2", lambda H, y: neural_collapse(H, y).nc2, H, labels)
+    return numbers, undefined
 
 
-def _samples(H: Tensor, targets: Tensor, tokens: bool) -> tuple[Tensor, Tensor]:
-    """Features and targets of the samples, or tokens, that have a target; none if the layer does not see them."""
+def _labelled_samples(H: Tensor, targets: Tensor, tokens: bool) -> tuple[Tensor, Tensor]:
+    """Features and targets of the samples, or tokens, that have a target; none if the layer does not see tokens."""
     if tokens:
         if H.ndim != 3 or H.shape[:2] != targets.shape:
             return H[:0], targets[:0]
         H, targets = H.flatten(0, 1), targets.flatten()
-    if targets.is_floating_point() or targets.ndim > 1 or bool((kept := targets != -100).all()):
+    if targets.is_floating_point() or targets.ndim > 1 or bool((labelled := targets != -100).all()):
         return H, targets
-    return H[kept.to(H.device)], targets[kept]
+    return H[labelled.to(H.device)], targets[labelled]
 
 
-def centred(targets: Tensor) -> Tensor:
-    """Targets (n, c) in float64 with mean zero; classes as one-hot rows."""
+def centred_targets(targets: Tensor) -> Tensor:
+    """Return targets (n, c) in float64 with mean zero, classes as one-hot rows."""
     if targets.ndim == 1 and not targets.is_floating_point():
         targets = F.one_hot(targets.long() - int(targets.min()))
     Y = targets.reshape(len(targets), -1).double()
@@ -106,14 +129,14 @@ def centred(targets: Tensor) -> Tensor:
 
 def _root(matrix: Tensor) -> Tensor:
     if matrix.shape[-1] > _WIDEST:
-        raise Undefined(f"left out: the root of a matrix of side {matrix.shape[-1]} takes longer than all the rest")
+        raise Undefined(f"the root of a matrix of side {matrix.shape[-1]} takes too long")
     return psd_power(matrix, 0.5)
 
 
 def _stationarity(m: LayerMeasures) -> float:
     decay = m.weight_decay
     if not decay:
-        raise Undefined("distance from a critical point of the decayed loss needs a positive weight decay")
+        raise Undefined("the distance from a critical point of the decayed loss needs a positive weight decay")
     pull = decay * m.weight
     if not float(pull.norm()):
         raise Undefined("the weights are zero")
