@@ -17,7 +17,7 @@ from tasks.judging.rules import Finding, Rows, every, positive
 ID = "C.fig11"
 KIND = "statistical"
 TITLE = "Deep linear networks: AGOP needs the power 1/L, FACT none"
-AGOP, FACT, SPREAD = 0.99, 0.999, 0.05  # least cosines, of which the paper prints FACT's; largest spread of singular values
+AGOP, FACT, SPREAD = 0.99, 0.999, 0.05  # least cosines (FACT's is printed), largest spread of singular values
 PRINTED = f"AGOP^(1/L) close to 1, FACT ≥ {FACT} for every depth, singular values identical, Figure 11"
 QUANTITIES = ("cosine/agop", "cosine/fact", "balance", "null/agop", "null/fact")
 

@@ -1,6 +1,6 @@
 """FACT of a kernel machine through its dual weights: FACT = sum_ij (d/dx K(x, x_j) at x_i) alpha_j^T alpha_i x_i^T.
 
-The loss is squared, the kernel arbitrary, and alpha = (K + n lambda I)^-1 y optimal, with the ridge of Algorithm 1. With
+This holds for the squared loss, any kernel, and the optimal alpha = (K + n lambda I)^-1 y of Algorithm 1. With
 (K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n. (A Laplace kernel has no
 gradient at its own sample; it is set to 0 there.)
 """

@@ -14,9 +14,9 @@ TITLE = "AGOP and FACT of inner-product kernels"
 PRINTED = "FACT·Mᵀ is psd when k is non-increasing, Proposition 5.1"
 CORRECTION = (
     "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
-    "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. The examples given, exp(t) and t², "
-    "are such kernels. A non-increasing k has k′ ≤ 0, so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. An "
-    "increasing k, such as tanh, does not suffice either. Both printed sums are correct."
+    "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. The examples given, exp(t) and "
+    "t², are such kernels. A non-increasing k has k′ ≤ 0, so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. "
+    "An increasing k, such as tanh, does not suffice either. Both printed sums are correct."
 )
 QUANTITIES = ("prop51/agop", "prop51/fact", "prop51/update", "prop51/negative")
 
