@@ -1,8 +1,8 @@
 """C.tab3: kernel regression, NFA-RFM and FACT-RFM on tables, by the cross-validation of Radhakrishnan et al.
 
 Laplace kernel of bandwidth 10, M = I at first. The accuracy on a validation half chooses the ridge, the number of
-updates (up to 4) and whether rows are scaled to norm 1; with these the result is the mean test accuracy of four folds. The
-authors' code keeps the features M of the first half for all folds, so that each test fold has taken part in M; here
+updates (up to 4) and whether rows are scaled to norm 1; the result is the mean test accuracy of four folds with them.
+The authors' code keeps the features M of the first half for all folds, so that each test fold has taken part in M; here
 every fold learns its own.
 """
 
