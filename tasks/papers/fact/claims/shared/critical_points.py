@@ -1,4 +1,4 @@
-"""A weight Gram against its FACT on the way to a critical point: the error falls with the gradient's norm."""
+"""C.thm3.1, C.thmA.1, C.rem3.3: the errors of FACT's identities near a critical point, as rule and figure."""
 
 from types import ModuleType
 
@@ -8,7 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.rules import Finding, Rows, below, order
 
+END = 1e-9  # largest error at the critical point, relative to ||W^T W||
 LABELS = {
     "fact/error": "‖WᵀW − FACT‖ / ‖WᵀW‖",
     "fact/transposed/error": "‖WᵀW − FACTᵀ‖ / ‖WᵀW‖",
@@ -21,8 +23,17 @@ DRAWN = 5  # cases of each arm
 DASHES = {"claim": "-", "control: lambda doubled": ":"}
 
 
+def convergence(rows: Rows, quantities: dict[str, str]) -> dict[str, Finding]:
+    """Each error, a quantity by name, is proportional to the gradient's norm (slope 1) and ends at most at END."""
+    parts: dict[str, Finding] = {}
+    for name, quantity in quantities.items():
+        errors = rows.where(quantity=quantity)
+        parts |= {f"slope of {name}": order(errors, 1), f"end of {name}": below(errors, END)}
+    return parts
+
+
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw each error against the gradient's norm, a line for each of five cases (its worst layer), and slope 1."""
+    """Draw each error against the gradient's norm with slope 1: a line for each of five cases, its worst layer."""
     quantities = [name for name in claim.QUANTITIES if name.endswith("/error")]
     rows = rows[rows["quantity"].isin(quantities) & (rows["value"] > 0) & (rows["x"] > 0)]
     worst = rows.groupby(["quantity", "arm", "case", "x"], as_index=False)["value"].max()
@@ -47,5 +58,5 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
             label = "_"
     claim_rows = rows[rows["arm"] == "claim"]
     middle = float(np.exp(np.log(claim_rows["value"] / claim_rows["x"]).median()))
-    ends = np.array([claim_rows["x"].min(), claim_rows["x"].max()])
-    axes.plot(ends, middle * ends, color=style.GUIDE, linestyle="--", linewidth=1.2, label="slope 1")
+    x = np.array([claim_rows["x"].min(), claim_rows["x"].max()])
+    axes.plot(x, middle * x, color=style.GUIDE, linestyle="--", linewidth=1.2, label="slope 1")
