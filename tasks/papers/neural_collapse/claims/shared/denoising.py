@@ -67,18 +67,18 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                 style.band(axes, small_line, "x", color, linestyle=dashes, linewidth=1.4, label=label)
                 log_mean = style.mean_and_band(large_line.assign(value=np.log(large_line["value"])), "x")
                 axes.plot(log_mean["x"], np.exp(log_mean["mean"]), color=color, linestyle=dashes, linewidth=0.9,
-                          alpha=0.5, label=f"{label}, begun large")  # fmt: skip
+                          alpha=0.5, label=f"{label}, large initialisation")  # fmt: skip
             axes.set(ylim=(0.7 * means.min(), 1.4 * means.max()))
             axes.minorticks_off()
             axes.xaxis.get_major_locator().set_params(nbins=3)
             axes.tick_params(labelleft=axes is panels[0], labelbottom=case == cases[-1])
-        panels[0].set_ylabel(f"{case}\nS Vᵀ: {_share(small):.0%} of the fall\n(begun large: {_share(large):.0%})\n"
+        panels[0].set_ylabel(f"{case}\nS Vᵀ: {_share(small):.0%} of the fall\n(large init.: {_share(large):.0%})\n"
                              "tr Σ_W / tr Σ_B", fontsize=8)  # fmt: skip
     for axes, layer in zip(grid[0], layers, strict=True):
         axes.set_title(f"layer {layer}", fontsize=8)
     for axes in grid[-1]:
         axes.set_xlabel("epoch")
-    title = f"geometric mean over {rows['seed'].nunique()} seeds, begun small with Student's 95 % interval"
+    title = f"geometric mean over {rows['seed'].nunique()} seeds; for the small initialisation Student's 95 % interval"
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=3, fontsize=7,
                   title_fontsize=7, title=title)  # fmt: skip
     return figure

@@ -93,13 +93,13 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
     for arm, size, color, dashes in ((small, "small", style.CLAIM, "-"), (large, "large", style.CONTROL, ":")):
         for quantity, label, mark in (("within", "Σ_W / Σ_T", None), ("between", "Σ_B / Σ_T", "s")):
             style.band(traces, arm[arm["quantity"] == quantity], "x", color, linestyle=dashes, marker=mark,
-                       markersize=3, linewidth=1.2, label=f"{label}, begun {size}")  # fmt: skip
+                       markersize=3, linewidth=1.2, label=f"{label}, {size} initialisation")  # fmt: skip
         style.band(loss, arm[arm["quantity"] == "train_loss"], "x", color, linestyle=dashes, linewidth=1.4)
     style.layers(nfa, small[small["quantity"] == "nfa"])
     style.band(nfa, large[large["quantity"] == "nfa/mean"], "x", style.CONTROL, linestyle=":", linewidth=1.4,
-               label="mean, begun large")  # fmt: skip
+               label="mean, large initialisation")  # fmt: skip
     null = small.loc[small["quantity"] == "nfa/null", "value"].mean()
-    nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2, label="same spectra at random, 97.5 %")
+    nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2, label="97.5 % of random matrices, same spectra")
     if printed:
         mean, deviation = printed
         nfa.axhspan(mean - deviation, mean + deviation, color=style.PRINTED, alpha=0.06, linewidth=0)
