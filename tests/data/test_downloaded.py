@@ -18,7 +18,7 @@ from torchvision import datasets
 from gramlab.data import DataError, DataSet, Subset, prepare
 from gramlab.data.downloaded import read_arrays, read_faces
 from gramlab.nets import TrainingConfig, build, fit
-from tasks.papers.centered_nfa.claims.shared import b_alignment_figure as b_alignment
+from tasks.papers.centered_nfa.claims import b_fig9 as claim
 from tasks.papers.centered_nfa.experiments import b_fig9
 from tasks.settings import load
 
@@ -209,12 +209,12 @@ def test_figure_9_of_paper_b_runs_from_torchvisions_files(tmp_path, monkeypatch)
         return trained_network
 
     run = SimpleNamespace(data=data, epochs=(0, 2), seeds=range(2), model=model, steps_per_epoch=1, history=history)
-    rows = pd.DataFrame(b_fig9.measure(settings.measure["b_fig9"], run))
+    rows = pd.DataFrame(b_fig9.measure(run))
     W = next(model(2, 0).parameters())
     diagonal = rows[rows["quantity"] == "diagonal/NFM"].sort_values("x")["value"]
     assert diagonal.to_numpy() == pytest.approx(W.detach().double().square().sum(0).numpy(), rel=1e-5)
     assert rows[rows["quantity"] == "pearson/K"]["value"].between(-1, 1).all()
-    assert b_alignment.draw(rows, "b_fig9").axes
+    assert claim.draw(rows, claim).axes
 
 
 def test_celeba_errors_name_the_cause(tmp_path):
