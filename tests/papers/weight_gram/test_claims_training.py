@@ -273,7 +273,7 @@ def test_figures_2_and_6():
         # significantly lower, but within the margin, which is ours
         lower = claim.rule(planted(-0.004))
         assert lower.holds
-        assert "a margin of ours" in lower.rule
+        assert "our margin" in lower.rule
         assert "0.1: -0.00" in lower.measured
         assert "significantly below 0 at 1 of 2" in lower.measured
     # on CIFAR-100 Figure 2 has "a small gap"

@@ -28,7 +28,7 @@ from tasks.papers.weight_gram.claims.shared.growth import least_trend
 
 ID = "A.fig10"
 KIND = "statistical"
-TITLE = "A lower beta of a VAE: more linear latents, better reconstructions"
+TITLE = "A VAE of lower β has more linear latents and reconstructs better"
 PRINTED = "TL falls and the reconstruction error rises with β from 0.05 to 10, Figure 10"
 CORRECTION = (
     "The regression has an intercept, which Definition 2 leaves out: the authors' code centres the inputs. Without an "
@@ -52,13 +52,15 @@ def rule(rows: Rows) -> Finding:
         rise = (low[:, :, -1] - low[:, :, 0]).min(1)
         tests = {
             "linearity_falls": positive(T[:, 0, -1] - T[:, -1, -1], "Target Linearity, lowest beta minus highest"),
-            "linearity_trend": positive(np.array([-kendall(seed[:, -1]) for seed in T]), "minus Kendall's tau, beta"),
+            "linearity_trend": positive(np.array([-kendall(seed[:, -1]) for seed in T]),
+                                        "minus Kendall's tau of Target Linearity and beta"),
             "error_rises": positive(error[:, -1, -1] - error[:, 0, -1],
                                     "reconstruction error, highest beta minus lowest"),
             "error_trend": positive(np.array([kendall(seed[:, -1]) for seed in error]),
-                                    "Kendall's tau, error and beta"),
-            "rise_in_training": positive(rise, "least rise of Target Linearity at low beta"),
-            "trend_in_training": positive(least_trend(low), "its least Kendall's tau"),
+                                    "Kendall's tau of the reconstruction error and beta"),
+            "rise_in_training": positive(rise, "least rise of Target Linearity over low betas"),
+            "trend_in_training": positive(least_trend(low),
+                                          "least Kendall's tau of Target Linearity and epoch over low betas"),
         }  # fmt: skip
         parts |= {f"{data_set}, {name}": part for name, part in tests.items()}
         measured.append(f"{data_set}: TL {T[:, 0, -1].mean():.3f} → {T[:, -1, -1].mean():.3f}, "

@@ -41,10 +41,10 @@ def rule(rows: Rows) -> Finding:
             whitened, original = all_whitened[:, index, 1:], all_original[:, index, 1:]
             if data_set in FASTER:
                 lead = whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1)
-                what = f"best test accuracy of {EPOCHS_TO_BEST} epochs, whitened, minus that of all, original"
+                what = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus original's best of all"
                 parts[f"{data_set}, lr {rate:g}, faster"] = positive(lead, what)
             if data_set in STEADIER:
-                what = "log variance over seeds, original's over the whitened's, jackknife"
+                what = "log(original's variance over seeds / whitened's), jackknife"
                 parts[f"{data_set}, lr {rate:g}, steadier"] = positive(variance_ratio(whitened, original), what)
     return replace(every(**parts), measured=no_worse.measured)
 

@@ -51,7 +51,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     grid[0, 0].set_ylabel("across y")
     _draw_movements(grid[0, 2], rows, form)
     legend_below(figure, [grid[0, 0], grid[0, 2]], 3,
-                 f"paths: seed 0, hollow at first; movements: {rows['seed'].nunique()} seeds")  # fmt: skip
+                 f"paths: seed 0 (hollow: before training); movements: {rows['seed'].nunique()} seeds")  # fmt: skip
     return figure
 
 

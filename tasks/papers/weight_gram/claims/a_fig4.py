@@ -44,9 +44,10 @@ def rule(rows: Rows) -> Finding:
     linearity = {data_set: curves(selected.where(layer=max(selected.layer), quantity="target_linearity"), "seed")[:, -1]
                  for data_set, selected in by_data_set(rows).items()}  # fmt: skip
     if LEVELS.keys() <= linearity.keys():
-        what = "last layer's Target Linearity, CIFAR-10 less CIFAR-100"
-        both = every(**finding.parts, differ=positive(linearity["CIFAR-10"] - linearity["CIFAR-100"], what))
-        finding = replace(both, numbers={**finding.numbers, **both.numbers}, measured=finding.measured)
+        what = "last layer's TL, CIFAR-10 minus CIFAR-100"
+        with_difference = every(**finding.parts, differ=positive(linearity["CIFAR-10"] - linearity["CIFAR-100"], what))
+        numbers = {**finding.numbers, **with_difference.numbers}
+        finding = replace(with_difference, numbers=numbers, measured=finding.measured)
     accuracies = rows.where(quantity="test_accuracy", arm="claim")
     if set(rows.scale.tolist()) != {"paper"} or not len(accuracies):
         return finding

@@ -18,7 +18,7 @@ from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by
 
 ID = "A.fig5"
 KIND = "statistical"
-TITLE = "A lower beta of a VAE: more linear interpolation between images"
+TITLE = "A VAE of lower β interpolates more linearly between images"
 PRINTED = "“lower β (higher TL) yields near-linear transitions”, Figure 5; Proposition 3"
 DATA_SETS = ("MNIST",)
 QUANTITIES = ("interpolation/ratio", "interpolation/decoder")
@@ -35,7 +35,9 @@ def rule(rows: Rows) -> Finding:
     finding = every(
         proposition_3=bound(rows.where(quantity="interpolation/ratio")),
         decoder_worse=positive(final[:, -1] - final[:, 0], "decoder's error at the highest beta minus at the lowest"),
-        decoder_trend=positive(np.array([kendall(seed) for seed in final]), "Kendall's tau of its error and beta"),
+        decoder_trend=positive(
+            np.array([kendall(seed) for seed in final]), "Kendall's tau of the decoder's error and beta"
+        ),
     )
     finding.numbers.update({"decoder's error, lowest beta": final[:, 0].mean(), "highest beta": final[:, -1].mean()})
     return finding

@@ -16,7 +16,7 @@ from tasks.judging.rules import Finding, Rows, every, fisher, matches, positive
 
 ID = "A.fig7"
 KIND = "statistical"
-TITLE = "Virtual Covariance Shift tracks the weight Gram, better than the AGOP"
+TITLE = "Virtual Covariance Shift tracks the weight Gram better than the AGOP"
 RHO_VCS, RHO_AGOP, LAST_DIGIT = 0.98, 0.71, 0.01
 PRINTED = f"ρ ≈ {RHO_VCS:g} against {RHO_AGOP:g}, Figure 7"
 QUANTITIES = (
@@ -39,8 +39,10 @@ def rule(rows: Rows) -> Finding:
     null = np.array([np.quantile(seed.value, 0.975)
                      for seed in rows.where(quantity="null/vcs_gram_diagonal").by("seed").values()])  # fmt: skip
     finding = every(
-        above_agop=positive(np.arctanh(vcs) - np.arctanh(agop), "z of VCS minus z of AGOP"),
-        above_null=positive(np.arctanh(vcs) - np.arctanh(null), "z of VCS minus z of the null's 97.5 % quantile"),
+        above_agop=positive(np.arctanh(vcs) - np.arctanh(agop), "Fisher's z of VCS minus that of AGOP"),
+        above_null=positive(
+            np.arctanh(vcs) - np.arctanh(null), "Fisher's z of VCS minus that of the null's 97.5 % quantile"
+        ),
     )
     for (quantity,), selected in rows.by("quantity").items():
         if quantity.startswith("pearson/"):

@@ -13,7 +13,7 @@ from tasks.judging.rules import Finding, Rows, bound
 
 ID = "A.lem2"
 KIND = "bound"
-TITLE = "Squared inverse against the surrogate, by Kantorovich"
+TITLE = "Squared inverse bounded by the surrogate (Kantorovich)"
 PRINTED = "Yᵀ(λI+G)⁻²Y ≤ κ‖Y‖⁴[Yᵀ(λI+G)Y]⁻¹, Lemma 2"
 QUANTITIES = ("lem2/ratio", "lem2/sharp")
 

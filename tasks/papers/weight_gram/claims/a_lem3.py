@@ -33,7 +33,7 @@ def rule(rows: Rows) -> Finding:
         parts["near"] = order(remainders, 2)
     correlations, null = (_z_by_layer(rows.where(quantity=f"lem3/{name}")) for name in ("correlation", "null"))
     if correlations:
-        what = "Fisher's z over all pairs of samples less that of the null's 97.5 % quantile"
+        what = "Fisher's z over all pairs of samples minus that of the null's 97.5 % quantile"
         parts["far"] = weakest_of([positive(z - null[layer], what) for layer, z in correlations.items()])
     finding = every(**parts)
     means = {f"{case}, layer {layer}: correlation": float(np.tanh(z.mean()))

@@ -9,7 +9,7 @@ from tasks.judging.rules import Finding, Rows, bound, every, none
 
 ID = "A.lem4"
 KIND = "bound"
-TITLE = "Taylor error of a ReLU network by its kinks"
+TITLE = "Taylor error of a ReLU network bounded by its kinks"
 PRINTED = "bᵀ∇f(a) = f(b) + ε, |ε| < 2MBδ, Lemma 4"
 CORRECTION = (
     "|ε| ≤ MBδ. The strict inequality fails without a boundary (M = 0), where both sides are 0. Since f(b) = bᵀ∇f(b), "

@@ -37,13 +37,13 @@ def rule(rows: Rows) -> Finding:
     parts = {name: exact(residuals) for name, residuals in constructed.items() if len(residuals) or not has_trained}
     finding = every(**parts, **(_trained(rows) if has_trained else {}))
     if "gram" in parts and has_trained:
-        ends = {name: [float(values.mean()) for values in _first_and_last(rows, f"prop2/{name}")]
-                for name in ("gap", "nc1", "nc2")}  # fmt: skip
-        numbers = {f"trained, {name} {time}": value for name, values in ends.items()
-                   for time, value in zip(("at first", "at the end"), values, strict=True)}  # fmt: skip
+        means = {name: [float(seeds.mean()) for seeds in _first_and_last(rows, f"prop2/{name}")]
+                 for name in ("gap", "nc1", "nc2")}  # fmt: skip
+        numbers = {f"trained, {name} {time}": mean for name, first_and_last in means.items()
+                   for time, mean in zip(("at first", "at the end"), first_and_last, strict=True)}  # fmt: skip
         measured = "residuals {:.2g} u, {:.2g} u; trained: {:.2g} → {:.2g} below the maximum, NC1 {:.2g} → {:.2g}"
         worst = (parts["gram"].statistic, parts["maximum"].statistic)
-        measured = measured.format(*worst, *ends["gap"], *ends["nc1"])
+        measured = measured.format(*worst, *means["gap"], *means["nc1"])
         finding = replace(finding, numbers={**finding.numbers, **numbers}, measured=measured)
     without_nc2 = rows.where(quantity="prop2/without NC2", dtype="float64")
     if not len(without_nc2):
@@ -101,7 +101,7 @@ def _draw_training(axes: Axes, rows: pd.DataFrame) -> None:
             course = seed.pivot(index="step", columns="quantity", values="value").sort_index()[::3]
             axes.plot(course["prop2/nc1"], course["prop2/gap"], color=color, linewidth=0.8, alpha=0.8, marker=marker,
                       markersize=2, label="_" if index else arm)  # fmt: skip
-    axes.axhline(GAP, color=style.PRINTED, linestyle="--", linewidth=1, label="asked for at the end")
+    axes.axhline(GAP, color=style.PRINTED, linestyle="--", linewidth=1, label="required at the end")
     axes.set(xscale="log", yscale="log", xlabel="trained networks: NC1 = tr S_W / tr S_B\n(training goes to the left)",
              ylabel="1 − surrogate / its maximum")  # fmt: skip
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(0, 0.75))

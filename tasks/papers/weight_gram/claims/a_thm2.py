@@ -38,7 +38,7 @@ def rule(rows: Rows) -> Finding:
     """(1 - T_lambda) / (C / S) at most 1 on random, ill-conditioned, trained and extremal layers, for Y of any size."""
     finding = bound(rows)
     loosest = float(rows.value.min())
-    measured = f"(1 − 𝒯)𝒮/C is at most {finding.statistic:.4g} and as little as {loosest:.2g}"
+    measured = f"(1 − 𝒯)𝒮/C is at most {finding.statistic:.4g} and at least {loosest:.2g}"
     return replace(finding, numbers={**finding.numbers, "least left / right": loosest}, measured=measured)
 
 

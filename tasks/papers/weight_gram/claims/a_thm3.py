@@ -51,7 +51,7 @@ def rule(rows: Rows) -> Finding:
             numbers[f"{case}, readout: slope"] = float(slopes.mean())
             continue
         correlated.append(positive(np.arctanh(correlations), "Fisher's z of the correlation over the steps"))
-        same_sign.append(positive(signs - 0.5, "share of steps with equal signs, less one half"))
+        same_sign.append(positive(signs - 0.5, "share of steps with equal signs, minus one half"))
         sloped.append(_within_factor(slopes))
         numbers |= _numbers(f"{case}, layer {layer}", correlations, signs, slopes)
     for (case, layer), seeds in _series(rows, "beyond").items():
@@ -60,9 +60,9 @@ def rule(rows: Rows) -> Finding:
     joint = every(correlation=weakest_of(correlated), sign=weakest_of(same_sign), slope=weakest_of(sloped))
     means = [finding.statistic for finding in sloped]
     within = sum(finding.holds is True for finding in sloped)
-    measured = (f"slopes {min(means):.2f} to {max(means):.2f}, {within} of {len(means)} surely within a factor "
+    measured = (f"slopes {min(means):.2f} to {max(means):.2f}, {within} of {len(means)} shown to be within a factor "
                 f"{FACTOR:g}")  # fmt: skip
-    return replace(joint, rule=f"of every network and layer: {joint.rule}", numbers=numbers, measured=measured)
+    return replace(joint, rule=f"on every network and layer: {joint.rule}", numbers=numbers, measured=measured)
 
 
 def statistics(seeds: Sequence[Series]) -> Sequence[np.ndarray]:

@@ -45,7 +45,7 @@ LINES = {
 BOUNDS = {
     "thm4/ratio": ("bound as printed", "--"),
     "thm4/with readout": ("bound, C₀ ≤ ‖f‖²", ":"),
-    "thm4/before": ("m = 1, before its last steps", "-."),
+    "thm4/before": ("m = 1, before the proof's last steps", "-."),
 }
 ROUND_OFF = 1e-13  # smaller surrogates are 0 up to round-off, and drawn here
 

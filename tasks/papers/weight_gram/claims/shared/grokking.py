@@ -24,8 +24,8 @@ MEMORISED = 0.99  # training accuracy
 ONSET = 0.25  # test accuracy
 GROKKED = 0.9  # test accuracy
 DEFINITION = (
-    f"a network groks if its test accuracy is below {ONSET:g} at memorisation, the first training accuracy of "
-    f"{MEMORISED:g}, and reaches {GROKKED:g} later; the onset is the last point before that with less than {ONSET:g}"
+    f"memorisation is the first training accuracy of {MEMORISED:g}; a network groks if its test accuracy is below "
+    f"{ONSET:g} then and reaches {GROKKED:g} later; the onset is the last point before that with less than {ONSET:g}"
 )
 
 
@@ -72,9 +72,9 @@ def rises_until_grokking(
             # index -1, and so no rise, where a network does not memorise
             memorised = [np.append(np.flatnonzero(accuracy >= MEMORISED), -1)[0] for accuracy in train]
             rises = np.array([value[-1] - value[first] for value, first in zip(values, memorised, strict=True)])
-            rise = positive(rises, f"not judged, since a seed does not grok: {what} from memorisation to the end")
+            undecided = f"not judged, since some seed does not grok: {what} from memorisation to the end of training"
             never = bool((train.max(1) >= MEMORISED).all() and (test.max(1) < ONSET).all())
-            parts[case] = replace(rise, holds=False if never else None, p=None)
+            parts[case] = replace(positive(rises, undecided), holds=False if never else None, p=None)
         measured.append(f"{case}: {parts[case].statistic:+.3f} {until}, {len(grokked)} of {len(times)} seeds grok")
     finding = every(**parts)
     return replace(finding, rule=f"{finding.rule}; {DEFINITION}", measured="; ".join(measured))

@@ -59,12 +59,14 @@ def least_trend(series: np.ndarray) -> np.ndarray:
 def rule(
     rows: Rows, least_linearity: Mapping[str, float] = NOTHING, least_accuracy: float | None = None
 ) -> Finding:
-    """Surrogate and Target Linearity grow in training and with the layer's index, exponentially and logarithmically.
+    """The surrogate S and Target Linearity T (TL) grow in training and with the layer's index.
 
-    On every data set, per seed: the least growth over layers and the least Kendall's tau with time, the least step
-    from a layer to the next, and the laws' errors. After training the last layer's Target Linearity exceeds the data
-    set's ``least_linearity``, if it has one, and the training accuracy ``least_accuracy`` where the table has it.
+    On every data set, per seed: the least growth over layers, the least Kendall's tau with time, the least step from a
+    layer to the next, and how well S fits an exponential and T a logarithmic law. After training the last layer's TL
+    exceeds the data set's ``least_linearity``, if it has one, and the training accuracy ``least_accuracy``, where the
+    table has accuracies.
     """
+    law = "log(squared error of the best other law / that of this law), mean over layers"
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
     measured = []
@@ -72,18 +74,20 @@ def rule(
         S, T = (curves(selected.where(quantity=name), "seed", "layer") for name in ("surrogate", "target_linearity"))
         t = np.unique(selected.where(quantity="surrogate").x)
         tests = {
-            "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1), "log growth of the surrogate"),
-            "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "growth of Target Linearity"),
-            "surrogate_throughout": (least_trend(S), "least Kendall's tau over layers of the surrogate and time"),
-            "linearity_throughout": (least_trend(T), "least Kendall's tau over layers of Target Linearity and time"),
-            "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1), "log step to the next layer"),
-            "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "step to the next layer"),
-            "surrogate_exponential": (lead_of_law(t, S, "exponential"), "log error of the next best law over its own"),
-            "linearity_logarithmic": (lead_of_law(t, T, "logarithmic"), "log error of the next best law over its own"),
-        }
+            "surrogate_in_training": (np.log(S[:, :, -1] / S[:, :, 0]).min(1),
+                                      "least log growth of the surrogate over layers"),
+            "linearity_in_training": ((T[:, :, -1] - T[:, :, 0]).min(1), "least growth of TL over layers"),
+            "surrogate_throughout": (least_trend(S), "least Kendall's tau of the surrogate and time over layers"),
+            "linearity_throughout": (least_trend(T), "least Kendall's tau of TL and time over layers"),
+            "surrogate_with_layer": (np.diff(np.log(S[:, :, -1]), axis=1).min(1),
+                                     "least log step of the surrogate to the next layer"),
+            "linearity_with_layer": (np.diff(T[:, :, -1], axis=1).min(1), "least step of TL to the next layer"),
+            "surrogate_exponential": (lead_of_law(t, S, "exponential"), law),
+            "linearity_logarithmic": (lead_of_law(t, T, "logarithmic"), law),
+        }  # fmt: skip
         if data_set in least_linearity:
             level = least_linearity[data_set]
-            tests["last_layer"] = (T[:, -1, -1] - level, f"last layer's Target Linearity minus {level:g}")
+            tests["last_layer"] = (T[:, -1, -1] - level, f"last layer's TL minus {level:g}")
         accuracies = {part: curves(accuracy, "seed")[:, -1] for part in ("train", "test")
                       if len(accuracy := selected.where(quantity=f"{part}_accuracy"))}  # fmt: skip
         if least_accuracy is not None and accuracies:
@@ -92,7 +96,7 @@ def rule(
         numbers |= {f"{data_set}, {part} accuracy": float(values.mean()) for part, values in accuracies.items()}
         failed = [name.replace("_", " ") for name, (values, _) in tests.items() if values.mean() <= 0]
         measured.append(f"{data_set}, last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
-                        + (f", not so: {', '.join(failed)}" if failed else ""))  # fmt: skip
+                        + (f", fails: {', '.join(failed)}" if failed else ""))  # fmt: skip
     finding = every(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
 

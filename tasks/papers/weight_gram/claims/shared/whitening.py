@@ -44,7 +44,7 @@ def rule(rows: Rows, margins: Mapping[str, float] = MappingProxyType({})) -> Fin
     for data_set, (rates, whitened, original) in test_accuracies(rows).items():
         differences = (whitened - original)[:, :, -1].T
         margin = margins.get(data_set, MARGIN)
-        what = f"test accuracy, whitened minus original, plus {margin:g}, a margin of ours"
+        what = f"test accuracy, whitened minus original, plus our margin {margin:g}"
         parts |= {f"{data_set}, lr {rate:g}": positive(difference + margin, what)
                   for rate, difference in zip(rates, differences, strict=True)}  # fmt: skip
         intervals = [interval(difference) for difference in differences]
@@ -82,8 +82,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
         if data_set in faster:
             original = panel[(panel["arm"] == "claim") & (panel["quantity"] == "original/test_accuracy")]
             best = original[original["x"] > 0].groupby("seed")["value"].max().mean()
-            axes.axhline(best, ls="-.", label="mean of originals' best", color=style.PRINTED, linewidth=0.8)
-            axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"printed: whitened is there by epoch {EPOCHS_TO_BEST}",
+            axes.axhline(best, ls="-.", label="original's best, mean over seeds", color=style.PRINTED, linewidth=0.8)
+            axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"paper: whitened reaches it by epoch {EPOCHS_TO_BEST}",
                          color=style.PRINTED, linewidth=0.8)  # fmt: skip
         axes.set_title(f"{displayed_name(data_set, rows)}, rate {rate:g}", fontsize=7)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data_set"] == data_set]["value"].max())))
