@@ -1,7 +1,7 @@
 """Homogeneous functions of paper A: pairwise Taylor errors (A.prop4) and kinks along a segment (A.lem4).
 
-A.prop4: f = w^T phi(x) with an m-homogeneous phi. w is orthogonal to sum_i phi(x_i), which centres the values of f, and
-the points have mean 0. Gradients come from automatic differentiation. A.lem4: all kinks of a ReLU network without biases
+A.prop4: f = w^T phi(x) with an m-homogeneous phi. w is orthogonal to sum_i phi(x_i), which centres the values of f;
+the points have mean 0. Gradients come from automatic differentiation. A.lem4: all kinks of a bias-free ReLU network
 on a segment, layer by layer in closed form. Instances are random, a layer along the training of a small network,
 degenerate, extremal, and found by hypothesis.
 """
@@ -173,7 +173,7 @@ def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarra
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest networks of one hidden layer, and points, with which hypothesis finds Lemma 4 or Prop. 4 violated."""
+    """The smallest one-layer networks and points with which hypothesis finds Lemma 4 or Proposition 4 violated."""
 
     def of_lemma_4(instance: dict) -> list[dict]:
         W, w, a, b = (array(instance[name]) for name in ("W", "w", "a", "b"))
