@@ -16,9 +16,10 @@ from tasks.measuring.counterexamples import Arrays, array, smallest
 from tasks.settings.simulation import Simulation
 
 LIPSCHITZ = {"relu": 1.0, "leaky_relu": 1.0, "tanh": 1.0, "sigmoid": 0.25, "softplus": 1.0, "linear": 1.0}
-NOT_MONOTONE = {"gelu": (nn.GELU(), 1.1290), "sin": (torch.sin, 1.0)}  # with their Lipschitz constants, rounded up
-UNIT_ROUNDOFF = 2.0**-53
 Activation = Callable[[Tensor], Tensor]
+# by name the function and its Lipschitz constant, rounded up
+NOT_MONOTONE: dict[str, tuple[Activation, float]] = {"gelu": (nn.GELU(), 1.1290), "sin": (torch.sin, 1.0)}
+UNIT_ROUNDOFF = 2.0**-53
 
 
 class Settings(Simulation):
