@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from gramlab import tables
-from tasks.judging.rules import Rows, interval, welch
+from tasks.judging.rows import Rows
+from tasks.judging.statistics import interval, welch
 from tasks.stage import Stage
 
 
