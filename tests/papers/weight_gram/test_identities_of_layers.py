@@ -9,14 +9,8 @@ from gramlab import tables
 from tasks.judging.rows import Rows
 from tasks.judging.rules import UNIT, order
 from tasks.papers.weight_gram.experiments import a_tl, a_whiten
-from tasks.papers.weight_gram.experiments.architectures import (
-    DTYPES,
-    dead_case,
-    identities,
-    layers,
-    random_case,
-    trained_case,
-)
+from tasks.papers.weight_gram.experiments.architectures import DTYPES, identities, layers
+from tasks.papers.weight_gram.experiments.shared.random_networks import dead_case, random_case, trained_case
 
 
 def test_float32_holds_the_gradients_of_every_random_network():

@@ -217,7 +217,7 @@ def interpolated(
     reconstruction = _norms(Z @ g - X).mean()
     if reconstruction <= 1e-9 * _norms(X).mean() or not (X - X[0]).any():
         return
-    predictors: dict[str, Any] = {"claim": (g, 0.0), "corrected": (g, 0.0), NOT_LINEAR: (g, 10.0)}
+    predictors: dict[str, tuple[np.ndarray, float]] = {"claim": (g, 0.0), "corrected": (g, 0.0), NOT_LINEAR: (g, 10.0)}
     if shuffled is not None:
         predictors[SHUFFLED] = (np.linalg.lstsq(Z[shuffled], X, rcond=None)[0], 0.0)
     for arm, (linear, amplitude) in predictors.items():

@@ -22,6 +22,8 @@ SHARPNESS = 0.99  # share of a bound's best constant that the extremal instances
 RIDGE = "control: ridge instead of OLS"
 LOGITS, SIGN = "control: logits instead of probabilities", "control: sign of one sum"
 NORM, OTHER_A = "control: norm of G beyond c", "control: G of another A"
+TOO_LARGE_W = "control: W beyond c"
+SMALLER_KAPPA, SMALLER_C = "control: 0.99 of the printed kappa", "control: 0.99 of 4/27 C"
 GOLDEN = (1 + 5**0.5) / 2
 
 
@@ -85,13 +87,11 @@ def adversaries() -> Iterator[dict]:
         labels = np.maximum(np.sign(array(instance["Y"])), 0)
         return [*sums_by_class("", array(instance["H"]), labels, array(instance["f"]))]
 
-    layers: dict[str, Any] = {"W": (0, 1), "H": (1, 2), "Y": (2,)}
-    yield from smallest("lem1", ["claim", "corrected", "control: W beyond c"], Arrays(**layers), of_lemma_1)
-    printed = "control: 0.99 of the printed kappa"
-    yield from smallest("lem2", ["claim", printed], Arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
-    tight = "control: 0.99 of 4/27 C"
-    instances = Arrays(meets_theorem_2, ridge=True, **layers)
-    yield from smallest("thm2", ["claim", "corrected", tight], instances, of_theorem_2)
+    instances = Arrays(W=(0, 1), H=(1, 2), Y=(2,))
+    yield from smallest("lem1", ["claim", "corrected", TOO_LARGE_W], instances, of_lemma_1)
+    yield from smallest("lem2", ["claim", SMALLER_KAPPA], Arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
+    instances = Arrays(meets_theorem_2, ridge=True, W=(0, 1), H=(1, 2), Y=(2,))
+    yield from smallest("thm2", ["claim", "corrected", SMALLER_C], instances, of_theorem_2)
     yield from smallest("lem5", ["claim", NORM], Arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
     instances = Arrays(lambda instance: array(instance["H"]).any() and any(instance["Y"]), H=(0, 1), Y=(1,))
     yield from smallest("ols", ["claim", RIDGE], instances, of_least_squares)
@@ -165,7 +165,7 @@ def lemma_1(layer: Layer) -> Iterator[dict]:
     right = float(Y @ (H.T @ H) @ Y)
     arms = {"claim": (1.001 * norm, 1.0), "corrected": (norm, 1.0)}
     if layer.kind == "extremal":
-        arms["control: W beyond c"] = (norm, 1.01)
+        arms[TOO_LARGE_W] = (norm, 1.01)
     for arm, (c, factor) in arms.items():
         left = float(factor**2 * surrogate / c**2)
         violated = left >= right if arm == "claim" else left > right * (1 + 1e-12)
@@ -212,9 +212,9 @@ def kantorovich(kind: str, gram: np.ndarray, Y: np.ndarray, lam: float) -> Itera
     columns = {"arm": "claim", "case": kind, "dtype": "float64"}
     yield {**columns, "quantity": "lem2/ratio", "value": left / (printed * right)}
     yield {**columns, "quantity": "lem2/sharp", "value": left / (sharp * right)}
-    if kind in ("extremal", "multiple of I"):
-        name, kappa = {"extremal": ("best", sharp), "multiple of I": ("printed", printed)}[kind]
-        arm = f"control: 0.99 of the {name} kappa"
+    controls = {"extremal": ("control: 0.99 of the best kappa", sharp), "multiple of I": (SMALLER_KAPPA, printed)}
+    if kind in controls:
+        arm, kappa = controls[kind]
         yield {**columns, "arm": arm, "quantity": "lem2/ratio", "value": left / (SHARPNESS * kappa * right)}
 
 
@@ -249,7 +249,7 @@ def theorem_2(layer: Layer, instance: int) -> Iterator[dict]:
     shared = c_0**2 * (2 * ridge + c_1**2) ** 2 / (4 * ridge * spread)
     constants = {"claim": shared * float(Y @ Y), "corrected": shared * float(Y @ Y) ** 2}
     if layer.kind == "extremal":
-        constants["control: 0.99 of 4/27 C"] = SHARPNESS * 4 / 27 * constants["corrected"]
+        constants[SMALLER_C] = SHARPNESS * 4 / 27 * constants["corrected"]
         constants["control: W beyond c_0"] = constants["corrected"] / 9
     for arm, C in constants.items():
         columns = {"arm": arm, "case": layer.kind, "dtype": "float64"}
