@@ -103,7 +103,7 @@ def test_theorem_1():
 def test_best_constant_of_lemma_2(r):
     """Against a fine grid of the weight p on the smallest of the eigenvalues 1 and r."""
     p = np.linspace(0, 1, 100_001)
-    assert a_linear._sharp(r) == pytest.approx(((p + (1 - p) / r**2) * (p + (1 - p) * r)).max(), rel=1e-8)
+    assert a_linear._best_kappa(r) == pytest.approx(((p + (1 - p) / r**2) * (p + (1 - p) * r)).max(), rel=1e-8)
 
 
 def test_best_constant_of_theorem_2():

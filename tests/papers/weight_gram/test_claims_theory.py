@@ -59,7 +59,7 @@ def test_lemma_3():
 def test_at_the_readout_the_prediction_is_exact_up_to_the_square_of_the_step(case):
     """There f is linear in h, so the theorem's approximation is exact up to order gamma^2."""
     small = experiment.CASES[case].__class__(**{**vars(experiment.CASES[case]), "rate": 1e-5})
-    readout = {row["quantity"]: row["value"] for row in experiment.trained(case, small, seeds=1, steps=1)
+    readout = {row["quantity"]: row["value"] for row in experiment.train(case, small, seeds=1, steps=1)
                if row.get("layer") == "readout" and row["arm"] == "claim"}  # fmt: skip
     assert readout["thm3/measured"] == pytest.approx(readout["thm3/predicted"], rel=1e-3)
 
@@ -102,7 +102,7 @@ def test_orthogonal_labels_are_orthogonal_to_every_layer_and_to_the_constant():
     model = torch.nn.Sequential(torch.nn.Linear(3, 5, bias=False), torch.nn.ReLU(), torch.nn.Linear(5, 4, bias=False),
                                 torch.nn.ReLU(), torch.nn.Linear(4, 1, bias=False)).double()  # fmt: skip
     x = torch.from_numpy(stream("test_checks", "unseen").normal(size=(40, 3)))
-    y = interpolating.unseen(model, DataSet("drawn", x, x[:, :1], x[:0], x[:0, :1]), seed=0).y_train[:, 0]
+    y = interpolating.orthogonal(model, DataSet("drawn", x, x[:, :1], x[:0], x[:0, :1]), seed=0).y_train[:, 0]
     first = x @ model[0].weight.T
     for activations in (first, first.relu() @ model[2].weight.T, torch.ones(40, 1)):
         assert float((activations.T.double() @ y).detach().abs().max()) < 1e-10
