@@ -1,4 +1,4 @@
-"""Instances that several experiments of exact claims and bounds share: a layer along a small network's training."""
+"""A layer of a small network along its training, on which the exact claims and bounds are measured as well."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import torch
 
 from gramlab.streams import stream
 
-STEPS = (0, 3, 10, 30, 100, 300)  # of the trained networks, at which they are looked at
+STEPS = (0, 3, 10, 30, 100, 300)  # training steps after which the layer is measured
 
 
 @dataclass
@@ -20,22 +20,23 @@ class Layer:
     H: np.ndarray
     Y: np.ndarray
     ridge: float
-    step: int = -1  # of the training, where there is one
+    step: int = -1  # training step; -1 for a layer that was not trained
 
 
-def trained(instance: int) -> Iterator[Layer]:
+def trained_layers(instance: int) -> Iterator[Layer]:
     """The second layer of a ReLU network along gradient descent on a nonlinear target."""
     draw = stream("a_linear", "trained", instance)
     x = torch.from_numpy(draw.normal(size=(40, 5)))
     y = x[:, 0] * x[:, 1] + x[:, 2]
-    first, second, last = (torch.from_numpy(draw.normal(size=(a, b)) * (2 / b) ** 0.5).requires_grad_()
-                           for a, b in ((12, 5), (10, 12), (1, 10)))  # fmt: skip
+    first, second, readout = (torch.from_numpy(draw.normal(size=(k, d)) * (2 / d) ** 0.5).requires_grad_()
+                              for k, d in ((12, 5), (10, 12), (1, 10)))  # fmt: skip
     ridge = 10.0 ** draw.uniform(-1, 1)
+    weights = (first, second, readout)
     for step in range(STEPS[-1] + 1):
         h = torch.relu(x @ first.T)
         if step in STEPS:
             W, H = second.detach().numpy().copy(), h.detach().numpy().T.copy()
             yield Layer(f"after {step} steps", W, H, y.numpy(), ridge, step)
-        loss = ((torch.relu(h @ second.T) @ last.T)[:, 0] - y).square().mean()
-        for weight, slope in zip((first, second, last), torch.autograd.grad(loss, (first, second, last)), strict=True):
-            weight.data -= 0.02 * slope
+        loss = ((torch.relu(h @ second.T) @ readout.T)[:, 0] - y).square().mean()
+        for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+            weight.data -= 0.02 * gradient

@@ -1,10 +1,10 @@
-"""The checks of paper A's Theorems 3 and 4 and Lemma 3 against planted tables, true and with one part of each false."""
+"""Theorems 3 and 4, Lemma 3 and Proposition 2 on trained networks: planted tables, and what the experiments build."""
 
 import numpy as np
 import pytest
 import torch
+from planted import residuals, rows
 
-from gramlab import tables
 from gramlab.data import DataSet
 from gramlab.streams import stream
 from tasks.judging.rules import Rows
@@ -13,30 +13,17 @@ from tasks.papers.weight_gram.experiments import a_thm3 as experiment
 from tasks.papers.weight_gram.experiments import a_thm4 as interpolating
 
 
-def rows(made: list[dict]) -> Rows:
-    return Rows(tables.table(made))
-
-
 def steps(slope: float = 1.0, noise: float = 0.1, layer: str = "0") -> list[dict]:
     """Measured and predicted changes whose signs alternate in training."""
-    made = []
+    records = []
     for seed in range(5):
         draw = stream("test_checks_a_theory", seed, layer)
         predicted = draw.normal(size=30)
         measured = slope * predicted + noise * draw.normal(size=30)
         for side, values in (("measured", measured), ("predicted", predicted)):
-            made += [
-                {
-                    "case": "net",
-                    "layer": layer,
-                    "seed": seed,
-                    "step": step,
-                    "quantity": f"thm3/{side}",
-                    "value": float(value),
-                }
-                for step, value in enumerate(values)
-            ]
-    return made
+            records += [{"case": "net", "layer": layer, "seed": seed, "step": step, "quantity": f"thm3/{side}",
+                         "value": float(value)} for step, value in enumerate(values)]  # fmt: skip
+    return records
 
 
 def test_theorem_3():
@@ -63,29 +50,29 @@ def test_lemma_3():
     ]
     assert a_lem3.rule(rows([*near, *far])).holds
     assert not a_lem3.rule(rows([*({**row, "value": row["x"]} for row in near), *far])).holds
-    reverse = {"lem3/correlation": "lem3/null", "lem3/null": "lem3/correlation"}
-    swapped = [{**row, "quantity": reverse.get(row["quantity"], row["quantity"])} for row in far]
+    exchange = {"lem3/correlation": "lem3/null", "lem3/null": "lem3/correlation"}
+    swapped = [{**row, "quantity": exchange.get(row["quantity"], row["quantity"])} for row in far]
     assert a_lem3.rule(rows([*near, *swapped])).holds is False
 
 
 @pytest.mark.parametrize("case", ["ReLU, squared", "ReLU², squared"])
-def test_at_the_readout_the_prediction_is_exact_but_for_the_square_of_the_step(case):
-    """There f is linear in h, so the theorem's approximation is none; what is left is of order gamma^2."""
+def test_at_the_readout_the_prediction_is_exact_up_to_the_square_of_the_step(case):
+    """There f is linear in h, so the theorem's approximation is exact up to order gamma^2."""
     small = experiment.CASES[case].__class__(**{**vars(experiment.CASES[case]), "rate": 1e-5})
-    found = {row["quantity"]: row["value"] for row in experiment.trained(case, small, seeds=1, steps=1)
-             if row.get("layer") == "readout" and row["arm"] == "claim"}  # fmt: skip
-    assert found["thm3/measured"] == pytest.approx(found["thm3/predicted"], rel=1e-3)
+    readout = {row["quantity"]: row["value"] for row in experiment.train(case, small, seeds=1, steps=1)
+               if row.get("layer") == "readout" and row["arm"] == "claim"}  # fmt: skip
+    assert readout["thm3/measured"] == pytest.approx(readout["thm3/predicted"], rel=1e-3)
 
 
 def interpolation(worst: float = 0.5, growth: float = 2.0) -> Rows:
-    made = [
+    records = [
         {"case": case, "layer": layer, "seed": seed, "quantity": f"thm4/{quantity}", "value": value * (1 + 0.01 * seed)}
         for case in ("ReLU", "ReLU²")
         for index, layer in enumerate(("0", "1", "2", "readout"))
         for seed in range(5)
         for quantity, value in (("ratio", worst if layer == "1" else 0.1), ("surrogate", growth**index))
     ]
-    return rows(made)
+    return rows(records)
 
 
 def test_theorem_4():
@@ -94,7 +81,7 @@ def test_theorem_4():
     assert a_thm4.rule(interpolation(growth=0.5)).holds is False
 
 
-def test_the_even_target_has_every_hypothesis_of_theorem_4_and_a_surrogate_of_zero():
+def test_the_even_target_meets_every_hypothesis_of_theorem_4_and_has_a_surrogate_of_zero():
     """Against autograd: f fits exactly, W^T W is a multiple of the AGOP at every layer, and H_0 Y is 0."""
     model, data = interpolating.even(seed=0)
     x, Y = data.x_train, data.y_train
@@ -105,25 +92,25 @@ def test_the_even_target_has_every_hypothesis_of_theorem_4_and_a_surrogate_of_ze
     for module, slope, multiple in zip(model[::2], slopes, (2, 2, 1), strict=True):
         torch.testing.assert_close(module.weight.T @ module.weight, multiple * slope.T @ slope / len(x))
     assert float((x.T @ Y).abs().max()) < 1e-12
-    found = {(row["quantity"], row.get("layer")): row["value"] for row in interpolating.layers(
+    values = {(row["quantity"], row.get("layer")): row["value"] for row in interpolating.layers(
         interpolating.Case("even", "relu", 1, 2, "", 0.0, 0.0), model, data, {"seed": 0})}  # fmt: skip
-    assert found["thm4/ratio", "0"] > 1e15
-    assert found["thm4/ratio", "1"] < 1
+    assert values["thm4/ratio", "0"] > 1e15
+    assert values["thm4/ratio", "1"] < 1
 
 
-def test_labels_that_no_layer_sees():
+def test_orthogonal_labels_are_orthogonal_to_every_layer_and_to_the_constant():
     model = torch.nn.Sequential(torch.nn.Linear(3, 5, bias=False), torch.nn.ReLU(), torch.nn.Linear(5, 4, bias=False),
                                 torch.nn.ReLU(), torch.nn.Linear(4, 1, bias=False)).double()  # fmt: skip
     x = torch.from_numpy(stream("test_checks", "unseen").normal(size=(40, 3)))
-    y = interpolating.unseen(model, DataSet("drawn", x, x[:, :1], x[:0], x[:0, :1]), seed=0).y_train[:, 0]
+    y = interpolating.orthogonal(model, DataSet("drawn", x, x[:, :1], x[:0], x[:0, :1]), seed=0).y_train[:, 0]
     first = x @ model[0].weight.T
-    for rows in (first, first.relu() @ model[2].weight.T, torch.ones(40, 1)):
-        assert float((rows.T.double() @ y).detach().abs().max()) < 1e-10
+    for activations in (first, first.relu() @ model[2].weight.T, torch.ones(40, 1)):
+        assert float((activations.T.double() @ y).detach().abs().max()) < 1e-10
     assert float(y.std()) == pytest.approx(1)
 
 
 def test_linear_regions_against_a_sum_of_hinges():
-    """One ReLU layer on a line: each unit's zero is a boundary, and its jump of the gradient is |head x weight|."""
+    """One ReLU layer on a line: each unit's zero is a boundary, where the gradient jumps by |head x weight|."""
     model = torch.nn.Sequential(torch.nn.Linear(1, 3, bias=False), torch.nn.ReLU(), torch.nn.Linear(3, 1, bias=False))
     model.double()
     model[0].weight.data = torch.tensor([[1.0], [-2.0], [0.5]]).double()
@@ -136,14 +123,8 @@ def test_linear_regions_against_a_sum_of_hinges():
 
 
 def collapsing(end: float = 1e-3, power: float = 1.0) -> list[dict]:
-    """Gap and NC1 along training, with the exact part's residuals."""
-    exact = [
-        {"case": str(case), "dtype": dtype, "quantity": name, "value": unit * (0.5 + case / 12)}
-        for name in ("prop2/gram", "prop2/residual")
-        for case in range(6)
-        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
-    ]
-    return exact + [
+    """Gap and NC1 along training, and the residuals of the constructed features."""
+    return [*residuals("prop2/gram"), *residuals("prop2/residual")] + [
         {"case": "trained", "seed": seed, "x": float(step), "quantity": f"prop2/{name}", "value": value}
         for seed in range(5)
         for step, t in enumerate(np.linspace(0, 1, 9))
@@ -159,11 +140,11 @@ def test_proposition_2_on_trained_networks():
     assert a_prop2.rule(rows(collapsing())).holds
     assert a_prop2.rule(rows(collapsing(end=0.1))).holds is False
     assert a_prop2.rule(rows(collapsing(power=-1.0))).holds is False
-    # a control of trained networks only: its gap has nothing to do with NC1
-    apart = [{**row, "value": 0.9 + 0.01 * noise} if row["quantity"] == "prop2/gap" else row
-             for row in collapsing() if row["case"] == "trained"
-             for noise in [float(stream("gap", row["seed"], row["x"]).normal())]]  # fmt: skip
-    found = a_prop2.rule(rows(apart))
-    assert found.holds is False
-    assert found.parts["along_training"].holds is not True
-    assert "gram" not in found.parts
+    # a control of trained networks only: its gap does not depend on NC1
+    independent = [{**row, "value": 0.9 + 0.01 * float(stream("gap", row["seed"], row["x"]).normal())}
+                   if row["quantity"] == "prop2/gap" else row
+                   for row in collapsing() if row["case"] == "trained"]  # fmt: skip
+    finding = a_prop2.rule(rows(independent))
+    assert finding.holds is False
+    assert finding.parts["along_training"].holds is not True
+    assert "gram" not in finding.parts
