@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from tasks.papers.fact.claims.shared.rules import HIDDEN, NAMES
 
 import gramlab
 from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rules import Rows
 from tasks.papers.fact.claims import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
-from tasks.papers.fact.claims.shared.rules import HIDDEN, NAMES
 from tasks.papers.neural_collapse.experiments.shared import collapse as heads
 from tasks.settings import load
 
