@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gramlab.losses import LOSSES, laid_out
+from gramlab.losses import LOSSES, reshape_targets
 from gramlab.measures.layers import widened
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
@@ -50,7 +50,7 @@ def _of_torch(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None) 
     fit(loss, shape, targets)
     outputs = widened(outputs)
     classes = _are_classes(loss, shape, targets)
-    targets = targets.long() if classes else laid_out(targets.to(outputs.dtype), shape)
+    targets = targets.long() if classes else reshape_targets(targets.to(outputs.dtype), shape)
     masked = mask is not None and masks(mask, outputs)
     # one loss a position of these leading axes
     lead = outputs.ndim - 1 if loss == "cross_entropy" else 2 if masked else 1
@@ -89,7 +89,7 @@ def fit(loss: str, want: tuple[int, ...], targets: Tensor) -> None:
                 f" not {targets.dtype} {have}"
             )
     elif not classes:
-        laid_out(targets, want)
+        reshape_targets(targets, want)
     if classes and len(targets):
         low, high = int(targets.min()), int(targets.max())
         if loss == "cross_entropy" and low == -100 and len(counted := targets[targets != -100]):

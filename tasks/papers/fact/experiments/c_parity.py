@@ -61,7 +61,7 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
                 for arm, targets in labels.items():
                     about = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
                     path = _chosen(update, x, targets, settings.ridges, parity.steps)
-                    for row in _measured(path, x, targets, x_test, y_test, data.about["support"], parity.transition):
+                    for row in _measured(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
                         if seed == 0 or not row["quantity"].endswith("feature"):
                             yield {**about, **row}
 

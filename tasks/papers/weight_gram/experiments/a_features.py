@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 import gramlab
 from gramlab.data import DataSet
-from gramlab.nets import Fit, fit, mlp
+from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
 from tasks.papers.weight_gram.experiments.shared.instances import trained as trained_layers
@@ -150,10 +150,12 @@ def trained(steps: int) -> Iterator[dict]:
     data = DataSet("clusters", x, Y, x[:0], Y[:0])
     model = mlp(6, [32, 32, 12], GROUPS, "relu")
     kept = sorted({0, steps, *(int(step) for step in np.geomspace(10, steps, 20))})
-    how = Fit(loss="mse", lr=0.1, momentum=0.9, weight_decay=5e-4, batch=None, epochs=steps, snapshots=tuple(kept),
-              history_every=steps, dtype="float64", name=("a_features", "collapse"))  # fmt: skip
+    config = TrainingConfig(
+        loss="mse", lr=0.1, momentum=0.9, weight_decay=5e-4, batch=None, epochs=steps, snapshots=tuple(kept),
+        history_every=steps, dtype="float64", name=("a_features", "collapse"),
+    )  # fmt: skip
     with TemporaryDirectory() as scratch:
-        snapshots, _ = fit(model, data, how, SEEDS, Path(scratch))
+        snapshots, _ = fit(model, data, config, SEEDS, Path(scratch))
         weights = {step: load_file(path) for step, path in snapshots.items()}
     model.double()
     for seed in range(SEEDS):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch.nn import functional as F
 
-from gramlab.data.select import random_labels
+from gramlab.data import random_labels
 from tasks.measuring.run import Run
 from tasks.papers.weight_gram.experiments.shared.networks import layers
 

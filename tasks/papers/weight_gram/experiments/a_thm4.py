@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 import gramlab
 from gramlab.data import DataSet, prepare
-from gramlab.nets import Fit, fit, mlp
+from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -64,12 +64,13 @@ def measure(settings: Settings) -> Iterator[dict]:
     for name, case in CASES.items():
         data = samples(case.data)
         model = mlp(data.inputs, [WIDTH] * case.hidden, 1, case.activation, bias=False)
-        how = Fit(loss="mse", optimizer=case.optimizer, lr=case.rate, momentum=0.9 * (case.optimizer == "sgd"),
-                  weight_decay=case.decay, batch=None, epochs=settings.steps, init="normal", init_scale=1 / case.degree,
-                  snapshots=(0, settings.steps), history_every=settings.steps, dtype="float64",
-                  name=("a_thm4", name))  # fmt: skip
+        config = TrainingConfig(
+            loss="mse", optimizer=case.optimizer, lr=case.rate, momentum=0.9 * (case.optimizer == "sgd"),
+            weight_decay=case.decay, batch=None, epochs=settings.steps, init="normal", init_scale=1 / case.degree,
+            snapshots=(0, settings.steps), history_every=settings.steps, dtype="float64", name=("a_thm4", name),
+        )  # fmt: skip
         with TemporaryDirectory() as scratch:
-            snapshots, _ = fit(model, data, how, settings.instances, Path(scratch))
+            snapshots, _ = fit(model, data, config, settings.instances, Path(scratch))
             weights = {epoch: load_file(path) for epoch, path in snapshots.items()}
         for seed in range(settings.instances):
             for epoch, arm in ((0, "control: untrained net"), (settings.steps, "claim")):
