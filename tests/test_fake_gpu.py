@@ -1,6 +1,6 @@
-"""The tests on a pretended device, each file in a process of its own.
+"""The tests on a fake GPU, each file in a process of its own.
 
-Once it is there, torch takes it for the machine's accelerator, which other tests need not see.
+Once the fake GPU exists, torch takes it for the machine's accelerator, which would disturb other tests.
 """
 
 import subprocess
@@ -11,9 +11,9 @@ import pytest
 
 
 @pytest.mark.parametrize("file", ["library.py", "experiments.py"])
-def test_on_a_device_that_is_not_the_cpu(file: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", f"--basetemp={tmp_path / 'there'}", f"tests/elsewhere/{file}"]
-    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout
-    assert " skipped" not in done.stdout
+def test_on_a_fake_gpu(file: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", f"--basetemp={tmp_path / 'inner'}", f"tests/gpu/{file}"]
+    process = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout[-5000:] + process.stderr[-2000:]
+    assert " passed" in process.stdout
+    assert " skipped" not in process.stdout

@@ -1,9 +1,9 @@
-"""A device that computes on the CPU and refuses what a GPU refuses, for machines without one.
+"""A fake GPU: a torch device that computes on the CPU and refuses what a GPU refuses, for machines without one.
 
-Inside ``with Pretend():`` tensors can be on the device ``pretend``. Their numbers lie in ordinary CPU tensors, which
-the same kernels compute on, so results can be compared; but operations that mix devices are refused, and so are
-numpy's view of such a tensor, random numbers from a CPU's generator, least squares by a method for full rank only and,
-with deterministic algorithms on, the operations for which CUDA has none (documentation of
+Within ``with FakeGPU():`` tensors can be on the device ``fake_gpu``. Their numbers are in CPU tensors, and the same
+kernels compute with them, so results can be compared. Refused are operations with tensors of two devices, numpy's view
+of a tensor on the device, random numbers from a generator of the CPU, least squares by a method for full rank only
+and, with deterministic algorithms on, the operations for which CUDA has none (documentation of
 torch.use_deterministic_algorithms, torch 2.15).
 """
 
@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-_setup_privateuseone_for_python_backend("pretend")
-DEVICE = torch.device("pretend:0")
+_setup_privateuseone_for_python_backend("fake_gpu")
+DEVICE = torch.device("fake_gpu:0")
 NOT_DETERMINISTIC = re.compile(
     r"aten::(avg_pool3d_backward|_adaptive_avg_pool[23]d_backward|adaptive_max_pool2d_backward|max_unpool\dd|"
     r"fractional_max_pool\dd_backward|upsample_(linear1|bilinear2|bicubic2|trilinear3)d_backward|histc|"
@@ -26,39 +26,39 @@ NOT_DETERMINISTIC = re.compile(
 
 
 class Refused(RuntimeError):
-    """A GPU would refuse this."""
+    """A GPU would refuse this operation."""
 
 
-class Remote(torch.Tensor):
-    """A tensor on the device."""
+class FakeTensor(torch.Tensor):
+    """A tensor on the fake GPU."""
 
     @staticmethod
-    def __new__(cls, inner: torch.Tensor) -> "Remote":
+    def __new__(cls, cpu_tensor: torch.Tensor) -> "FakeTensor":
         return torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype,
-            layout=inner.layout, device=DEVICE,
+            cls, cpu_tensor.shape, strides=cpu_tensor.stride(), storage_offset=cpu_tensor.storage_offset(),
+            dtype=cpu_tensor.dtype, layout=cpu_tensor.layout, device=DEVICE,
         )  # fmt: skip
 
-    def __init__(self, inner: torch.Tensor):
-        self.inner = inner
+    def __init__(self, cpu_tensor: torch.Tensor):
+        self.cpu_tensor = cpu_tensor
 
     def tolist(self) -> Any:
-        return self.inner.tolist()  # as of any device; torch refuses it to subclasses
+        return self.cpu_tensor.tolist()  # a GPU has it too, but torch refuses it to subclasses
 
     def __repr__(self, **_: Any) -> str:
-        return f"Remote({self.inner})"
+        return f"FakeTensor({self.cpu_tensor})"
 
     @classmethod
     def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return call(operation, args, kwargs or {})
+        return run(operation, args, kwargs or {})
 
 
-class Pretend(TorchDispatchMode):
-    """Where the device can be used."""
+class FakeGPU(TorchDispatchMode):
+    """Context in which the fake GPU can be used."""
 
-    def __enter__(self) -> "Pretend":
-        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(…, device=…) moves its numbers where we see it
-        torch.__future__.set_overwrite_module_params_on_conversion(True)  # `.data =` would not take `inner` along
+    def __enter__(self) -> "FakeGPU":
+        torch._C._set_only_lift_cpu_tensors(True)  # so that torch.tensor(…, device=…) moves its numbers in our sight
+        torch.__future__.set_overwrite_module_params_on_conversion(True)  # `.data =` would not move `cpu_tensor`
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
@@ -67,47 +67,48 @@ class Pretend(TorchDispatchMode):
         super().__exit__(*error)
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return call(operation, args, kwargs or {})
+        return run(operation, args, kwargs or {})
 
 
-def call(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Compute on the CPU what both machines would accept."""
-    name, asked = operation._schema.name, kwargs.get("device")
-    tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
-    if asked is None:
-        there = any(isinstance(one, Remote) for one in tensors)
-    else:
-        there = torch.device(asked).type == DEVICE.type
+def run(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Run an operation on the CPU, unless a GPU would refuse it."""
+    name, device = operation._schema.name, kwargs.get("device")
+    leaves = tree_leaves((args, kwargs))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    has_fake = any(isinstance(tensor, FakeTensor) for tensor in tensors)
+    on_gpu = has_fake if device is None else torch.device(device).type == DEVICE.type
     if name == "aten::copy_":
-        there = isinstance(args[0], Remote)
+        on_gpu = isinstance(args[0], FakeTensor)
     else:
-        _refuse_a_mixture(name, args, tensors)
-    if there:
-        if any(isinstance(one, torch.Generator) for one in tree_leaves((args, kwargs))):
-            raise Refused(f"{name}: a CPU's generator for a tensor on {DEVICE}")
-        no_way = NOT_DETERMINISTIC.fullmatch(name) or (name == "aten::bincount" and len(tensors) > 1)
-        if torch.are_deterministic_algorithms_enabled() and no_way:
+        _refuse_two_devices(name, args, tensors)
+    if on_gpu:
+        if any(isinstance(leaf, torch.Generator) for leaf in leaves):
+            raise Refused(f"{name}: a generator of the CPU for a tensor on {DEVICE}")
+        not_deterministic = NOT_DETERMINISTIC.fullmatch(name) or (name == "aten::bincount" and len(tensors) > 1)
+        if torch.are_deterministic_algorithms_enabled() and not_deterministic:
             raise Refused(f"{name} has no deterministic implementation on a GPU")
         if name == "aten::linalg_lstsq":
-            raise Refused(f"{name} takes matrices of full rank only on a GPU, and does not say so")
-    if asked is not None:
+            raise Refused(f"{name} needs matrices of full rank on a GPU, and does not check it")
+    if device is not None:
         kwargs = {**kwargs, "device": torch.device("cpu")}
-    plain, named = tree_map_only(Remote, lambda one: one.inner, (args, kwargs))
+    cpu_args, cpu_kwargs = tree_map_only(FakeTensor, lambda tensor: tensor.cpu_tensor, (args, kwargs))
     with _disable_current_modes():
-        made = operation(*plain, **named)
-    if not there:
-        return made
-    made = tree_map_only(torch.Tensor, lambda one: one if isinstance(one, Remote) else Remote(one), made)
-    owned = any(isinstance(one, Remote) for one in tensors)
-    return return_and_correct_aliasing(operation, args, kwargs, made) if owned else made
+        result = operation(*cpu_args, **cpu_kwargs)
+    if not on_gpu:
+        return result
+    result = tree_map_only(
+        torch.Tensor, lambda tensor: tensor if isinstance(tensor, FakeTensor) else FakeTensor(tensor), result
+    )
+    return return_and_correct_aliasing(operation, args, kwargs, result) if has_fake else result
 
 
-def _refuse_a_mixture(name: str, args: tuple, tensors: list[torch.Tensor]) -> None:
+def _refuse_two_devices(name: str, args: tuple, tensors: list[torch.Tensor]) -> None:
+    """Refuse tensors of two devices, apart from numbers on the CPU, which have no dimension."""
     if re.match(r"aten::(_unsafe_)?index|aten::_index_put", name) and isinstance(args[1], (list, tuple)):
-        # a tensor on the device takes indices of a CPU; a tensor on a CPU takes no others
-        indices = {id(one) for one in args[1] if one is not None}
-        if isinstance(args[0], Remote):
-            tensors = [one for one in tensors if id(one) not in indices]
-    kinds = {isinstance(one, Remote) for one in tensors if one.dim() or isinstance(one, Remote)}
-    if len(kinds) > 1:
+        # a tensor on a GPU takes indices on the CPU; a tensor on the CPU takes no others
+        indices = {id(index) for index in args[1] if index is not None}
+        if isinstance(args[0], FakeTensor):
+            tensors = [tensor for tensor in tensors if id(tensor) not in indices]
+    devices = {isinstance(tensor, FakeTensor) for tensor in tensors if tensor.dim() or isinstance(tensor, FakeTensor)}
+    if len(devices) > 1:
         raise Refused(f"{name}: tensors on {DEVICE} and on cpu")
