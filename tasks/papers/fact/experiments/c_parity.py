@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gramlab.data.parity import sparse_parity
-from gramlab.kernels.arguments import placed
+from gramlab.kernels.arguments import resolve_device
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
 from gramlab.kernels.updates import Iterate, iterates
@@ -44,7 +44,7 @@ class Settings(Simulation):
 
 def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     """Rows: accuracies and mass on the support by iterate; those of the chosen iterate, and its features."""
-    place = placed(device)
+    place = resolve_device(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
             data = sparse_parity(parity.samples, parity.dimension, degree=parity.degree,
@@ -59,7 +59,7 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
                 for arm, targets in targets_by_arm.items():
                     labels = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
                     path = _path(update, x, targets, settings.ridges, parity.steps)
-                    for row in _rows(path, x, targets, x_test, y_test, data.about["support"], parity.transition):
+                    for row in _rows(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
                         if seed == 0 or not row["quantity"].endswith("feature"):
                             yield {**labels, **row}
 

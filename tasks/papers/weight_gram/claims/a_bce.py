@@ -1,6 +1,7 @@
-"""Binary cross-entropy, summed over samples with y in {0, 1}, has g = -grad_f L = y - sigmoid(f), and by classes
+"""Binary cross-entropy, summed over samples with y in {0, 1}, has the residual g = -grad_f L = y - sigmoid(f), and
 
-y^T K g = < sum_{S1} h, sum_{S1} (1 - sigmoid(f)) h - sum_{S0} sigmoid(f) h > with K = H^T H.
+y^T K g = < sum_{S1} h, sum_{S1} (1 - sigmoid(f)) h - sum_{S0} sigmoid(f) h >, where K = H^T H and S0 and S1 are the
+samples with y = 0 and y = 1.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -14,7 +15,7 @@ QUANTITIES = ("bce/residual", "bce/gradient")
 
 
 def rule(rows: Rows) -> Finding:
-    """Both to round-off: balanced, imbalanced, one-class, separated and saturated predictions."""
+    """Both equal to round-off, for balanced, imbalanced, one-class, separated and saturated predictions."""
     return every(
         gradient=exact(rows.where(quantity="bce/gradient")),
         classes=exact(rows.where(quantity="bce/residual")),

@@ -11,5 +11,5 @@ QUANTITIES = ("eq2/remainder",)
 
 
 def rule(rows: Rows) -> Finding:
-    """The remainder's slope in gamma is 2 on every layer of every instance."""
+    """The remainder falls with gamma at slope 2 (log-log) on every layer of every instance."""
     return order(rows, 2)

@@ -1,7 +1,7 @@
-"""Virtual and actual update agree: |sigma(W+ h) - sigma(W h)| <= L^2 |h+ - h| element-wise, with equal signs.
+"""The actual update is bounded by the virtual one: |sigma(W+ h) - sigma(W h)| <= L^2 |h+ - h|, with equal signs.
 
-For one gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed; the bound for L-Lipschitz
-sigma, the signs for non-decreasing sigma (with sgn(0) either sign).
+Both hold element-wise for one gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed: the bound
+for L-Lipschitz sigma, the signs for non-decreasing sigma (where 0 has either sign).
 """
 
 from tasks.drawing.bound import draw as draw
@@ -15,7 +15,7 @@ QUANTITIES = ("prop1/ratio", "prop1/opposite signs")
 
 
 def rule(rows: Rows) -> Finding:
-    """Both on every instance: ReLU, leaky ReLU, tanh, sigmoid, softplus, identity, with their own L."""
+    """Both on every instance: ReLU, leaky ReLU, tanh, sigmoid, softplus and identity, each with its L."""
     return every(
         bound=bound(rows.where(quantity="prop1/ratio")),
         signs=none(rows.where(quantity="prop1/opposite signs"), "opposite sign"),

@@ -15,7 +15,7 @@ QUANTITIES = ("thm1/remainder", "thm1/residual")
 
 
 def rule(rows: Rows) -> Finding:
-    """Slope 2 on every instance, and the closed form of the remainder to round-off."""
+    """The remainder falls at slope 2 on every instance and equals its closed form to round-off."""
     return every(
         slope=order(rows.where(quantity="thm1/remainder"), 2),
         remainder=exact(rows.where(quantity="thm1/residual")),

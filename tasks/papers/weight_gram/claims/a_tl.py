@@ -14,5 +14,5 @@ QUANTITIES = ("tl/residual",)
 
 
 def rule(rows: Rows) -> Finding:
-    """Equal to round-off, the conditioning of the solve counted in, for tall, wide and rank-one features."""
+    """Equal to round-off times the conditioning of the solve, for tall, wide and rank-one features."""
     return exact(rows, cases=5)
