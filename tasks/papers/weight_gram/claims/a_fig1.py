@@ -31,9 +31,7 @@ QUANTITIES = ("target_linearity",)
 FRAMES = 6  # drawn
 RADII = (1 / 3, 2 / 3, 1.0)  # of the contours of W^T W
 LINES = {
-    "corrected": {
-        "color": style.CLAIM, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"
-    },
+    "corrected": {"color": style.CLAIM, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"},
     "control: shuffled targets, corrected": {"color": style.CONTROL, "marker": "X", "label": "its control"},
     "claim": {
         "color": style.OTHER, "marker": "o", "linestyle": ":",
