@@ -4,10 +4,7 @@ ReLU networks of five hidden layers, mean squared error, on MNIST and on CIFAR-1
 quick scale digits replace CIFAR-10, and MNIST is left out.
 """
 
-from types import ModuleType
-
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
 from tasks.judging.rules import Finding, Rows
 from tasks.papers.fact.claims.shared.correlations import NAMES, ahead, draw_layers
@@ -25,6 +22,4 @@ def rule(rows: Rows) -> Finding:
     return ahead(rows, SIDE)
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlations by layer after training."""
-    return draw_layers(rows, claim, SIDE)
+draw = partial(draw_layers, side=SIDE)
