@@ -9,11 +9,11 @@ export PYTHONUTF8 := 1
 
 repro: .venv/installed
 	$(BIN)/python -m flows.reproduce
-	$(BIN)/python -m tasks.verdicts --scale quick
+	$(BIN)/python -m tasks.summary --scale quick
 
 paper: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale paper
-	$(BIN)/python -m tasks.verdicts --scale paper
+	$(BIN)/python -m tasks.summary --scale paper
 
 test: .venv/installed browser lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -12,7 +12,7 @@ from timing import race, show
 
 from gramlab.data.alignment import alignment_reversing
 from gramlab.theory import centered_nfa, gaussian_moments, moments
-from tasks.experiments.b_fig3 import network, observed
+from tasks.papers.centered_nfa.experiments.b_fig3 import network, observed
 
 
 def main():

@@ -1,26 +1,26 @@
-"""Judge one claim: ``python -m tasks.check KEY --scale quick``. See tasks/verdict.py."""
-
-import json
-from importlib import import_module
+"""Check one claim: ``python -m tasks.check KEY --scale quick`` writes what its rule finds, and its figure."""
 
 from gramlab import tables
-from gramlab.files import atomic
+from tasks import papers
 from tasks import stage as stages
-from tasks.judge import Rows
-from tasks.settings import pick
-from tasks.verdict import judge
+from tasks.judging.finding import find
+from tasks.judging.rows import Rows
 
 
 def main() -> None:
-    """Apply the claim's rule to its experiment's table and to the controls, and write the verdict."""
+    """Apply the claim's rule to its experiment's table and to the controls; draw the figure."""
     stage = stages.arguments("check")
-    claim = pick(stage.settings.claims, stage.key, "claim")
-    check = import_module(f"tasks.checks.{stage.key}")
+    experiment = stage.settings.claims.pick(stage.key)
+    paper = stage.settings.paper[stage.key]
+    from tasks.drawing.style import blank, save
+
+    claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
-        rows = Rows(tables.read(stage.table(claim.experiment)))
-        verdict = {**judge(check, rows), "experiment": claim.experiment, "scale": stage.scale}
-        with atomic(stage.verdict(stage.key)) as temporary:
-            temporary.write_text(json.dumps(verdict, indent=2, ensure_ascii=False) + "\n")
+        rows = Rows(tables.read(stage.table(experiment)))
+        finding = find(claim, papers.paper(paper).LETTER, rows)
+        figure = claim.draw(rows.frame, claim) if finding["ran"] else blank()
+        save(figure, stage.figure(stage.key), stage.scale)
+        stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})
 
 
 if __name__ == "__main__":

@@ -1,32 +1,31 @@
 """Measure one experiment: ``python -m tasks.measure KEY --scale quick``.
 
-``tasks/experiments/KEY.py`` holds ``measure(settings, run)``, which yields the table's rows; ``run`` is the
-training run of the same name, and for a Monte Carlo experiment there is none.
+``tasks/papers/PAPER/experiments/KEY.py`` holds ``measure``, which yields the rows of the table. It takes the finished
+training run of the same key or, where there is none, the experiment's settings.
 """
 
-from importlib import import_module
-
+from tasks import papers
 from tasks import stage as stages
-from tasks.settings import Measure, pick
+from tasks.settings import Simulation
 
 
 def main() -> None:
     """Run the experiment's measurements and write its table."""
     stage = stages.arguments("measure")
-    wanted = pick(stage.settings.experiments(), stage.key, "experiment")
+    settings = stage.settings.experiments.pick(stage.key)
     device = stages.compute(stage.settings)
     from gramlab import tables
 
-    experiment = import_module(f"tasks.experiments.{stage.key}")
+    experiment = papers.experiment(stage.settings.paper[stage.key], stage.key)
     with stages.recorded(stage):
-        if isinstance(wanted, Measure):
-            from tasks.runs import Run
-
-            rows = experiment.measure(wanted, Run(stage, device=device))
+        if isinstance(settings, Simulation):
+            rows = experiment.measure(settings.feasible())
         else:
-            rows = experiment.measure(wanted.feasible())
-        about = {"experiment": stage.key, "scale": stage.scale}
-        tables.write(stage.table(stage.key), [{**about, **row} for row in rows])
+            from tasks.measuring.run import Run
+
+            rows = experiment.measure(Run(stage, device=device))
+        labels = {"experiment": stage.key, "scale": stage.scale}
+        tables.write(stage.table(stage.key), [{**labels, **row} for row in rows])
 
 
 if __name__ == "__main__":

@@ -1,149 +1,146 @@
-"""Put the verdicts together: ``python -m tasks.report --scale quick`` writes claims.json, index.html and README.md."""
+"""Show the verdicts: ``python -m tasks.report --scale quick`` writes claims.json, README.md, index.html and figures.
+
+These files hold no time, commit or machine, so that a reproduction on a like machine leaves them as they are. Where,
+when and with which code each stage ran goes into provenance.json and provenance.js beside them, which the page shows.
+"""
 
 import json
-import math
-from collections import Counter
-from collections.abc import Mapping
-from functools import lru_cache
+import shutil
 from pathlib import Path
 from typing import Any, NoReturn
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gramlab.files import atomic
-from tasks import differences
-from tasks import settings as reader
+from tasks import papers
 from tasks import stage as stages
+from tasks.reporting import words
+from tasks.reporting.settings import left_out, settings_of
 from tasks.settings import ROOT
-from tasks.verdict import NOT_RUN
 
-PAPERS = {
-    "A": "The Weight Gram Matrix Captures Sequential Feature Linearization in Deep Networks (arXiv 2605.06258)",
-    "B": "Gradient descent induces alignment between weights and the pre-activation tangents (arXiv 2402.05271)",
-    "C": "FACT: the Features At Convergence Theorem for neural networks (arXiv 2507.05644)",
-    "D": "Average gradient outer product as a mechanism for deep neural collapse (arXiv 2402.13728)",
-}
 VERDICTS = {
-    "holds": "the rule finds the claim, and rejects every control",
-    "holds corrected": "not found as printed; a corrected form is found, and every control rejected",
-    "fails": "the rule rejects the claim, at this scale's settings",
-    "inconclusive": "a control was not rejected, or the interval does not decide, or not after Holm's correction over "
-    "the paper's claims",
+    "holds": "the rule supports the claim and rejects every control",
+    "holds corrected": "not supported as printed; a corrected form is supported, and every control is rejected",
+    "fails": "the rule refutes the claim, at this scale's settings",
+    "inconclusive": "a control was not rejected, or the interval does not decide, or the result does not survive "
+    "Holm's correction over the paper's claims",
 }
 STAMP = {
     "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
-    "paper": "Paper scale: the papers' settings, and their data except where said; `here` among a claim's settings is "
-    "laid over them for want of a larger machine.",
+    "paper": "Paper scale: the papers' settings, and their data except where said; `here` among a claim's settings "
+    "replaces settings that need a larger machine.",
 }
-ALPHA = 0.025  # one-sided, as the 95 % intervals are
 
 
 def main() -> None:
-    """Read every verdict, figure and record of this scale; write the three files."""
+    """Read every verdict, figure and provenance record of this scale; write the report."""
     stage = stages.arguments("report", key="")
-    keys = list(stage.settings.claims)
-    if stage.scale == "paper":  # takes days in all, and is read while it grows
-        keys = [key for key in keys if stage.verdict(key).is_file()]
-    keys = [key for key in keys if document(stage, stage.verdict(key), f"check@{key}")["verdict"] != NOT_RUN]
-    waiting = Counter(key[0].upper() for key in stage.settings.claims if key not in keys)
-    claims = holm([collect(stage, key) for key in keys], waiting)
-    about = {
+    records = provenance(stage)
+    packages = {name: papers.paper(name) for name in papers.names()}
+    packages = dict(sorted(packages.items(), key=lambda item: item[1].LETTER))
+    claims = [
+        collect(stage, key, verdict, records)
+        for paper in packages
+        for key, verdict in document(stage, stage.verdicts(paper), f"verdicts@{paper}").items()
+    ]
+    order = list(stage.settings.claims)
+    claims.sort(key=lambda claim: (claim["paper"], order.index(claim["key"])))
+    environment = Environment(
+        loader=FileSystemLoader(ROOT / "tasks" / "reporting" / "templates"), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        autoescape=lambda name: "html" in (name or ""),
+    )  # fmt: skip
+    for name in ("number", "measured", "interval", "rejection"):
+        environment.filters[name] = getattr(words, name)
+    content = {
         "claims": claims,
         "all": len(stage.settings.claims),
         "scale": stage.scale,
-        "papers": PAPERS,
+        "papers": {package.LETTER: f"{package.TITLE} (arXiv {package.ARXIV})" for package in packages.values()},
         "verdicts": VERDICTS,
         "stamp": STAMP[stage.scale],
-        "differences": differences.measured(stage),
+        "differences": [row for name in packages if (code := papers.differences(name)) for row in code.measured(stage)],
     }
-    environment = Environment(
-        loader=FileSystemLoader(ROOT / "tasks" / "templates"), undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True, autoescape=lambda name: "html" in (name or ""),
-    )  # fmt: skip
-    environment.filters.update(number=number, measured=measured, interval=interval, rejection=rejection)
-    kept = {
-        claim["id"]: {key: value for key, value in claim.items() if key not in ("settings", "made")} for claim in claims
-    }
+    hidden = ("settings", "stages", "data sets")
+    data = {claim["id"]: {key: value for key, value in claim.items() if key not in hidden} for claim in claims}
     pages = {
-        "index.html": environment.get_template("index.html").render(about),
-        "README.md": environment.get_template("README.md").render(about),
-        "claims.json": json.dumps(kept, indent=2, ensure_ascii=False) + "\n",
+        "index.html": environment.get_template("index.html").render(content),
+        "README.md": environment.get_template("README.md").render(content),
+        "claims.json": json.dumps(data, indent=2, ensure_ascii=False) + "\n",
+        "provenance.json": json.dumps(records, indent=1, ensure_ascii=False) + "\n",
+        "provenance.js": f"const provenance = {json.dumps(records, indent=1, ensure_ascii=False)};\n",
     }
+    copy_figures(stage, claims)
     for name, text in pages.items():
         with atomic(stage.reports / name) as temporary:
-            temporary.write_text(text)
+            temporary.write_text(text, encoding="utf-8")
 
 
-def collect(stage: stages.Stage, key: str) -> dict[str, Any]:
-    """One claim's verdict with where its table and figure lie, its settings, and the stages that it rests on."""
-    verdict = document(stage, stage.verdict(key), f"check@{key}")
-    experiment = stage.settings.claims[key].experiment
-    measured_by = "measure" if experiment in stage.settings.measure else "simulate"
-    made = {
-        f"check@{key}": stage.made("check", key),
-        f"figure@{key}": stage.made("figure", key),
-        f"{measured_by}@{experiment}": stage.made("measure", experiment),
-    }
-    if run := stage.settings.train.get(experiment):
-        made[f"train@{experiment}"] = stage.made("train", experiment)
-        made[f"prepare@{run.data}"] = stage.made("prepare", run.data)
-    records = {name: document(stage, path, name.replace("figure@", "check@")) for name, path in made.items()}
-    if not stage.figure(key).is_file():
-        missing(stage, stage.figure(key), f"check@{key}")
+def provenance(stage: stages.Stage) -> dict[str, Any]:
+    """The records of this machine's stages by name, over those that the report already has."""
+    path = stage.reports / "provenance.json"
+    records = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for record in (stage.data / "provenance").glob("*@*.json"):
+        records[record.stem] = json.loads(record.read_text(encoding="utf-8"))
+    return dict(sorted(records.items()))
+
+
+def copy_figures(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
+    """Put every claim's figure beside the pages, and remove those of claims that are no more."""
+    folder = stage.reports / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for claim in claims:
+        figure = stage.figure(claim["key"])
+        if not figure.is_file():
+            missing(stage, figure, f"check@{claim['key']}")
+        with atomic(folder / figure.name) as temporary:
+            shutil.copyfile(figure, temporary)
+    for figure in folder.glob("*.svg"):
+        if figure.stem not in {claim["key"] for claim in claims}:
+            figure.unlink()
+
+
+def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dict[str, Any]) -> dict[str, Any]:
+    """One claim's verdict, its files, its settings, and the stages that it rests on."""
+    experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
+    run = stage.settings.train.get(experiment)
+    names = [f"check@{key}", f"measure@{experiment}"]
+    names += [f"train@{experiment}", f"prepare@{run.data}"] if run else []
+    home = f"tasks/papers/{stage.settings.paper[experiment]}/experiments/{experiment}.py"
     return {
         **verdict,
         "key": key,
         "stage": stage.address(f"check@{key}"),
-        "figure": str(stage.figure(key).relative_to(ROOT)),
+        "code": [f"tasks/papers/{paper}/claims/{key}.py", home],
+        "figure": f"reports/{stage.scale}/figures/{key}.svg",
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
-            [one for record in records.values() for one in _altered(record, stage.settings.claims[key].parts)]
-            + left_out(stage.settings, key)
-            + [f"{name} made with other settings" for name, record in records.items() if _changed(stage, name, record)]
+            (altered(stage, run.data, verdict["data sets"]) if run else [])
+            + left_out(stage.settings, key, verdict["data sets"])
+            + [f"{name} made with other settings" for name in names if outdated(stage, name, records.get(name, {}))]
         ),
-        "seconds": round(sum(record["seconds"] for record in records.values()), 1),
-        "made": records,
-        "settings": settings_of(stage, experiment),
+        "stages": names,
+        "settings": settings_of(stage, experiment, verdict["settings"]),
     }
 
 
-def _altered(record: dict[str, Any], parts: list[str] | None) -> list[str]:
-    """What ails a prepared file's sets, "name: what" where they are several, of those that the claim is on."""
-    said = [one.split(": ") for one in record.get("altered", "").split(", ") if one]
-    return [": ".join(one) for one in said if parts is None or len(one) == 1 or one[0] in parts]
+def altered(stage: stages.Stage, data: str, data_sets: list[str]) -> list[str]:
+    """How prepared data differ from the paper's, "name: how" where they are several sets; of the claim's sets only."""
+    path = stage.altered(data)
+    differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return [f"{name}: {how}" if name else how for name, how in differences.items()
+            if not name or not data_sets or name in data_sets]  # fmt: skip
 
 
-def _changed(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
-    """Whether a stage's record is of other settings than today's, which the report shows; older records do not say."""
-    kind, key = name.replace("simulate@", "measure@").split("@")
-    return record.get("settings") not in (None, stages.fingerprint(stage.settings, kind, key))
-
-
-def left_out(settings: reader.Settings, key: str) -> list[str]:
-    """What a claim's experiment goes without, or has less of, where this machine is too small for the settings."""
-    claim = settings.claims[key]
-    said = [f"{part} left out" for part in settings.unprepared.get(claim.experiment, ())
-            if claim.parts is None or part in claim.parts]  # fmt: skip
-    if (run := settings.simulate.get(claim.experiment)) and run.here:
-        for name, value in run.here.items():
-            own = run.model_dump(exclude_unset=True).get(name)
-            if isinstance(own, list):
-                said += [f"{words(one)} left out" for one in own if one not in value]
-            else:
-                said.append(f"{name} {value} instead of {own}")
-    return said
-
-
-def words(setting: Any) -> str:
-    """A setting, or the names and values of several, in one line."""
-    several = setting.items() if isinstance(setting, dict) else ()
-    return ", ".join(f"{name} {value}" for name, value in several) or str(setting)
+def outdated(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
+    """Whether a record is of other settings than the report shows; older records do not say."""
+    return record.get("settings") not in (None, stages.settings_hash(stage.settings, *name.split("@")))
 
 
 def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
     """A JSON file that another stage has left."""
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         missing(stage, path, name)
     except json.JSONDecodeError as error:
@@ -154,112 +151,6 @@ def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
 def missing(stage: stages.Stage, path: Path, name: str) -> NoReturn:
     """Say which file is not there and what makes it."""
     raise SystemExit(f"{path.relative_to(ROOT)} is missing; `dvc repro {stage.address(name)}` makes it")
-
-
-def settings_of(stage: stages.Stage, experiment: str) -> list[dict[str, Any]]:
-    """Rows of the experiment's settings at both scales; those that differ first."""
-    scales = {scale: _settings(scale) for scale in reader.SCALES}
-    rows = []
-    for section in ("data", "train", "measure", "simulate"):
-        key = experiment if section != "data" else getattr(stage.settings.train.get(experiment), "data", "")
-        values = {scale: getattr(one, section).get(key) for scale, one in scales.items()}
-        if values["paper"] is None:
-            continue
-        paper, quick = (flat(values[scale].model_dump()) for scale in ("paper", "quick"))
-        for name in paper | quick:
-            given = (paper.get(name), quick.get(name))
-            if given != (None, None):
-                rows.append(
-                    {"name": f"{section}.{name}", "paper": given[0], "quick": given[1], "same": given[0] == given[1]}
-                )
-    return sorted(rows, key=lambda row: row["same"])
-
-
-_settings = lru_cache(reader.load)
-
-
-def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by dotted names."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
-
-
-def holm(claims: list[dict[str, Any]], waiting: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Holm's correction of the one-sided p-values within each paper; what does not survive it is inconclusive.
-
-    The claims of a paper that wait to be run count as tests too, so that a verdict cannot be lost by running them; and
-    one with a corrected form counts twice, for it has two chances.
-    A claim whose printed form does not survive, and whose corrected form was found, is judged by that one instead.
-    """
-    for paper in PAPERS:
-        tested = [claim for claim in claims if claim["paper"] == paper and claim["p"] is not None]
-        count = sum(2 if claim["corrected form"] else 1 for claim in tested) + waiting.get(paper, 0)
-        correct_p(tested, count)
-        lost = [claim for claim in tested if claim["verdict"] == "holds" and claim["p, Holm"] > ALPHA]
-        for claim in lost:
-            if (corrected := claim["corrected form"]) and corrected["holds"]:
-                shown = ("statistic", "low", "high", "p", "rule", "numbers", "evidence", "measured", "part")
-                claim.update({name: corrected[name] for name in shown}, verdict="holds corrected")
-                claim["printed form"]["holds"] = None
-        correct_p(tested, count)
-        for claim in tested:
-            if claim["verdict"].startswith("holds") and claim["p, Holm"] > ALPHA:
-                claim["verdict"] = "inconclusive"
-                claim["rule"] += f"; not significant after Holm's correction over {count} forms of the paper's claims"
-    return claims
-
-
-def correct_p(tested: list[dict[str, Any]], count: int) -> None:
-    """Holm's step-down p-values, of so many tests."""
-    adjusted = 0.0
-    for rank, claim in enumerate(sorted(tested, key=lambda one: one["p"])):
-        adjusted = max(adjusted, min(1.0, (count - rank) * claim["p"]))
-        claim["p, Holm"] = adjusted
-
-
-def number(value: float | None) -> str:
-    """A number with as many digits as a reader can use."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return str(value)
-    if value != 0 and not 1e-3 <= abs(value) < 9999.5:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return f"{mantissa}·10{power}".replace("-", "−")
-    return f"{value:.4g}".replace("-", "−")
-
-
-def measured(claim: dict[str, Any]) -> str:
-    """What was measured in the print's terms, or else the statistic with its interval; on what data, if altered."""
-    on = f" ({claim['altered']})" if claim["altered"] else ""
-    return (claim["measured"] or statistic(claim)) + on
-
-
-def rejection(control: dict[str, Any]) -> str:
-    """Whether a control was rejected, how, and what of the claim's rule held of it all the same."""
-    how = {None: "undecided by itself, unlike the claim" if control["rejected"] else "undecided"}.get(control["holds"])
-    held = f"held all the same: {'; '.join(control['kept'])}".replace("_", " ") if control["kept"] else ""
-    more = "; ".join(filter(None, (how, held)))
-    return ("rejected" if control["rejected"] else "not rejected") + (f" ({more})" if more else "")
-
-
-def statistic(claim: dict[str, Any]) -> str:
-    """The statistic with its interval or bound, and of which rule it is."""
-    part = f"{claim['part'].replace('_', ' ')} " if claim["part"] else ""
-    return part + interval(claim)
-
-
-def interval(found: dict[str, Any]) -> str:
-    """A statistic with its interval or its bound; of several rules together, each one's."""
-    if parts := found.get("parts"):
-        return "; ".join(f"{name} {interval(one)}" for name, one in parts.items())
-    if found["low"] is not None and found["high"] is not None:
-        return f"{number(found['statistic'])} [{number(found['low'])}, {number(found['high'])}]"
-    bound = f" (≤ {number(found['high'])})" if found["high"] is not None else ""
-    return number(found["statistic"]) + bound
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every stage does around its work: where files lie, what is written beside a result, and how it refuses."""
+"""Where the files of a stage lie, what every stage does around its work, and how it refuses."""
 
 import argparse
 import hashlib
@@ -16,16 +16,12 @@ from gramlab.files import BadInput, atomic
 from tasks import settings as reader
 from tasks.settings import ROOT, Settings, refuse
 
-BEGUN = time.time()  # before a task's other imports, which take seconds: what changes meanwhile is not what was loaded
-# by kind of stage: the sections of params.yaml whose entry of its key it is made from, as dvc.yaml's params say
-OWN = {
-    "prepare": ("data",), "train": ("train",), "measure": ("measure", "simulate", "train"), "check": ("claims",),
-    "figure": ("claims",),
-}  # fmt: skip
+# before the imports of the stage, which take seconds: a module that changes from now on may not be what was loaded
+STARTED = time.time()
 
 
 class Stage:
-    """One stage's name and files. Paths are those that dvc.yaml declares."""
+    """Kind, key and scale of a stage, and the paths that dvc.yaml declares."""
 
     def __init__(self, kind: str, key: str, scale: str):
         self.kind, self.key, self.scale = kind, key, scale
@@ -37,42 +33,58 @@ class Stage:
         """A prepared data set."""
         return self.data / "sets" / f"{key}.safetensors"
 
+    def altered(self, key: str) -> Path:
+        """How a prepared data set differs from the paper's, by the name of the set; empty where it does not."""
+        return self.data / "altered" / f"{key}.json"
+
     def run(self, key: str) -> Path:
         """The folder of a training run: snapshots and history.parquet."""
         return self.data / "train" / key
 
     def table(self, key: str) -> Path:
-        """What an experiment measured."""
+        """The table of an experiment."""
         return self.data / "tables" / f"{key}.parquet"
 
-    def verdict(self, key: str) -> Path:
-        """The verdict on a claim."""
-        return self.reports / "verdicts" / f"{key}.json"
+    def finding(self, key: str) -> Path:
+        """What the rule of a claim finds in its table."""
+        return self.data / "findings" / self.settings.paper[key] / f"{key}.json"
 
     def figure(self, key: str) -> Path:
         """The figure of a claim."""
-        return self.reports / "figures" / f"{key}.svg"
+        return self.data / "figures" / f"{key}.svg"
 
-    def made(self, kind: str, key: str) -> Path:
-        """How, where and in what time a stage was made; for the report, beside the results."""
-        return self.data / "made" / f"{kind}@{key}.json"
+    def verdicts(self, paper: str) -> Path:
+        """The verdicts on all claims of a paper."""
+        return self.data / "verdicts" / f"{paper}.json"
+
+    def provenance(self, kind: str, key: str) -> Path:
+        """Where, when and with which code a stage ran. No stage depends on it."""
+        return self.data / "provenance" / f"{kind}@{key}.json"
 
     def address(self, name: str) -> str:
         """A stage as DVC takes it on its command line, from the root."""
-        folder = {"prepare": "runs/", "train": "runs/", "measure": "tables/", "simulate": "tables/"}
-        file = ("paper/" if self.scale == "paper" else "") + folder.get(name.split("@")[0], "") + "dvc.yaml:"
-        return name if file == "dvc.yaml:" else file + name
+        kind, _, key = name.partition("@")
+        folder = {"report": "", "prepare": "data", "verdicts": key}.get(kind) or self.settings.paper.get(key, "")
+        if kind == "report" and self.scale == "quick":
+            return name
+        return "/".join(filter(None, ("pipeline", self.scale, folder, f"dvc.yaml:{name}")))
 
 
-def own(settings: Settings, kind: str, key: str) -> list[Any]:
-    """What of the settings a stage's result is made from."""
-    return [getattr(settings, section).get(key) for section in OWN[kind]]
+def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
+    """The entries of params.yaml that the result of a stage is made from, as dvc.yaml's params say."""
+    if kind == "prepare":
+        return [settings.entry("data", key)]
+    if kind in ("train", "measure") and key in settings.train:
+        return [{name: run.model_dump(exclude_unset=True) for name, run in settings.train[key].each().items()}]
+    if kind == "measure":
+        return [settings.entry("simulate", key)]
+    return [settings.claims[key]] if kind == "check" else []
 
 
-def fingerprint(settings: Settings, kind: str, key: str) -> str:
-    """Of ``own``, by which a report knows a record that was made with other settings than it shows."""
-    said = [one.model_dump_json(exclude_unset=True) if one else "" for one in own(settings, kind, key)]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+def settings_hash(settings: Settings, kind: str, key: str) -> str:
+    """Hash of the settings a result is made with; the report uses it to flag outdated results."""
+    text = json.dumps(own_settings(settings, kind, key), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def arguments(kind: str, key: str | None = None) -> Stage:
@@ -81,54 +93,64 @@ def arguments(kind: str, key: str | None = None) -> Stage:
     if key is None:
         parser.add_argument("key")
     parser.add_argument("--scale", default="quick")
-    given = parser.parse_args()
-    return Stage(kind, given.key if key is None else key, given.scale)
+    parsed = parser.parse_args()
+    return Stage(kind, parsed.key if key is None else key, parsed.scale)
 
 
 @contextmanager
 def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
-    """Time the work and leave its record, with what was added to it; fail if code or its settings changed meanwhile.
+    """Time the work and leave its provenance; fail if its code or its settings changed meanwhile.
 
-    DVC hashes what a stage depends on after its command, so a file edited meanwhile would be recorded as the
-    source of a result that it never made. Other entries of params.yaml may change: no result depends on them.
-    Expected errors become one line and exit status 1.
+    The body may add to the dictionary that it gets. DVC hashes what a stage depends on after its command, so a file
+    edited meanwhile would be recorded as the source of a result that it never made. Other entries of params.yaml may
+    change: no result depends on them. Expected errors become one line and exit status 1.
     """
     clock = time.perf_counter()
-    about: dict[str, Any] = {}
+    more: dict[str, Any] = {}
     try:
-        yield about
+        yield more
     except (BadInput, ArithmeticError) as error:
         print(f"{stage.kind}@{stage.key}: {error}", file=sys.stderr)
         raise SystemExit(1) from error
     modules = [Path(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
     ours = [path for path in modules if ROOT / "gramlab" in path.parents or ROOT / "tasks" in path.parents]
-    if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > BEGUN]:
+    if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > STARTED]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
-    now, mine = reader.load(stage.scale), (stage.kind, stage.key)
-    machines = [(one.data_root, one.device, one.threads) for one in (now.machine, stage.settings.machine)]
-    if own(now, *mine) != own(stage.settings, *mine) or machines[0] != machines[1]:
+    now = reader.load(stage.scale)
+    machines = [(each.data_root, each.device, each.threads) for each in (now.machine, stage.settings.machine)]
+    current, used = (own_settings(each, stage.kind, stage.key) for each in (now, stage.settings))
+    if current != used or machines[0] != machines[1]:
         refuse(f"{stage.kind}@{stage.key}: its settings in params.yaml changed while the stage ran; run it again")
-    made_with = {"settings": fingerprint(stage.settings, *mine)}
-    record = {"seconds": round(time.perf_counter() - clock, 3), **machine(), **made_with, **about}
-    with atomic(stage.made(stage.kind, stage.key)) as temporary:
-        temporary.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+    record = {
+        "seconds": round(time.perf_counter() - clock, 3),
+        **machine(),
+        "settings": settings_hash(stage.settings, stage.kind, stage.key),
+        **more,
+    }
+    write_json(stage.provenance(stage.kind, stage.key), record)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file for people and programs, in one step."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory and GPU, by which a measured time is to be read; versions where they are known."""
+    """Cores, memory and GPU, by which a measured time is to be read; the commit, and versions where they are known."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "cores": os.cpu_count(),
         "memory_gib": round(memory / 2**30),
         "gpu": "",
         "commit": commit(),
     }
     if torch := sys.modules.get("torch"):
-        found["torch"] = torch.__version__
-        found["device"] = "cuda" if torch.cuda.is_initialized() else "cpu"  # where something was computed on it
+        record["torch"] = torch.__version__
+        record["device"] = "cuda" if torch.cuda.is_initialized() else "cpu"  # where something was computed on it
         if torch.cuda.is_available():
-            found["gpu"] = torch.cuda.get_device_name()
-    return found
+            record["gpu"] = torch.cuda.get_device_name()
+    return record
 
 
 def commit() -> str:
@@ -158,7 +180,7 @@ def compute(settings: Settings) -> str:
     import torch
 
     torch.set_num_threads(settings.machine.threads)
-    torch.use_deterministic_algorithms(True)
+    torch.set_deterministic_debug_mode("error")  # use_deterministic_algorithms(True) loads inductor first: 1.5 s
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     if asked == "cuda" and not torch.cuda.is_available():

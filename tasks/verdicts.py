@@ -1,32 +1,34 @@
-"""Print the verdict table: ``python -m tasks.verdicts --scale quick``."""
+"""Judge all claims of a paper together: ``python -m tasks.verdicts PAPER --scale quick``.
+
+A claim's finding becomes a verdict here, after Holm's correction over the paper's claims.
+"""
 
 import json
 
-from rich.console import Console
-from rich.table import Table
-
 from tasks import stage as stages
+from tasks.judging.verdict import judge
+from tasks.settings import refuse
 
 
 def main() -> None:
-    """One row a claim; the table is as wide as it needs to be where there is no terminal."""
-    stage = stages.arguments("verdicts", key="")
-    path = stage.reports / "claims.json"
-    if not path.is_file():
-        raise SystemExit(f"{path.relative_to(stages.ROOT)} is missing; `make repro` makes it")
-    console = Console()
-    console = console if console.is_terminal else Console(width=150)
-    table = Table("claim", "title", "verdict", "evidence", "statistic", "control", title=f"{stage.scale} scale")
-    claims = json.loads(path.read_text())
-    for claim in claims.values():
-        control = "rejected" if claim["control"]["rejected"] else "NOT rejected"
-        table.add_row(
-            claim["id"], claim["title"], claim["verdict"], claim["evidence"], f"{claim['statistic']:.4g}", control
-        )
-    console.print(table)
-    counts = {name: sum(claim["verdict"] == name for claim in claims.values()) for name in
-              ("holds", "holds corrected", "fails", "inconclusive")}  # fmt: skip
-    console.print(f"{len(claims)} claims: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    """Read every finding of the paper and write the verdicts, by the claims' keys."""
+    stage = stages.arguments("verdicts")
+    keys = stage.settings.claims_of(stage.key)
+    if not keys:
+        refuse(f"unknown paper {stage.key!r}; allowed: {', '.join(dict.fromkeys(stage.settings.paper.values()))}")
+    paths = {key: stage.finding(key) for key in keys}
+    if stage.scale == "paper":  # takes days in all, and is read while it grows
+        paths = {key: path for key, path in paths.items() if path.is_file()}
+    findings = {}
+    for key, path in paths.items():
+        try:
+            findings[key] = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError) as error:
+            what = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
+            again = f"`dvc repro --force {stage.address(f'check@{key}')}` makes it anew"
+            raise SystemExit(f"{path.relative_to(stages.ROOT)} is {what}; {again}") from error
+    with stages.recorded(stage):
+        stages.write_json(stage.verdicts(stage.key), judge(findings, waiting=len(keys) - len(findings)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Figures: the ready-made ones drawn from a small planted table, and those of the reports as they stand."""
 
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,14 @@ from matplotlib.figure import Figure
 
 from gramlab import tables
 from gramlab.streams import stream
+from tasks import papers
 from tasks.settings import load
+
+SETTINGS = load("quick")
+
+
+def claim_of(key: str) -> ModuleType:
+    return papers.claim(SETTINGS.paper[key], key)
 
 
 def table(key: str) -> pd.DataFrame:
@@ -19,7 +26,7 @@ def table(key: str) -> pd.DataFrame:
     draw = stream("test_figures", key)
     arms = ("claim", "control: broken")
     made: list[dict] = []
-    quantities = import_module(f"tasks.checks.{key}").QUANTITIES
+    quantities = claim_of(key).QUANTITIES
     stepped = [name for name in quantities if name.endswith(("/remainder", "/ratio", "/error"))]
     for arm in arms:
         for case in "abc":
@@ -37,24 +44,23 @@ def table(key: str) -> pd.DataFrame:
 @pytest.mark.parametrize("key", ["a_eq1", "a_eq2", "a_lem2", "c_thm3_1"])
 def test_figure(key, tmp_path):
     """Equal bytes twice, the scale on it, its title on it."""
-    from tasks.figures.style import STAMP, save
+    from tasks.drawing.style import STAMP, save
 
-    drawing = import_module(f"tasks.figures.{load('quick').claims[key].figure}")
-    rows = table(key)
+    claim, rows = claim_of(key), table(key)
     for name in ("a.svg", "b.svg"):
-        save(drawing.draw(rows, key), tmp_path / name, "quick")
+        save(claim.draw(rows, claim), tmp_path / name, "quick")
     first = (tmp_path / "a.svg").read_text()
     assert first == (tmp_path / "b.svg").read_text()
     assert STAMP["quick"].split(":")[0] in first
-    assert import_module(f"tasks.checks.{key}").ID in first
+    assert claim.ID in first
     assert len(first) < 80_000
-    save(drawing.draw(rows, key), tmp_path / "paper.svg", "paper")
+    save(claim.draw(rows, claim), tmp_path / "paper.svg", "paper")
     assert STAMP["quick"].split(":")[0] not in (tmp_path / "paper.svg").read_text()
 
 
 def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
     """The solver of layouts has some, and matplotlib names clip paths after all digits of their places."""
-    from tasks.figures.style import save
+    from tasks.drawing.style import save
 
     made = []
     for shift in (0.0, 1e-13):
@@ -70,8 +76,8 @@ def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
 def test_pictures_keep_their_places_and_colours(channels):
     """From Figure 10's experiment into its figure, to half of 1/255."""
     from gramlab.nets import build
-    from tasks.experiments.a_fig10 import _images
-    from tasks.figures.style import strip
+    from tasks.drawing.style import strip
+    from tasks.papers.weight_gram.experiments.a_fig10 import _images
 
     shape = (9, channels, 4, 4)
     test = torch.from_numpy(stream("pictures", channels).uniform(size=shape)).float()
@@ -86,10 +92,10 @@ def test_pictures_keep_their_places_and_colours(channels):
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_a_reports_figures_are_small_and_say_their_claim_and_scale(scale):
-    from tasks.figures.style import STAMP
+    from tasks.drawing.style import STAMP
 
     for path in Path("reports", scale, "figures").glob("*.svg"):
         text = path.read_text()
         assert STAMP[scale].split(":")[0] in text, path
-        assert import_module(f"tasks.checks.{path.stem}").ID in text, path
+        assert claim_of(path.stem).ID in text, path
         assert len(text) < 100_000, path

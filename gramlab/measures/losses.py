@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gramlab.files import did_you_mean
-from gramlab.losses import LOSSES, laid_out
+from gramlab.losses import LOSSES, reshape_targets
 from gramlab.measures.layers import at_least_float32
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
@@ -70,7 +70,7 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
     check_targets(loss, shape, targets)
     outputs = at_least_float32(outputs)
     classes = _are_classes(loss, shape, targets)
-    targets = targets.long() if classes else laid_out(targets.to(outputs.dtype), shape)
+    targets = targets.long() if classes else reshape_targets(targets.to(outputs.dtype), shape)
     masked = mask is not None and is_token_mask(mask, outputs)
     # one loss for each position of these leading axes
     lead = outputs.ndim - 1 if loss == "cross_entropy" else 2 if masked else 1
@@ -110,7 +110,7 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
                 f" not {targets.dtype} {target_shape}"
             )
     elif not classes:
-        laid_out(targets, shape)
+        reshape_targets(targets, shape)
     if classes and len(targets):
         low, high = int(targets.min()), int(targets.max())
         if loss == "cross_entropy" and low == -100 and len(counted := targets[targets != -100]):

@@ -1,123 +1,197 @@
 """What params.yaml may hold, and the one function that reads it.
 
-Each experiment has the paper's settings and, beside them, the quick scale's reductions. A mistake is one line
-that names the key and what is allowed, exit status 2, and nothing written.
+An entry has the paper's settings and, beside them, the quick scale's reductions. An entry is validated when a stage
+reads it, so that a mistake stops only the stages that need it. A mistake is one line that names the key and what is
+allowed, with exit status 2 and nothing written.
 """
 
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
+from tasks import papers
 from tasks.settings.data import Data, Sets
-from tasks.settings.experiments import Claim, Measure, Simulate
 from tasks.settings.fields import Strict
 from tasks.settings.machine import ROOT, Machine
+from tasks.settings.simulation import Simulation
 from tasks.settings.train import Model, Train, merged
 
 __all__ = [
-    "ROOT", "SCALES", "Claim", "Data", "Machine", "Measure", "Model", "Sets", "Settings", "Simulate", "Train",
-    "load", "merged", "pick", "read", "refuse",
+    "ROOT", "SCALES", "Data", "Machine", "Model", "Sets", "Settings", "Simulation", "Train", "load", "merged", "read",
+    "refuse",
 ]  # fmt: skip
 
 SCALES = ("quick", "paper")
-SECTIONS: dict[str, type[Strict]] = {"data": Data, "train": Train, "measure": Measure, "simulate": Simulate}
+SECTIONS = ("train", "simulate", "claims")  # of a paper
+Entry = TypeVar("Entry")
+
+
+class Entries(Mapping[str, Entry], Generic[Entry]):
+    """Entries of params.yaml by key; each is validated when it is first read."""
+
+    def __init__(self, kind: str, keys: Iterable[str], validate: Callable[[str], Entry]):
+        self.kind, self.keys_, self.validate = kind, list(keys), validate
+        self.validated: dict[str, Entry] = {}
+
+    def __getitem__(self, key: str) -> Entry:
+        if key not in self.keys_:
+            raise KeyError(key)
+        if key not in self.validated:
+            self.validated[key] = self.validate(key)
+        return self.validated[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys_)
+
+    def __len__(self) -> int:
+        return len(self.keys_)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.keys_
+
+    def pick(self, key: str) -> Entry:
+        """The entry of this key; on an unknown key one line to stderr and exit status 2."""
+        if key not in self.keys_:
+            refuse(f"unknown {self.kind} {key!r}; {_allowed(key, self.keys_)}")
+        return self[key]
 
 
 class Settings:
-    """All of params.yaml at one scale, validated: ``data``, ``train``, ``measure``, ``simulate``, ``claims``."""
+    """params.yaml at one scale: ``machine``, and by key ``data``, ``train``, ``simulate`` and ``claims``.
+
+    ``claims`` maps the key of a claim to that of its experiment. ``paper`` maps every key but those of data sets to
+    the folder of its paper.
+    """
 
     def __init__(self, raw: dict[str, Any], scale: str):
-        self.scale = scale
-        if unknown := raw.keys() - {*SECTIONS, "machine", "claims"}:
-            refuse(f"params.yaml: unknown section {', '.join(sorted(unknown))}; allowed: {_names()}")
-        if missing := {name for name in (*SECTIONS, "machine", "claims") if not isinstance(raw.get(name), dict)}:
-            refuse(f"params.yaml: section {', '.join(sorted(missing))} is missing")
-        self.machine = _valid(Machine, raw["machine"], "machine")
-        self.claims = {key: _valid(Claim, value, f"claims.{key}") for key, value in raw["claims"].items()}
-        made: dict[str, dict[str, Any]] = {}
-        for section, kind in SECTIONS.items():
-            made[section] = {}
-            for key, value in raw[section].items():
-                at = f"{section}.{key}"
-                if not isinstance(value, dict) or value.keys() != {"paper", "quick"}:
-                    refuse(f"params.yaml: {at} must hold exactly the two keys paper and quick")
-                if not isinstance(value["paper"], dict) or not isinstance(value["quick"] or {}, dict):
-                    refuse(f"params.yaml: {at}: both of paper and quick must hold settings by name")
-                if section == "train" and "data" in (value["quick"] or {}):  # the stage depends on the paper's alone
-                    refuse(f"params.yaml: {at}.quick.data: both scales train on the set that paper names")
-                one = Sets if section == "data" and "sets" in value["paper"] else kind
-                paper = _valid(one, value["paper"], f"{at}.paper")
-                # validated on top of the paper's settings, so that a mistake is named where it stands
-                quick = _valid(one, merged(value["paper"], value["quick"]), f"{at}.quick")
-                made[section][key] = paper if scale == "paper" else quick
-        self.data: dict[str, Data | Sets] = made["data"]
-        self.train: dict[str, Train] = made["train"]
-        self.measure: dict[str, Measure] = made["measure"]
-        self.simulate: dict[str, Simulate] = made["simulate"]
-        # by entry what the paper's settings name, which the quick scale may leave out
-        self._sets = {key: list(value["paper"].get("sets") or ()) for key, value in raw["data"].items()}
-        self.unprepared: dict[str, list[str]] = {}  # by training run: what its variants name and this machine has not
-        self._consistent()
+        self.scale, self.raw = scale, raw
+        known = ["machine", "data", *papers.names()]
+        for name in raw:
+            if name not in known:
+                refuse(f"params.yaml: unknown section {name!r}; {_allowed(name, known)}")
+        for name in ("machine", "data"):
+            if not isinstance(raw.get(name), dict):
+                refuse(f"params.yaml: section {name} is missing")
+        self.machine: Machine = _valid(Machine, raw["machine"], "machine")
+        self.paper: dict[str, str] = {}
+        keys: dict[str, list[str]] = {section: [] for section in SECTIONS}
+        for paper in (name for name in raw if name not in ("machine", "data")):
+            for section, entries in (raw[paper] or {}).items():
+                if section not in SECTIONS:
+                    refuse(f"params.yaml: {paper}: unknown section {section!r}; {_allowed(section, SECTIONS)}")
+                for key in entries or {}:
+                    if key in keys[section] or (section != "claims" and key in [*keys["train"], *keys["simulate"]]):
+                        refuse(f"params.yaml: {paper}.{section}.{key}: two entries have this key")
+                    keys[section].append(key)
+                    self.paper.setdefault(key, paper)
+        self.data: Entries[Data | Sets] = Entries("data set", raw["data"], self._data)
+        self.train: Entries[Train] = Entries("training run", keys["train"], self._train)
+        self.simulate: Entries[Simulation] = Entries("experiment", keys["simulate"], self._simulation)
+        self.claims: Entries[str] = Entries("claim", keys["claims"], self._claim)
+        self.experiments: Entries[Train | Simulation] = Entries(
+            "experiment", keys["train"] + keys["simulate"],
+            lambda key: self.train[key] if key in self.train else self.simulate[key],
+        )  # fmt: skip
 
-    def _consistent(self) -> None:
-        for key, run in self.train.items():
-            _known(run.data, self.data, f"train.{key}.*.data", "data set")
-            self.train[key] = self._trainable(key, run)
-        for key in self.measure:
-            _known(key, self.train, f"measure.{key}", "training run")
-        if both := self.measure.keys() & self.simulate.keys():
-            refuse(f"params.yaml: {', '.join(sorted(both))} stands both in measure and in simulate")
-        for key, claim in self.claims.items():
-            _known(claim.experiment, self.experiments(), f"claims.{key}.experiment", "experiment")
-            trained = self.train.get(claim.experiment)
-            for part in claim.parts or ():
-                _known(part, self._sets[trained.data] if trained else (), f"claims.{key}.parts", "set")
+    def place(self, section: str, key: str) -> str:
+        """Where an entry stands in params.yaml."""
+        return f"data.{key}" if section == "data" else f"{self.paper[key]}.{section}.{key}"
 
-    def _trainable(self, key: str, run: Train) -> Train:
-        """The run without the variants whose data set is not prepared at this scale or on this machine."""
-        data, each = self.data[run.data], run.each()
-        for name, one in each.items():
-            at = ".".join(filter(None, (f"train.{key}.*", name and f"variants.{name}", "part")))
-            _known(one.part, data.sets if isinstance(data, Sets) else data.parts(), at, "set")
-        named = {one.part for one in each.values()} - data.parts().keys()
-        self.unprepared[key] = [part for part in data.declared() if part in named] if isinstance(data, Sets) else []
-        kept = {name: run.variants[name] for name, one in each.items() if name and one.part in data.parts()}
-        if run.variants and not kept:
-            refuse(f"params.yaml: train.{key}: nothing to train; data.{run.data} has: {', '.join(data.parts())}")
-        return run.model_copy(update={"variants": kept})
+    def entry(self, section: str, key: str) -> dict[str, Any]:
+        """An entry of ``data``, ``train`` or ``simulate`` at this scale, before validation."""
+        both = self._both(section, key)
+        return both["paper"] if self.scale == "paper" else merged(both["paper"], both["quick"])
 
-    def experiments(self) -> dict[str, Measure | Simulate]:
-        """Every experiment by name."""
-        return {**self.measure, **self.simulate}
+    def claims_of(self, paper: str) -> list[str]:
+        """The keys of a paper's claims."""
+        return [key for key in self.claims if self.paper[key] == paper]
+
+    def missing_sets(self, key: str) -> list[str]:
+        """The data sets that a training run's variants name and that are not prepared on this machine."""
+        data = self.data[self.train[key].data]
+        if not isinstance(data, Sets):
+            return []
+        named = {settings.part for settings in self._complete(key).each().values()} - data.parts().keys()
+        return [part for part in data.declared() if part in named]
+
+    def _both(self, section: str, key: str) -> dict[str, Any]:
+        """The paper's and the quick scale's settings of an entry."""
+        place = self.place(section, key)
+        entry = (self.raw["data"] if section == "data" else self.raw[self.paper[key]][section])[key]
+        if not isinstance(entry, dict) or entry.keys() != {"paper", "quick"}:
+            refuse(f"params.yaml: {place} must hold exactly the two keys paper and quick")
+        if not isinstance(entry["paper"], dict) or not isinstance(entry["quick"] or {}, dict):
+            refuse(f"params.yaml: {place}: both of paper and quick must hold settings by name")
+        return {"paper": entry["paper"], "quick": entry["quick"] or {}}
+
+    def _validated(self, kind: type[Strict], section: str, key: str) -> Any:
+        # the paper's settings are validated at the quick scale too, so that a mistake is named where it stands
+        both, place = self._both(section, key), self.place(section, key)
+        paper = _valid(kind, both["paper"], f"{place}.paper")
+        return paper if self.scale == "paper" else _valid(kind, self.entry(section, key), f"{place}.quick")
+
+    def _data(self, key: str) -> Data | Sets:
+        return self._validated(Sets if "sets" in self._both("data", key)["paper"] else Data, "data", key)
+
+    def _simulation(self, key: str) -> Simulation:
+        return self._validated(papers.experiment(self.paper[key], key).Settings, "simulate", key)
+
+    def _claim(self, key: str) -> str:
+        experiment = self.raw[self.paper[key]]["claims"][key]
+        if experiment not in self.experiments:
+            refuse(f"params.yaml: {self.place('claims', key)}: no experiment {experiment!r}; "
+                   f"{_allowed(str(experiment), self.experiments)}")  # fmt: skip
+        return experiment
+
+    def _complete(self, key: str) -> Train:
+        """A training run with all of its variants."""
+        if "data" in self._both("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
+            refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
+        run: Train = self._validated(Train, "train", key)
+        if run.data not in self.data:
+            refuse(f"params.yaml: {self.place('train', key)}.*.data: no data set {run.data!r}; "
+                   f"{_allowed(run.data, self.data)}")  # fmt: skip
+        return run
+
+    def _train(self, key: str) -> Train:
+        """A training run without the variants whose data set is not prepared at this scale or on this machine."""
+        run = self._complete(key)
+        data, variants = self.data[run.data], run.each()
+        declared = data.sets if isinstance(data, Sets) else data.parts()
+        for name, variant in variants.items():
+            if variant.part not in declared:
+                place = ".".join(filter(None, (f"{self.place('train', key)}.*", name and f"variants.{name}", "part")))
+                refuse(f"params.yaml: {place}: no set {variant.part!r}; {_allowed(variant.part, declared)}")
+        prepared = {name for name, variant in variants.items() if variant.part in data.parts()}
+        if (run.variants or run.sets) and not prepared:
+            refuse(f"params.yaml: {self.place('train', key)}: nothing to train; data.{run.data} has: "
+                   f"{', '.join(data.parts())}")  # fmt: skip
+        kept = {name: change for name, change in run.changes().items() if name in prepared}
+        return run.model_copy(update={"variants": kept, "sets": [], "arms": {}})
 
 
 def read(path: Path = ROOT / "params.yaml") -> dict[str, Any]:
     """params.yaml as it stands."""
     try:
         # libyaml's loader where it is there: ten times as fast
-        found = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        raw = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         refuse(f"{path.name}: {error.strerror}")
     except yaml.YAMLError as error:
         refuse(f"{path.name}: not valid YAML: {' '.join(str(error).split())}")
-    return found if isinstance(found, dict) else refuse(f"{path.name}: holds no settings")
+    return raw if isinstance(raw, dict) else refuse(f"{path.name}: holds no settings")
 
 
 def load(scale: str) -> Settings:
     """The settings at this scale; on a mistake one line to stderr and exit status 2."""
     if scale not in SCALES:
-        refuse(f"unknown scale {scale!r}; allowed: {', '.join(SCALES)}")
+        refuse(f"unknown scale {scale!r}; {_allowed(scale, SCALES)}")
     return Settings(read(), scale)
-
-
-def pick(settings: dict[str, Any], key: str, what: str) -> Any:
-    """The entry of this name; on an unknown one, one line to stderr and exit status 2."""
-    if key not in settings:
-        refuse(f"unknown {what} {key!r}; allowed: {', '.join(settings)}")
-    return settings[key]
 
 
 def refuse(line: str) -> NoReturn:
@@ -126,21 +200,29 @@ def refuse(line: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def _known(name: str, allowed: Any, at: str, what: str) -> None:
-    if name not in allowed:
-        refuse(f"params.yaml: {at}: no {what} {name!r}; allowed: {', '.join(allowed)}")
+def _allowed(name: str, names: Iterable[str]) -> str:
+    """The names that are allowed and, where a name is close to the mistyped one, that name first."""
+    names = list(names)
+    nearest = get_close_matches(name, names, 1)
+    return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"
 
 
-def _names() -> str:
-    return ", ".join([*SECTIONS, "machine", "claims"])
-
-
-def _valid(kind: type[Strict], value: Any, at: str) -> Any:
+def _valid(kind: type[Strict], value: Any, place: str) -> Any:
+    """The validated settings. An unknown key is reported before a missing one, which it may be a misspelling of."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join([at, *map(str, first["loc"])])
-        allowed = f"; allowed: {', '.join(kind.model_fields)}" if first["type"] == "extra_forbidden" else ""
-        given = "" if first["type"] in ("missing", "extra_forbidden") else f", not {first['input']!r}"
-        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{given}{allowed}")
+        first = min(error.errors(), key=lambda line: line["type"] != "extra_forbidden")
+        where = ".".join([place, *map(str, first["loc"])])
+        if first["type"] == "extra_forbidden":
+            fields = _fields(kind, first["loc"][:-1])
+            refuse(f"params.yaml: {where}: unknown key; {_allowed(str(first['loc'][-1]), fields)}")
+        given = "" if first["type"] == "missing" else f", not {first['input']!r}"
+        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{given}")
+
+
+def _fields(kind: Any, path: tuple[Any, ...]) -> list[str]:
+    """The keys of the settings class at this path below ``kind``."""
+    for name in path:
+        kind = kind.model_fields[name].annotation if name in getattr(kind, "model_fields", {}) else kind
+    return list(getattr(kind, "model_fields", ()))

@@ -93,7 +93,9 @@ class Train(Strict):
     observe: list[Literal["virtual_shift", "virtual_update"]] = []
     dtype: Literal["float32", "float64"] = "float32"
     compile: Literal["default", "reduce-overhead", "max-autotune"] | None = None  # a mode of torch.compile
-    variants: dict[str, dict[str, Any] | None] = {}  # by name, what replaces some of these; null leaves one out
+    sets: list[str] = []  # data sets; each trains every arm, as the variant "SET ARM", or just "SET" without arms
+    arms: dict[str, dict[str, Any] | None] = {}  # by name the settings that an arm replaces; null leaves the arm out
+    variants: dict[str, dict[str, Any] | None] = {}  # settings a variant replaces, over its arm's
 
     @model_validator(mode="after")
     def _loss_fits_its_model(self) -> "Train":
@@ -122,16 +124,14 @@ class Train(Strict):
 
     def each(self) -> dict[str, "Train"]:
         """The run's variants by name, each with its settings; the run itself, by "", where there are none."""
-        if not self.variants:
+        if not (self.variants or self.sets):
             return {"": self}
-        own = self.model_dump(exclude={"variants"}, exclude_unset=True)
+        own = self.model_dump(exclude={"variants", "sets", "arms"}, exclude_unset=True)
         made = {}
-        for name, change in self.variants.items():
-            if change is None:
-                continue
+        for name, change in self.changes().items():
             if not re.fullmatch(r"\w[\w .,+=-]*", name):  # it is a folder's name too
                 raise ValueError(f"variant {name!r}: letters, digits, spaces and . , + = - make a name")
-            if fixed := change.keys() & {"data", "seeds", "variants"}:
+            if fixed := change.keys() & {"data", "seeds", "variants", "sets", "arms"}:
                 raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
             try:
                 made[name] = Train.model_validate(merged(own, change))
@@ -140,6 +140,15 @@ class Train(Strict):
                 at = ".".join(map(str, first["loc"]))
                 raise ValueError(f"variant {name}: {at}: {first['msg'].removeprefix('Value error, ')}") from error
         return made
+
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """By the name of each variant the settings that it replaces."""
+        arms = {arm: change for arm, change in (self.arms or {"": {}}).items() if change is not None}
+        crossed = {
+            f"{part} {arm}".strip(): {"part": part, **change} for part in self.sets for arm, change in arms.items()
+        }
+        both = merged(crossed, self.variants)
+        return {name: change for name, change in both.items() if change is not None}
 
     def epochs_kept(self) -> tuple[int, ...]:
         """The epochs after which the weights are kept."""

@@ -10,10 +10,10 @@ import torch
 from pretend import Pretend
 
 from tasks import prepare, stage, train
-from tasks.experiments import c_parity
-from tasks.runs import Run
+from tasks.measuring.run import Run
+from tasks.papers.fact.experiments import c_parity
 from tasks.settings import Settings, merged, read
-from tasks.settings.experiments import Simulate
+from tasks.settings.simulation import Simulate
 
 SMALL = {"epochs": 2, "snapshots": 1, "history_every": 1, "seeds": 2}
 

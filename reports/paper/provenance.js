@@ -1,0 +1,1237 @@
+const provenance = {
+ "check@a_bce": {
+  "seconds": 0.318,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_eq1": {
+  "seconds": 0.399,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_eq2": {
+  "seconds": 0.788,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_fig1": {
+  "seconds": 0.368,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "c8011952d1b90fd2"
+ },
+ "check@a_fig10": {
+  "seconds": 3.262,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig12": {
+  "seconds": 1.015,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "02e27ac0f4379ec9"
+ },
+ "check@a_fig13": {
+  "seconds": 0.562,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 0.611,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 0.616,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 0.355,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 0.629,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 0.843,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.149,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.139,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 0.662,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 0.785,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.581,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.502,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 0.967,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 0.457,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 0.454,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.422,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 0.37,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 0.583,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 0.886,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 0.414,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 0.694,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.605,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 1.792,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 0.842,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.246,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 0.324,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.233,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.339,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 0.916,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.349,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 0.567,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 0.729,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 0.418,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 0.774,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 0.777,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 0.396,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.3,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.338,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 1.978,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.493,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 0.672,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.07,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig11": {
+  "seconds": 0.258,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig4": {
+  "seconds": 0.385,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.495,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 0.421,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.296,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_lemd_2": {
+  "seconds": 0.262,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.278,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.267,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 0.328,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 1.066,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 0.206,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab3": {
+  "seconds": 0.198,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 0.432,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.434,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 0.975,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 0.37,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.307,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig3": {
+  "seconds": 0.344,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 0.452,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 0.393,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 0.305,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.245,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 0.36,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
+  "seconds": 0.4,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_svd": {
+  "seconds": 0.353,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "2c5c3a1dcfd34b1a"
+ },
+ "check@d_thm4_3": {
+  "seconds": 1.487,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "4058e45090594004"
+ },
+ "check@d_thm4_4": {
+  "seconds": 0.353,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "a80c1c851b02304c"
+ },
+ "measure@a_differences": {
+  "commit": "173e6d1",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 56.117,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_features": {
+  "commit": "d2176ab",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 42.78,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig1": {
+  "commit": "1048de8",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1.24,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig10": {
+  "commit": "8b27606, 8c02327+, 8a4e0b9",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 2222.444,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig12": {
+  "commit": "9dfaa97",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 666.24,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig13": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 105.646,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig2": {
+  "commit": "262f0d0",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 0.428,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig4": {
+  "commit": "173e6d1",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1053.035,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig6": {
+  "commit": "abffdf0",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1.392,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig7": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 150.64,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig8": {
+  "commit": "5b915ef",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 19.645,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig9": {
+  "commit": "abffdf0",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 648.992,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_linear": {
+  "commit": "64edf94",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 31.872,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_prop1": {
+  "commit": "4b40083",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 70.592,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_taylor": {
+  "commit": "64edf94",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 97.681,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_thm3": {
+  "commit": "55349f6",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 314.858,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_thm4": {
+  "commit": "173e6d1",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 525.902,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_tl": {
+  "commit": "4b40083",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 10.715,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@a_whiten": {
+  "commit": "a0033b5",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 14.786,
+  "settings": "f5667125df3b80b8",
+  "torch": "2.15.0+cu132"
+ },
+ "measure@architectures": {
+  "commit": "5d3ad9b",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 32.027,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_centerings": {
+  "commit": "abffdf0",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 2039.349,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_dynamics": {
+  "commit": "bfff253",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 6.089,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_fig1": {
+  "commit": "4a6dbea",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1.173,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_fig3": {
+  "commit": "bfff253",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 884.087,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_fig6": {
+  "commit": "bfff253",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 56.792,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_free": {
+  "commit": "6e11d1d",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 97.258,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_prop10": {
+  "commit": "fad3574",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 56.749,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@b_rmt": {
+  "commit": "fad3574",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 988.041,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_dual": {
+  "commit": "44a5abe",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 24.109,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_fig11": {
+  "commit": "b32ab4c",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 25.46,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_modular": {
+  "commit": "4a6dbea",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 302.3,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_parity": {
+  "commit": "612c98c",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1633.168,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_quadratic": {
+  "commit": "64edf94",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 510.677,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_tab2": {
+  "commit": "8b27606",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 107.785,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@c_tabular": {
+  "commit": "4a6dbea",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 71.693,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@critical_points": {
+  "commit": "44a5abe",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 21.514,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@d_alg1": {
+  "commit": "62df11c",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 29.192,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@d_deep_rfm": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 5542.263,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@d_lemmas": {
+  "commit": "173d886",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 19.408,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@d_svd": {
+  "commit": "2e89173",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1.39,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@d_thm4_3": {
+  "commit": "4b40083",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 71.347,
+  "torch": "2.15.0+cu132"
+ },
+ "measure@d_thm4_4": {
+  "commit": "4b40083",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 11.835,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@addition": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 0.126,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@benchmarks": {
+  "commit": "4b40083, 8c02327+",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 20.119,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@chain": {
+  "commit": "1048de8",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 0.399,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@few_digits": {
+  "commit": "8b27606",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 9.535,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@few_photos": {
+  "commit": "8c02327",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 11.195,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@generated": {
+  "commit": "4b40083, 8c02327+",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 20.453,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@linear_map": {
+  "commit": "b32ab4c",
+  "cores": 2,
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 0.216,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@photo_benchmarks": {
+  "commit": "4b40083",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 19.776,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@photos": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 7.624,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@staircase": {
+  "commit": "5b915ef",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 0.15,
+  "torch": "2.15.0+cu132"
+ },
+ "prepare@swiss_roll": {
+  "commit": "1048de8",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 0.268,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_differences": {
+  "commit": "173e6d1",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 3246.117,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig1": {
+  "commit": "1048de8",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 2.562,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig10": {
+  "commit": "8b27606, 8c02327+",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 15289.928,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig12": {
+  "commit": "8c02327",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 8400.0,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig13": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 3423.529,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig2": {
+  "commit": "b32ab4c, 8c02327+, 2d2c407+",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 32983.293,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig4": {
+  "commit": "173e6d1",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 5365.83,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig6": {
+  "commit": "abffdf0",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 7864.528,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig7": {
+  "commit": "6c44b43",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 4846.347,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig8": {
+  "commit": "5b915ef",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1785.868,
+  "torch": "2.15.0+cu132"
+ },
+ "train@a_fig9": {
+  "commit": "abffdf0",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 5925.931,
+  "torch": "2.15.0+cu132"
+ },
+ "train@b_fig1": {
+  "commit": "1048de8",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 14.439,
+  "torch": "2.15.0+cu132"
+ },
+ "train@c_fig11": {
+  "commit": "b32ab4c",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 3909.023,
+  "torch": "2.15.0+cu132"
+ },
+ "train@c_tab2": {
+  "commit": "8b27606",
+  "cores": 2,
+  "device": "cpu",
+  "gpu": "",
+  "memory_gib": 24,
+  "seconds": 1579.589,
+  "torch": "2.15.0+cu132"
+ },
+ "verdicts@centered_nfa": {
+  "seconds": 0.063,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "4f53cda18c2baa0c"
+ },
+ "verdicts@fact": {
+  "seconds": 0.077,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "4f53cda18c2baa0c"
+ },
+ "verdicts@neural_collapse": {
+  "seconds": 0.06,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "4f53cda18c2baa0c"
+ },
+ "verdicts@weight_gram": {
+  "seconds": 0.065,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6efa886+",
+  "settings": "4f53cda18c2baa0c"
+ }
+};

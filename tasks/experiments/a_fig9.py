@@ -1,5 +1,0 @@
-"""A.fig9: surrogate and Target Linearity of every hidden layer along training by Adam, and of random features."""
-
-from tasks.paper_a import growth as measure
-
-__all__ = ["measure"]

@@ -1,5 +1,0 @@
-"""D.fig7, D.fig10: NC1 through the parts of an MLP, and the NFA, along training."""
-
-from tasks.heads import collapse as measure
-
-__all__ = ["measure"]

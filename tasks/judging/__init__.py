@@ -1,0 +1,1 @@
+"""Judging: rules, statistics, what makes findings a verdict, and Holm's correction."""

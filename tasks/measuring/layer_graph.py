@@ -1,0 +1,44 @@
+"""A layer's input and output in autograd's graph, straight from their definitions.
+
+``gramlab.measures`` is faster, but rests on the identities that the claims state. The experiments on these identities
+therefore take their gradients from here.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+@contextmanager
+def watched(layer: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """The (h, z) of each call of the layer: h (d, N) its input or its im2col patches, z = W h (+ b), in the graph.
+
+    The layer's own product is replaced by W h on a copy of h, so that gradients with respect to h are those
+    through this layer alone, and for a convolution those with respect to the patches as independent numbers.
+    """
+    calls: list[tuple[Tensor, Tensor]] = []
+
+    def replace(module: Any, inputs: tuple[Tensor], output: Tensor) -> Tensor:
+        (x,) = inputs
+        weight = module.weight.flatten(1)
+        if isinstance(module, nn.Conv2d):
+            patches = F.unfold(x, module.kernel_size, module.dilation, module.padding, module.stride)  # type: ignore[arg-type]
+            h = patches.transpose(0, 1).flatten(1)
+        else:
+            h = x.flatten(0, -2).T
+        h = h.clone() if h.requires_grad else h.clone().requires_grad_()  # the first layer's is a leaf
+        z = weight @ h
+        calls.append((h, z))
+        made = z if module.bias is None else z + module.bias[:, None]
+        if isinstance(module, nn.Conv2d):
+            return made.unflatten(1, (len(x), -1)).transpose(0, 1).reshape(output.shape)
+        return made.T.reshape(output.shape)
+
+    handle = layer.register_forward_hook(replace)
+    try:
+        yield calls
+    finally:
+        handle.remove()

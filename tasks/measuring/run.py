@@ -1,0 +1,94 @@
+"""A finished training run, as the experiments read it."""
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from gramlab import tables
+from gramlab.data import DataSet, random_labels
+from gramlab.nets import build
+from gramlab.nets.members import Member, members
+from gramlab.tables import TableError
+from tasks.settings import Train
+from tasks.stage import Stage
+
+
+class Run:
+    """Networks of all seeds and grid cases at each kept epoch, with the data they were trained on.
+
+    ``variants`` has a Run for each variant, by name. The history is that of all variants. Tensors and networks are on
+    ``device``.
+    """
+
+    def __init__(self, stage: Stage, variant: str = "", device: str = "cpu"):
+        run = stage.settings.train[stage.key]
+        self.variants = {} if variant else {name: Run(stage, name, device) for name in run.variants}
+        self.device = device
+        self.settings: Train = run.each()[variant] if variant else run
+        self.key = stage.key
+        self.base = stage.run(stage.key)
+        self.folder = self.base / variant
+        self._data = stage.dataset(self.settings.data)
+        self.epochs = self.settings.epochs_kept()
+        self.seeds = range(self.settings.seeds)
+        shared = {axis: getattr(self.settings, axis) for axis in ("lr", "weight_decay", "label_noise", "beta")}
+        self.members: list[Member] = members(self.settings.seeds, self.settings.grid.axes(), **shared)
+        self.cases = list(dict.fromkeys(member.case for member in self.members))
+        self._loaded: tuple[int, dict[str, Tensor]] = (-1, {})
+
+    @cached_property
+    def data(self) -> DataSet:
+        """What it was trained on."""
+        found = DataSet.load(self._data, self.settings.part)
+        found = found if self.settings.samples is None else found.rows(train=torch.arange(self.settings.samples))
+        moved: dict[str, Any] = {name: one.to(self.device) for name, one in found.tensors().items()}
+        return replace(found, **moved)
+
+    @cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """Losses and accuracies: rows of a gramlab table."""
+        return tables.read(self.base / "history.parquet").to_pylist()
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Optimizer steps in an epoch."""
+        n = len(self.data.x_train)
+        return -(-n // min(self.settings.batch or n, n))
+
+    def _snapshot(self, epoch: int) -> dict[str, Tensor]:
+        if self._loaded[0] != epoch:
+            path: Path = self.folder / f"epoch-{epoch:06d}.safetensors"
+            try:
+                self._loaded = (epoch, load_file(path))
+            except (OSError, SafetensorError) as error:
+                raise TableError(f"{path}: not a readable snapshot ({error})") from error
+        return self._loaded[1]
+
+    def member(self, seed: int, case: str = "") -> int:
+        """Where this seed of this case ("" without a grid) stands in ``members`` and in every snapshot."""
+        return self.cases.index(case) * len(self.seeds) + self.seeds.index(seed)
+
+    def model(self, epoch: int, seed: int, case: str = "") -> Any:
+        """The network after this epoch, of the class that its kind has, in the precision it was trained in."""
+        shape = self.settings.model
+        made = build(shape.kind, self.data.x_train.shape[1:], self.data.outputs, **shape.options())
+        at = self.member(seed, case)
+        own = {key: value[at] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
+        made.to(self.device, getattr(torch, self.settings.dtype)).load_state_dict(own)
+        return made.eval()
+
+    def labels(self, seed: int, case: str = "") -> Tensor:
+        """The training targets of this member, label noise and all."""
+        noise = self.members[self.member(seed, case)].label_noise
+        y = self.data.y_train
+        return random_labels(y, self.data.classes, noise, self.key, seed, "label noise") if noise else y
+
+    def observed(self, epoch: int, seed: int, name: str, case: str = "") -> Tensor:
+        """An observer's sum over all steps up to this epoch."""
+        return self._snapshot(epoch)[f"observer:{name}"][self.member(seed, case)].to(self.device)

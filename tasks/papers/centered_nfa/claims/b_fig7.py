@@ -1,0 +1,23 @@
+"""On data with eigenvalues 1/(1 + k), the centered NFA is more robust to the initial scale than the uncentered NFA.
+
+The UC-NFA is small at initialization and becomes high in training. Smaller initial weights lead to a smaller final test
+loss and to a higher final UC-NFA and C-NFA. All of this holds in both hidden layers.
+"""
+
+from tasks.judging.rules import Finding, Rows
+from tasks.papers.centered_nfa.claims.shared import centerings
+
+ID = "B.fig7"
+KIND = "statistical"
+TITLE = "Centered NFA on data with eigenvalues 1/(1+k)"
+PRINTED = "curves, both layers, Figure 7 and Appendix G"
+CORRECTION = centerings.CORRECTION
+QUANTITIES = centerings.ROBUSTNESS_QUANTITIES
+SPECTRUM = "1/(1+k)"
+
+draw = centerings.draw_nfa_and_losses
+
+
+def rule(rows: Rows) -> Finding:
+    """All statements of Appendix G on data of this spectrum."""
+    return centerings.robustness(rows.where(case=SPECTRUM))

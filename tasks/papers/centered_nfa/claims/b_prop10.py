@@ -1,0 +1,85 @@
+"""For the quadratic network with a ~ N(0, I), W ~ N(0, I/k) and M = XᵀYX, E[ẆᵀẆ] = M² at every width k.
+
+E[ẆᵀKẆ] is a linear combination of tr(XᵀX) M² and M XᵀX M alone, with the coefficients 3/k and 1 + 5/k.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.drawing import style
+from tasks.judging.rules import Finding, Rows, equivalent, every
+
+TRACE, PRODUCT = 3, 6  # the printed coefficients of tr(XᵀX) M² and of M XᵀX M
+ID = "B.prop10"
+KIND = "exact"
+TITLE = "Expected derivatives of the quadratic network"
+PRINTED = f"E[ẆᵀKẆ] = {TRACE} tr(XᵀX) M² + {PRODUCT} M XᵀX M, Proposition 10"
+CORRECTION = (
+    "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M. The print is its case k = 1, since its proof omits the pairs of "
+    "different hidden units. For f = aᵀ(Wx)² as printed both expectations are 4 and 16 times these, since the print's "
+    "𝒦 omits the factor 2 of the square's derivative."
+)
+FORMS = {
+    "nfm": ("E[ẆᵀẆ]: coefficient 1 of M²",),
+    "nfm, rest": ("E[ẆᵀẆ]: 0 of any other matrix",),
+    "agop, trace": (f"E[ẆᵀKẆ]: {TRACE} of tr(XᵀX) M²", "3/k"),
+    "agop, product": (f"E[ẆᵀKẆ]: {PRODUCT} of M XᵀX M", "1 + 5/k"),
+    "agop, rest": ("E[ẆᵀKẆ]: 0 of any other matrix",),
+}
+QUANTITIES = tuple(f"prop10/{name}" for name in FORMS)
+MARGIN = 0.05  # of the relative error of each coefficient
+Coefficient = Callable[[np.ndarray], np.ndarray]  # of the width
+PANELS: dict[str, tuple[str, float, Coefficient]] = {  # title, printed coefficient, derived coefficient
+    "nfm": ("E[ẆᵀẆ], of M²", 1, lambda k: 1 + 0 * k),
+    "agop, trace": ("E[ẆᵀKẆ], of tr(XᵀX) M²", TRACE, lambda k: 3 / k),
+    "agop, product": ("E[ẆᵀKẆ], of M XᵀX M", PRODUCT, lambda k: 1 + 5 / k),
+}
+
+
+def rule(rows: Rows) -> Finding:
+    """The relative error of each coefficient is 0 within the margin, at every width and on every data set."""
+    parts = {}
+    for name in FORMS:
+        groups = rows.where(quantity=f"prop10/{name}").by("case", "x")
+        parts[name] = every(
+            **{
+                f"{case}, {width:g}": equivalent(errors.value, MARGIN, "the relative error")
+                for (case, width), errors in groups.items()
+            }
+        )
+    return every(**parts)
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the Monte Carlo means of the corrected arm and of the control, with Student's intervals over batches."""
+    figure, grid = style.panels(claim, columns=3, height=3.2, width=7.6)
+    widths = np.array(sorted(rows["x"].unique()))
+    (control,) = style.controls(rows)
+    fine = np.geomspace(widths[0], widths[-1], 50)
+    for axes, (name, (title, printed, derived)) in zip(grid[0], PANELS.items(), strict=True):
+        axes.plot(fine, printed + 0 * fine, color=style.PRINTED, linestyle=":", label="as printed")
+        axes.plot(fine, derived(fine), color=style.CLAIM, linestyle="-", linewidth=1, label="as derived")
+        for arm, color, marker, label in (
+            ("corrected", style.CLAIM, "o", "Monte Carlo"),
+            (control, style.CONTROL, "X", control),
+        ):
+            errors = rows[(rows["arm"] == arm) & (rows["quantity"] == f"prop10/{name}")]
+            for number, (_, of_data_set) in enumerate(errors.groupby("case")):
+                band = style.mean_and_band(of_data_set, "x")
+                scale = derived(band["x"])
+                mean, half = (1 + band["mean"]) * scale, (band["high"] - band["mean"]) * scale
+                axes.errorbar(band["x"], mean, half, fmt=marker, color=color, markersize=4, capsize=2,
+                              label="_" if number else label)  # fmt: skip
+        axes.set(xscale="log", title=title, xlabel="width k", ylim=(0, None))
+        axes.title.set_fontsize(8)
+        axes.set_xticks(widths, [f"{k:g}" for k in widths])
+        axes.minorticks_off()
+    grid[0, 0].set_ylabel("coefficient")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
+                  title=f"Student's 95 % interval over {rows['seed'].nunique()} batches")  # fmt: skip
+    return figure

@@ -1,0 +1,50 @@
+"""The centered NFM W̄ᵀW̄ and AGOP W̄ᵀKW̄ are 0 at initialization, and so are their first time derivatives.
+
+Their second derivatives are 2ẆᵀẆ and 2ẆᵀKẆ: along the gradient flow they differ from t² ẆᵀẆ and t² ẆᵀKẆ by O(t³).
+"""
+
+from types import ModuleType
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.drawing import style
+from tasks.judging.rules import Finding, Rows, order
+
+ID = "B.prop3"
+KIND = "exact"
+TITLE = "The centered NFM and AGOP begin with their second derivatives"
+PRINTED = "d/dt = 0, d²/dt² = 2ẆᵀẆ and 2ẆᵀKẆ, Proposition 3, (7)–(9)"
+QUANTITIES = ("prop3/remainder",)
+POWER, CONTROL_POWER = 3, 1  # of the time, in the remainders of the claim and of the control
+
+
+def rule(rows: Rows) -> Finding:
+    """The remainder has slope 3 in the time, for both matrices, in every hidden layer and network."""
+    return order(rows, POWER)
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the median and the range of the remainders against time, each divided by its value at the longest time."""
+    figure, grid = style.panels(claim, columns=2, height=3.2)
+    rows = rows[rows["quantity"] == "prop3/remainder"]
+    (control,) = style.controls(rows)
+    rows = rows.assign(matrix=rows["layer"].str.split(", ").str[1])
+    rows["value"] /= rows.groupby(["arm", "case", "layer"])["value"].transform("max")
+    for axes, matrix in zip(grid[0], ("NFM", "AGOP"), strict=True):
+        for arm, color, power, dashes in (
+            (control, style.CONTROL, CONTROL_POWER, ":"),
+            ("claim", style.CLAIM, POWER, "--"),
+        ):
+            remainders = rows[(rows["arm"] == arm) & (rows["matrix"] == matrix)].groupby("x")["value"]
+            times = remainders.median().index
+            axes.plot(times, remainders.median(), color=color, label=arm)
+            axes.fill_between(times, remainders.min(), remainders.max(), color=color, alpha=0.25, linewidth=0)
+            guide = 5 * (times / times[-1]) ** power
+            axes.plot(times, guide, color=style.GUIDE, linestyle=dashes, label=f"slope {power}")
+        axes.set(xscale="log", yscale="log", title=f"centered {matrix}", xlabel="time / fastest weight's own time")
+    grid[0, 0].set_ylabel("remainder / the largest")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
+                  title="median, least and largest over networks and hidden layers")  # fmt: skip
+    return figure

@@ -1,0 +1,175 @@
+"""The numerator and both denominators of the centered NFA's ratio factor into moments of the data and of the weights.
+
+Every printed equation is judged separately. (10), (16)–(19), (21) and (23)–(27) are identities of any matrices and hold
+up to round-off. (6), (20), (22) and (28), with a sampled network's own moments of R, hold up to a relative error that
+falls with the size, both as a whole and for each word of R, Ā and B̄. The same is true of the ratio (10) predicted from
+the limit of R's moments, and of (11).
+"""
+
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasks.drawing import style
+from tasks.judging.rules import Finding, Rows, equivalent, every, exact, rate
+
+ID = "B.rmt"
+KIND = "statistical"
+TITLE = "The random-matrix prediction of the centered NFA, term by term"
+PRINTED = "(6), (10), (11), (16)–(28), Section 3.2 and Appendix E"
+CORRECTION = (
+    "(10): the exponents in the denominator are +1/2, which agrees with (4), not −1/2. (19): the last term has tr[R³], "
+    "not tr[R]³. (28): the last term is tr[Ā²] tr[B]² tr[R²]², not tr[Ā]² tr[B²] tr[R²]², which is 0."
+)
+_NUMERATOR, _NFM, _AGOP = "tr(XᵀY𝒦YX XᵀY𝒦²YX)", "tr((XᵀY𝒦YX)²)", "tr((XᵀY𝒦²YX)²)"
+FORMS = {  # as printed and, where it differs, as derived; Ā = A − tr[A], B̄ = B − tr[B]
+    "(6)": ("for XᵀX = 1: tr(A)² tr(R³) + tr(R) tr(R²) tr(Ā²)",),
+    "(10)": (
+        f"ρ = {_NUMERATOR} / ({_NFM}^−½ {_AGOP}^−½)",
+        f"ρ = {_NUMERATOR} / ({_NFM}^½ {_AGOP}^½)",
+    ),
+    "(10), predicted": (
+        "ρ from (20), (22), (28) as printed and the limit of R's moments",
+        "the same with (28) as derived",
+    ),
+    "(11)": ("E[ρ] ≈ E[tr(AᵀB)] / √(E[tr(AᵀA)] E[tr(BᵀB)])",),
+    "(16)": ("R = Wᵀ diag(a²) W, A = (XᵀYX)², B = XᵀX: 𝒦 = XRXᵀ",),
+    "(17)": (f"{_NUMERATOR} = tr(ARARBR)",),
+    "(18)": ("(17) = tr((Ā + tr[A]) R (Ā + tr[A]) R (B̄ + tr[B]) R)",),
+    "(19)": (
+        "(18) multiplied out: …, last term tr(A)² tr(B) tr(R)³",
+        "…, last term tr(A)² tr(B) tr(R³)",
+    ),
+    "(20)": ("(17) = tr[A]² tr[B] tr(R³) + 2 tr[A] tr[R²] tr[R] tr(ĀB̄) + tr[B] tr[R] tr[R²] tr(Ā²) + tr[R]³ tr(Ā²B̄)",),
+    "(21)": (f"{_NFM} = tr(ARAR)",),
+    "(22)": ("(21) = tr[A²] tr[R]² + tr[A]² tr(R²) − tr[A]² tr[R]²",),
+    "(23)": (f"{_AGOP} = tr(ARBRARBR)",),
+    "(24)": ("(23) with the first A = Ā + tr[A]",),
+    "(25)": ("(24) with the first B = B̄ + tr[B]",),
+    "(26)": ("(25) with the other A = Ā + tr[A]",),
+    "(27)": ("(26) with the last B = B̄ + tr[B]: nine terms",),
+    "(28)": (
+        "(23) in moments: seven terms and tr[Ā]² tr[B²] tr[R²]², which is 0",
+        "the seven terms and tr[Ā²] tr[B]² tr[R²]²",
+    ),
+}
+EXACT = ("(10)", "(16)", "(17)", "(18)", "(19)", "(21)", "(23)", "(24)", "(25)", "(26)", "(27)")
+FREE = ("(6)", "(20)", "(22)", "(28)")  # hold for free families
+FALLING = ("(10), predicted", "(11)")  # hold in the limit
+EQUATIONS = (*EXACT, *FREE, *FALLING)
+QUANTITIES = (*(f"rmt/{equation}" for equation in EQUATIONS), *(f"rmt/{equation}, terms" for equation in FREE[1:]))
+# margins of the mean error at the largest size: of traces (relative), of correlations, and of the trace of a single
+# word (relative), where a wrong term gives an error of 1/2 or more
+TRACE, CORRELATION, WORD = 0.05, 0.03, 0.2
+REPORTED = ("(20)", "(22)", "(28)", "(10), predicted")  # the mean errors in ``measured``
+ARMS = {"claim": ("as printed", style.CONTROL, "X", 7), "corrected": ("as derived", style.CLAIM, "o", 4)}
+ROUND_OFF = 2.0**-53
+
+
+def rule(rows: Rows) -> Finding:
+    """Each equation in the table holds up to round-off, or with an error that falls and has the mean 0 in the limit."""
+    parts = {equation: _equation(rows, equation) for equation in EQUATIONS if len(_equation_rows(rows, equation))}
+    finding = every(**parts)
+    limits = [f"{name} {parts[name].parts['limit'].statistic:+.3f}" for name in REPORTED if name in parts]
+    if not limits:  # a control that breaks exact equations only
+        return finding
+    # most parts are exact, but the free-probability formulas that the claim is about are not
+    return replace(finding, evidence="direction", measured=f"mean error at the largest size: {', '.join(limits)}")
+
+
+def _equation_rows(rows: Rows, equation: str) -> Rows:
+    return rows.where(quantity=f"rmt/{equation}")
+
+
+def _equation(rows: Rows, equation: str) -> Finding:
+    errors, words = _equation_rows(rows, equation), _equation_rows(rows, f"{equation}, terms")
+    if equation in EXACT:
+        return exact(errors)
+    margin, name = (TRACE, "relative error") if equation in FREE else (CORRELATION, "difference of correlations")
+    parts = {"falls": _falls(errors), "limit": _limit(errors, margin, name)}
+    if len(words):
+        by_word = words.by("layer").items()
+        parts["terms"] = every(**{word: _limit(of_word, WORD, "relative error") for (word,), of_word in by_word})
+    return every(**parts)
+
+
+def _limit(rows: Rows, margin: float, name: str) -> Finding:
+    """The mean error at the largest size is 0 within the margin; a seed's error is averaged over the cases."""
+    largest = rows.where(x=rows.x.max())
+    means = np.array([of_seed.value.mean() for of_seed in largest.by("seed").values()])
+    return equivalent(means, margin, f"the mean {name} at the largest size")
+
+
+def _falls(rows: Rows) -> Finding:
+    """The slope of the root mean square error in the size is negative."""
+    slope = rate(rows, -1)
+    low, high = slope.low or 0.0, slope.high or 0.0
+    holds = True if high < 0 else (False if low > 0 else None)
+    return replace(slope, holds=holds, rule="the slope of the root mean square error is negative, jackknife at 95 %")
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw, on the left, the error of each equation; on the right, root mean square errors against the size."""
+    figure, grid = style.panels(claim, columns=2, height=4.6, width=7.6)
+    left, right = grid[0]
+    controls = style.controls(rows)
+    _draw_equations(left, rows)
+    _draw_sizes(right, rows, controls)
+    handles, labels = right.get_legend_handles_labels()
+    order = sorted(range(len(labels)), key=lambda index: labels[index] in controls)  # controls last
+    figure.legend(
+        [handles[index] for index in order], [labels[index] for index in order], fontsize=7, ncols=4,
+        loc="outside lower left", title="solid: as derived, dotted: as printed", title_fontsize=7,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_equations(axes: Axes, rows: pd.DataFrame) -> None:
+    """A line for each equation, with its error as printed and as derived."""
+    for line, equation in enumerate(EQUATIONS):
+        errors = rows[rows["quantity"] == f"rmt/{equation}"]
+        for arm, (label, color, marker, size) in ARMS.items():
+            of_arm = errors[errors["arm"] == arm]
+            if equation in EXACT:
+                error = of_arm.loc[of_arm["dtype"] == "float64", "value"].max()
+            else:
+                error = abs(of_arm.loc[of_arm["x"] == of_arm["x"].max(), "value"].mean())
+            axes.plot(max(error, ROUND_OFF * 1e-6), line, marker, color=color, alpha=0.8, markersize=size,
+                      label="_" if line else label)  # fmt: skip
+    axes.axvline(8 * ROUND_OFF, color=style.GUIDE, linestyle="--", linewidth=1, label="8 u")
+    axes.set_yticks(range(len(EQUATIONS)), EQUATIONS)
+    axes.invert_yaxis()
+    axes.grid(axis="y", linewidth=0.4)
+    axes.set(
+        xscale="log", xlabel="exact: residual over its scale, the largest\nothers: |mean error| at the largest size"
+    )
+    axes.legend(fontsize=7, loc="lower right", frameon=True)
+
+
+def _draw_sizes(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
+    """Root mean square errors over seeds and cases against the size, of the equations that hold in the limit."""
+    markers = dict(zip(controls, ("X", "P", "P"), strict=False))
+    equations = (*FREE, *FALLING)
+    for equation, color in zip(equations, sns.color_palette("dark", len(equations)), strict=True):
+        errors = rows[(rows["quantity"] == f"rmt/{equation}") & (rows["x"] > 0)]
+        for arm in ("corrected", "claim", *controls):
+            of_arm = errors[errors["arm"] == arm]
+            if of_arm.empty:
+                continue
+            rmse = of_arm.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
+            if arm in controls:
+                label = "_" if arm in axes.get_legend_handles_labels()[1] else arm
+                axes.plot(rmse.index, rmse, color=style.CONTROL, marker=markers[arm], markersize=4, lw=0.8, label=label)
+            else:
+                dashes, label = ("-", equation) if arm == "corrected" else (":", "_")
+                axes.plot(rmse.index, rmse, color=color, linestyle=dashes, label=label)
+    sizes = np.array(sorted(rows["x"].unique())[1:])
+    axes.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
+    axes.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
+    axes.set_xticks(sizes, [f"{x:g}" for x in sizes])
+    axes.minorticks_off()

@@ -1,0 +1,1 @@
+"""Rules and figures that several claims of this paper share."""

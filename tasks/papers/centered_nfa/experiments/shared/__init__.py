@@ -1,0 +1,1 @@
+"""Measurements and instances that several experiments of this paper share."""

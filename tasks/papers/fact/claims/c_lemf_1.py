@@ -1,0 +1,20 @@
+"""FACT of a kernel machine through its dual weights: FACT = sum_ij (d/dx K(x, x_j) at x_i) alpha_j^T alpha_i x_i^T.
+
+This holds for the squared loss, any kernel, and the optimal alpha = (K + n lambda I)^-1 y of Algorithm 1. With
+(K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n. (A Laplace kernel has no
+gradient at its own sample; it is set to 0 there.)
+"""
+
+from tasks.drawing.exact import draw as draw
+from tasks.judging.rules import Finding, Rows, exact
+
+ID = "C.lemF.1"
+KIND = "exact"
+TITLE = "FACT of a kernel machine through its dual weights"
+PRINTED = "FACT = Σᵢⱼ ∂ₓK_W(x, xⱼ)|ₓᵢ αⱼᵀαᵢ xᵢᵀ, Lemma F.1"
+QUANTITIES = ("lemF1/residual",)
+
+
+def rule(rows: Rows) -> Finding:
+    """Both sides agree to round-off times the solve's condition number, for five kernels and four shapes of data."""
+    return exact(rows)

@@ -1,0 +1,101 @@
+"""C.fig1, C.fig5: kernel machines that learn a sparse parity by either update, iterate by iterate.
+
+The kernel is Gaussian with bandwidth 5, M is a full matrix, and there are 5 iterations (Section 4.3). Neither the ridge
+nor Figure 1's number of iterations is printed. The leave-one-out error chooses the ridge and the iterate to stop at.
+"""
+
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from gramlab.data.parity import sparse_parity
+from gramlab.kernels.arguments import resolve_device
+from gramlab.kernels.functions import Kernel, predict
+from gramlab.kernels.solve import SingularKernel
+from gramlab.kernels.updates import Iterate, iterates
+from gramlab.streams import stream
+from tasks.settings.fields import Count, Rate, Strict
+from tasks.settings.simulation import Simulation
+
+KERNEL = Kernel("gaussian", bandwidth=5.0)
+UPDATES = {"agop": "NFA-RFM", "fact-geometric": "FACT-RFM"}
+
+
+class Parity(Strict):
+    """A sparse parity, and how the kernel machines learn it."""
+
+    degree: Count  # number of coordinates in the support
+    dimension: Count
+    samples: Count
+    test_samples: Count = 1000
+    steps: Count = 5  # feature updates
+    transition: bool = False  # whether it is Figure 1's, not Figure 5's
+
+
+class Settings(Simulation):
+    """``instances`` counts seeds; the paper shows one."""
+
+    ridges: list[Rate]  # the leave-one-out error chooses one
+    parities: list[Parity]
+
+
+def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
+    """Rows: accuracies and mass on the support by iterate; those of the chosen iterate, and its features."""
+    place = resolve_device(device)
+    for parity in settings.parities:
+        for seed in range(settings.instances):
+            data = sparse_parity(parity.samples, parity.dimension, degree=parity.degree,
+                                 test_samples=parity.test_samples, seed=seed)  # fmt: skip
+            x, x_test = (data.numbers(part, torch.float64).to(place) for part in (data.x_train, data.x_test))
+            y, y_test = (part.double().to(place) for part in (data.y_train, data.y_test))
+            coins = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
+            targets_by_arm = {"claim": y, "control: random labels": torch.from_numpy(coins).to(y)}
+            for update, name in UPDATES.items():
+                if parity.transition and update == "agop":
+                    continue
+                for arm, targets in targets_by_arm.items():
+                    labels = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
+                    path = _path(update, x, targets, settings.ridges, parity.steps)
+                    for row in _rows(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
+                        if seed == 0 or not row["quantity"].endswith("feature"):
+                            yield {**labels, **row}
+
+
+def _path(update: str, x: Tensor, y: Tensor, ridges: list[float], steps: int) -> list[Iterate]:
+    """The iterates at the ridge at which one of them has the smallest leave-one-out error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularKernel)  # a collapsed iterate has a large error and is not chosen
+        paths = [list(islice(iterates(update, KERNEL, x, y, ridge, leave_one_out=True), steps + 1)) for ridge in ridges]
+    return min(paths, key=lambda path: min(map(_error, path)))
+
+
+def _error(machine: Iterate) -> float:
+    return float(machine.left_out.square().mean())  # type: ignore[union-attr]
+
+
+def _rows(
+    path: list[Iterate], x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor, support: list[int], transition: bool
+) -> Iterator[dict]:
+    best = min(range(len(path)), key=lambda step: _error(path[step]))
+    figure = "transition" if transition else "parity"
+    for step, machine in enumerate(path):
+        values = {
+            "accuracy": _accuracy(predict(KERNEL, x_test, x, machine.alpha, machine.M), y_test),
+            "train accuracy": _accuracy(predict(KERNEL, x, x, machine.alpha, machine.M), y),
+            "mass": float(machine.M.diagonal()[support].sum() / machine.M.diagonal().sum()),
+        }
+        for name, value in values.items():
+            yield {"quantity": f"{figure}/{name}", "x": step, "value": value}
+            if step == best:
+                yield {"quantity": f"{figure}/chosen {name}", "x": step, "value": value}
+    order = [*support, *(index for index in range(x.shape[1]) if index not in support)]
+    image = path[best].M[order][:, order]
+    for index, value in enumerate((image / image.abs().max()).flatten().tolist()):
+        yield {"quantity": f"{figure}/feature", "x": index, "value": value}
+
+
+def _accuracy(scores: Tensor, y: Tensor) -> float:
+    return float(((scores > 0.5) == (y > 0.5)).double().mean())

@@ -1,0 +1,29 @@
+"""The collapsed Gram A* = yy^T + lambda I has the inverse (A*)^-1 = (I - yy^T / (lambda + n)) / lambda.
+
+y is one-hot with n samples in every class. The proof of Theorem 4.3 uses the lemma for the product of A*^-1 and yy^T,
+and writes yy^T A*^-1 = A*^-1 yy^T = (1 + lambda^-1) yy^T.
+"""
+
+from tasks.drawing.exact import draw as draw
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact
+
+ID = "D.lemB.2"
+KIND = "exact"
+TITLE = "The inverse of the collapsed Gram"
+PRINTED_PRODUCT = "(1+λ_Φ⁻¹)yyᵀ"
+PRINTED = f"(A*)⁻¹ = λ_Φ⁻¹I − λ_Φ⁻¹(λ_Φ+n)⁻¹yyᵀ, Lemma B.2; yyᵀ(A*)⁻¹ = {PRINTED_PRODUCT}, proof of Theorem 4.3"
+CORRECTION = (
+    f"The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ and not {PRINTED_PRODUCT}, whose factor "
+    "exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels; they fail with the ±1 labels "
+    "of the experiments."
+)
+QUANTITIES = ("lemB2/inverse", "lemB2/product")
+
+
+def rule(rows: Rows) -> Finding:
+    """The inverse, and its products with yy^T from both sides, each to round-off."""
+    return all_of(
+        inverse=exact(rows.where(quantity="lemB2/inverse")),
+        product=exact(rows.where(quantity="lemB2/product")),
+    )

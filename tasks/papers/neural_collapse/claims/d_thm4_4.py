@@ -1,0 +1,40 @@
+"""k* = I_C x 11^T is the optimal limit of relaxed parametrised kernel ridge regression; its value is -Cn n/(n + mu).
+
+Problem (3) minimises L(A, k) = tr A (k^2 + mu k) A^T - 2 tr A k Y^T over A and over kernel matrices k with unit
+diagonal and positive entries. No feasible k has a lower minimum over A than k*, and a k near k* comes close to it,
+within Cn ||k - k*|| / mu. The paper prints L(A*, k*) = +Cn n/(n + mu), which belongs to -L, the function that the
+proof maximises. The proof needs only the trace and positive semi-definiteness, so the signs of the entries make no
+difference. It calls x/(x + mu) convex and means concave.
+"""
+
+from dataclasses import replace
+
+from tasks.drawing.bound import draw as draw
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, exact
+
+ID = "D.thm4.4"
+KIND = "bound"
+TITLE = "The collapsed kernel is optimal"
+VALUE = "Cn·n/(n+μ)"  # of the objective at k*; the corrected one has a minus
+PRINTED = f"k* = I_C ⊗ (1_n 1_nᵀ), ℒ(A*, k*) = {VALUE}, Theorem 4.4"
+CORRECTION = (
+    f"ℒ(A*, k*) = −{VALUE}. With ℒ as printed, tr A(k²+μk)Aᵀ − 2 tr AkYᵀ, the least value over A is "
+    "−Σ_c y_cᵀ(k+μI)⁻¹k y_c: for C = 3, n = 4, μ = 0.7 it is −10.21 at k*. The positive number cannot be its minimum, "
+    "since ℒ(0, k) = 0. The proof maximises −ℒ; k* is optimal as stated."
+)
+QUANTITIES = ("thm4_4/residual", "thm4_4/ratio", "thm4_4/near")
+
+
+def rule(rows: Rows) -> Finding:
+    """The value at k* to round-off; no kernel, random or reached by ascent, lies above it; nearly optimal near k*."""
+    value, search, near = (rows.where(quantity=name) for name in QUANTITIES)
+    parts = {"construction": value, "search": search, "near": near}
+    finding = all_of(
+        **{name: (exact if name == "construction" else bound)(part) for name, part in parts.items() if len(part)}
+    )
+    ascents = search.where(case={"ascent, positive entries", "ascent, any signs"})
+    if not len(ascents):
+        return finding
+    measured = f"ascents end at {ascents.value.min():.4f} to {ascents.value.max():.6f} of the objective at k*"
+    return replace(finding, measured=measured)

@@ -1,0 +1,1 @@
+"""Experiments of this paper: one file holds the settings of an experiment and what it measures."""

@@ -1,0 +1,1 @@
+"""Measurements and layers that several experiments of this paper share."""

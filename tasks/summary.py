@@ -1,0 +1,35 @@
+"""Print the verdicts and whether they are those of the commit: ``python -m tasks.summary --scale quick``."""
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from tasks import stage as stages
+from tasks.reporting.comparison import reproduction
+
+
+def main() -> None:
+    """One row a claim, the counts, and last a line that compares all numbers with the committed ones."""
+    stage = stages.arguments("summary", key="")
+    path = stage.reports / "claims.json"
+    if not path.is_file():
+        raise SystemExit(f"{path.relative_to(stages.ROOT)} is missing; `make repro` makes it")
+    console = Console()
+    console = console if console.is_terminal else Console(width=150)
+    table = Table("claim", "title", "verdict", "evidence", "statistic", "control", title=f"{stage.scale} scale")
+    claims = json.loads(path.read_text(encoding="utf-8"))
+    for claim in claims.values():
+        control = "rejected" if claim["control"]["rejected"] else "NOT rejected"
+        table.add_row(
+            claim["id"], claim["title"], claim["verdict"], claim["evidence"], f"{claim['statistic']:.4g}", control
+        )
+    console.print(table)
+    counts = {name: sum(claim["verdict"] == name for claim in claims.values()) for name in
+              ("holds", "holds corrected", "fails", "inconclusive")}  # fmt: skip
+    print(f"{len(claims)} claims: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    print(reproduction(stage.scale))
+
+
+if __name__ == "__main__":
+    main()
