@@ -22,29 +22,27 @@ from prefect.futures import PrefectFuture
 from prefect.settings import get_current_settings
 from prefect.states import Failed, State
 
-from flows.graph import Graph, Refused
-from flows.leash import Crew
+from flows import graph as graphs
+from flows.artifacts import publish
+from flows.graph import Refused
+from flows.recorder import Recorder
+from flows.runner import Runner
 from flows.schedule import Batch, Schedule
-from flows.verdicts import publish
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@task(name="dvc repro", task_run_name="{label}", cache_policy=NO_CACHE)
-def repro(
-    label: str, addresses: list[str], options: list[str], gpu: str | None, crew: Crew, seconds: float | None
-) -> None:
-    """Call DVC once, for stages of which everything that they need is up to date."""
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", "--keep-going"]
-    command += [*options, *addresses]
-    env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    if gpu is not None:
-        env["CUDA_VISIBLE_DEVICES"] = gpu
+@task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
+def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runner, seconds: float | None) -> None:
+    """Bring stages up to date of which everything that they need is so."""
+    log = get_run_logger().info
+    environment = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
     # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
-    with concurrency(limit(gpu), occupy=1, lease_duration=60) if gpu is not None else nullcontext():
-        status = crew.run(command, env, get_run_logger().info, seconds)
-    if status:
-        raise RuntimeError(f"{label}: dvc repro ended with status {status}; its output says why")
+    slot = concurrency(limit(batch.gpu), occupy=1, lease_duration=60) if batch.gpu is not None else nullcontext()
+    with slot:
+        recorder.reproduce(batch.names, lambda stage: runner.run_stage(stage, environment, log, seconds), log)
+    if failed := sorted(set(batch.names) - recorder.recorded):
+        raise RuntimeError(f"{', '.join(failed)} failed; the log above says why")
 
 
 @flow(name="reproduce", flow_run_name="{scale}")
@@ -64,31 +62,32 @@ def reproduce(
     Args:
         targets: Stages, kinds of stage, or keys of claims and experiments; everything by default.
         scale: ``quick`` or ``paper``.
-        workers: How many calls of DVC at once; one a core by default.
+        workers: How many stages at once; one a core by default.
         force: Run also what is up to date.
         pull: Take from DVC's remote what another machine has computed.
         keep_going: After a failure go on with what does not need the failed stage.
         retries: How often a failed training run goes on from its checkpoint.
-        hours: How long one call of DVC may take.
+        hours: How long the program of one stage may take.
         root: Another project of the same layout.
     """
-    graph = Graph(Path(root).resolve() if root else ROOT, scale)
+    folder = Path(root).resolve() if root else ROOT
+    os.chdir(folder)  # DVC takes some paths from the working directory
+    graph = graphs.load(folder, scale)
     chosen = graph.select(targets or [])
-    gpus = visible_gpus(graph.settings.machine.device)
+    machine = graph.parameters.get("machine") or {}
+    gpus = visible_gpus(machine.get("device", "auto"))
     for gpu in gpus:
         with get_client(sync_client=True) as client:
             client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
     schedule = Schedule(graph, chosen, workers or os.cpu_count() or 1, gpus, force, keep_going)
     ended: queue.SimpleQueue[tuple[Batch, PrefectFuture]] = queue.SimpleQueue()
-    crew, running = Crew(graph.root), 0
-    options = [option for option, wanted in (("--force", force), ("--pull", pull)) if wanted]
+    recorder, running = Recorder(graph, force, pull), 0
+    runner = Runner(folder, machine.get("threads", 1))
 
     def start(batch: Batch) -> None:
-        call = repro.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
-        addresses = [graph.address(name) for name in batch.names]
-        seconds = hours * 3600 if hours else None
-        future = call.submit(batch.label, addresses, options, batch.gpu, crew, seconds)
-        future.add_done_callback(lambda one: ended.put((batch, one)))
+        call = bring_up_to_date.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
+        future = call.submit(batch.label, batch, recorder, runner, hours * 3600 if hours else None)
+        future.add_done_callback(lambda future: ended.put((batch, future)))
 
     try:
         while True:
@@ -100,9 +99,9 @@ def reproduce(
             batch, future = ended.get()
             running -= 1
             future.wait()  # without it the state is the server's, which may lag behind
-            schedule.end(batch, future.state.is_completed())
+            schedule.end(batch, recorder.recorded)
     finally:
-        crew.close()
+        runner.close()
     summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
@@ -123,7 +122,7 @@ def visible_gpus(device: str) -> list[str]:
     if device == "cpu":
         return []
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        named = [one.strip() for one in visible.split(",") if one.strip()]
+        named = [gpu.strip() for gpu in visible.split(",") if gpu.strip()]
         return named[: named.index("-1")] if "-1" in named else named  # CUDA stops at it too
     if not shutil.which("nvidia-smi"):
         return []
@@ -135,18 +134,19 @@ def visible_gpus(device: str) -> list[str]:
 def main(
     targets: Annotated[list[str] | None, typer.Argument(help="stages, or keys of claims and experiments")] = None,
     scale: Annotated[str, typer.Option(help="quick or paper")] = "quick",
-    workers: Annotated[int, typer.Option(min=1, help="calls of DVC at once")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(min=1, help="stages at once")] = os.cpu_count() or 1,
     force: Annotated[bool, typer.Option("--force", "-f", help="run also what is up to date")] = False,
     pull: Annotated[bool, typer.Option("--pull", help="take from DVC's remote what another has computed")] = False,
     keep_going: Annotated[bool, typer.Option(help="after a failure go on with what does not need it")] = True,
     retries: Annotated[int, typer.Option(min=0, help="of a training run, from its checkpoint")] = 1,
-    hours: Annotated[float | None, typer.Option(min=0, help="the longest that one call of DVC may take")] = None,
+    hours: Annotated[float | None, typer.Option(min=0, help="the longest that a stage may take")] = None,
     root: Annotated[Path, typer.Option(help="the project")] = ROOT,
 ) -> None:
     """Run what is stale of the pipeline, independent stages in parallel."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that the embedded server ends too
+    os.chdir(root)
     try:
-        graph = Graph(root.resolve(), scale)
+        graph = graphs.load(root.resolve(), scale)
         chosen = graph.select(targets or [])
     except Refused as error:
         print(error, file=sys.stderr)
