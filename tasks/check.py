@@ -3,8 +3,8 @@
 from gramlab import tables
 from tasks import papers
 from tasks import stage as stages
-from tasks.judging.rules import Rows
-from tasks.judging.verdict import find
+from tasks.judging.finding import find
+from tasks.judging.rows import Rows
 
 
 def main() -> None:
@@ -16,9 +16,10 @@ def main() -> None:
 
     claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
-        table = tables.read(stage.table(experiment))
-        finding = find(claim, papers.papers()[paper].LETTER, Rows(table))
-        save(claim.draw(table.to_pandas(), claim) if finding["ran"] else blank(), stage.figure(stage.key), stage.scale)
+        rows = Rows(tables.read(stage.table(experiment)))
+        finding = find(claim, papers.papers()[paper].LETTER, rows)
+        figure = claim.draw(rows.frame, claim) if finding["ran"] else blank()
+        save(figure, stage.figure(stage.key), stage.scale)
         stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})
 
 

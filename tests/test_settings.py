@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.settings import Settings, load, pick, read
+from tasks.settings import Settings, load, read
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+SECTIONS = ("data", "train", "simulate", "claims")
 
 
 def changed(path: str, value, drop: bool = False) -> dict:
@@ -26,21 +29,28 @@ def changed(path: str, value, drop: bool = False) -> dict:
     return raw
 
 
+def read_all(raw: dict, scale: str = "quick") -> Settings:
+    """The settings, after every entry was read and so validated."""
+    settings = Settings(raw, scale)
+    for section in SECTIONS:
+        list(getattr(settings, section).values())
+    return settings
+
+
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("train.a_fig7.quick.lr", -0.1, ["train.a_fig7.quick.lr", "greater than 0", "-0.1"]),
-        ("train.a_fig7.paper.seeds", 0, ["train.a_fig7.paper.seeds", "greater than or equal to 1"]),
-        ("train.a_fig7.paper.lr", "fast", ["train.a_fig7.paper.lr", "valid number", "'fast'"]),
-        ("train.a_fig7.paper.lr", float("nan"), ["train.a_fig7.paper.lr"]),
-        ("train.a_fig7.paper.epochs", 1.5, ["train.a_fig7.paper.epochs", "valid integer"]),
-        ("train.a_fig7.quick.learning_rate", 0.1, ["train.a_fig7.quick.learning_rate", "allowed:", "momentum"]),
-        ("train.a_fig7.paper.model.activation", "gleu", ["train.a_fig7.paper.model.activation", "'gelu'"]),
-        ("train.a_fig7.paper.data", "photographs", ["train.a_fig7", "photographs", "allowed: photos"]),
+        ("weight_gram.train.a_fig7.quick.lr", -0.1, ["weight_gram.train.a_fig7.quick.lr", "greater than 0", "-0.1"]),
+        ("weight_gram.train.a_fig7.paper.seeds", 0, ["weight_gram.train.a_fig7.paper.seeds", "greater than or equal to 1"]),
+        ("weight_gram.train.a_fig7.paper.lr", "fast", ["weight_gram.train.a_fig7.paper.lr", "valid number", "'fast'"]),
+        ("weight_gram.train.a_fig7.paper.lr", float("nan"), ["weight_gram.train.a_fig7.paper.lr"]),
+        ("weight_gram.train.a_fig7.paper.epochs", 1.5, ["weight_gram.train.a_fig7.paper.epochs", "valid integer"]),
+        ("weight_gram.train.a_fig7.quick.learning_rate", 0.1, ["weight_gram.train.a_fig7.quick.learning_rate", "allowed:", "momentum"]),
+        ("weight_gram.train.a_fig7.paper.model.activation", "gleu", ["weight_gram.train.a_fig7.paper.model.activation", "'gelu'"]),
+        ("weight_gram.train.a_fig7.paper.data", "photographs", ["weight_gram.train.a_fig7", "photographs", "allowed: photos"]),
         ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
-        ("measure.a_fig99", {"paper": {}, "quick": {}}, ["measure.a_fig99", "no training run", "a_fig7"]),
-        ("simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
+        ("neural_collapse.simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["neural_collapse.simulate.d_deep_rfm.paper", "sample"]),
         ("data.photos.paper", {"sets": {"A": {"source": "imagenet"}}}, ["photos.paper.sets.A.source", "'cifar10'"]),
         ("data.photos.paper", {"sets": {"A": None}}, ["data.photos.paper", "no set is left"]),
         (
@@ -52,31 +62,33 @@ def changed(path: str, value, drop: bool = False) -> dict:
         (
             "data.photos",
             {"paper": {"sets": {"A": {"source": "svhn"}}}, "quick": {}},
-            ["train.a_differences.*.part", "no set ''", "allowed: A"],
+            ["weight_gram.train.a_differences.*.part", "no set ''", "allowed: A"],
         ),
-        ("train.a_fig7.paper.part", "A", ["train.a_fig7.*.part", "no set 'A'"]),
-        ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
-        ("claims.a_tl.experiment", "a_tll", ["claims.a_tl.experiment", "a_tll", "a_tl"]),
-        ("train.a_fig7.quick", {"data": "few_photos"}, ["train.a_fig7.quick.data", "both scales"]),
-        ("train.a_fig7.quick", [1], ["train.a_fig7", "settings by name"]),
+        ("weight_gram.train.a_fig7.paper.part", "A", ["weight_gram.train.a_fig7.*.part", "no set 'A'"]),
+        ("weight_gram.simulate.a_tl.medium", {}, ["weight_gram.simulate.a_tl", "paper and quick"]),
+        ("weight_gram.claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
+        ("weight_gram.train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
+        ("weight_gram.simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: instances"]),
+        ("weight_gram.train.a_fig7.quick", {"data": "few_photos"}, ["weight_gram.train.a_fig7.quick.data", "both scales"]),
+        ("weight_gram.train.a_fig7.quick", [1], ["weight_gram.train.a_fig7", "settings by name"]),
         ("data.photos.paper", None, ["data.photos", "settings by name"]),
-        ("train", None, ["section train is missing"]),
-        ("claims.a_fig5.parts", ["MNSIT"], ["claims.a_fig5.parts", "no set 'MNSIT'", "MNIST, CIFAR-10"]),
-        ("train.a_fig2.paper.variants", {"../up": {"part": "MNIST"}}, ["variant '../up'", "make a name"]),
-        ("train.a_fig9.paper.momentum", 0.9, ["train.a_fig9", "momentum has no effect with adam"]),
-        ("train.a_fig7.paper.grid", {"beta": [1, 2]}, ["train.a_fig7", "beta has no effect with loss"]),
+        ("data", None, ["section data is missing"]),
+        ("weight_gram.claim", {}, ["weight_gram: unknown section 'claim'", "did you mean claims?"]),
+        ("weight_gram.train.a_fig2.paper.variants", {"../up": {"part": "MNIST"}}, ["variant '../up'", "make a name"]),
+        ("weight_gram.train.a_fig9.paper.momentum", 0.9, ["weight_gram.train.a_fig9", "momentum has no effect with adam"]),
+        ("weight_gram.train.a_fig7.paper.grid", {"beta": [1, 2]}, ["weight_gram.train.a_fig7", "beta has no effect with loss"]),
         (
-            "train.a_fig2.quick.variants.MNIST whitened",
+            "weight_gram.train.a_fig2.quick.arms.whitened",
             {"optimizer": "adam", "method": "ten-steps"},
             ["variant MNIST whitened", "method has no effect with adam"],
         ),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
-        ("machines", {}, ["unknown section machines", "machine"]),
+        ("machines", {}, ["unknown section 'machines'", "did you mean machine?"]),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
     with pytest.raises(SystemExit) as stopped:
-        Settings(changed(path, value), "quick")
+        read_all(changed(path, value))
     line = capsys.readouterr().err
     assert stopped.value.code == 2
     assert line.count("\n") == 1
@@ -86,8 +98,32 @@ def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
 
 def test_a_missing_key_is_named(capsys):
     with pytest.raises(SystemExit):
-        Settings(changed("train.a_fig7.paper.lr", None, drop=True), "quick")
+        read_all(changed("weight_gram.train.a_fig7.paper.lr", None, drop=True))
     assert "train.a_fig7.paper.lr: Field required" in capsys.readouterr().err
+
+
+def test_a_mistyped_key_is_named_with_the_nearest_one(capsys):
+    raw = changed("weight_gram.train.a_fig4.paper.lr", None, drop=True)
+    raw["weight_gram"]["train"]["a_fig4"]["paper"]["lrr"] = 0.005
+    with pytest.raises(SystemExit):
+        Settings(raw, "paper").train["a_fig4"]
+    assert "a_fig4.paper.lrr: unknown key; did you mean lr?" in capsys.readouterr().err
+
+
+def test_a_mistake_in_an_entry_leaves_the_others_alone():
+    settings = Settings(changed("weight_gram.train.a_fig7.quick.lr", -0.1), "quick")
+    assert settings.train["a_fig4"].lr == 0.1
+    assert settings.claims["a_fig7"] == "a_fig7"
+    with pytest.raises(SystemExit):
+        settings.train["a_fig7"]
+
+
+def test_a_setting_of_another_experiment_is_refused(capsys):
+    """Each experiment has a settings class of its own."""
+    for key, setting in (("a_tl", "modulus"), ("a_prop1", "balances"), ("a_thm4", "parities")):
+        with pytest.raises(SystemExit):
+            Settings(changed(f"weight_gram.simulate.{key}.paper.{setting}", 5), "paper").simulate[key]
+        assert f"{key}.paper.{setting}: unknown key" in capsys.readouterr().err
 
 
 def test_quick_is_laid_over_paper():
@@ -101,8 +137,8 @@ def test_quick_is_laid_over_paper():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["train", "a_fig99"], "unknown training run 'a_fig99'; allowed: a_fig1"),
-        (["check", "a_eq9"], "unknown claim 'a_eq9'; allowed: a_eq1"),
+        (["train", "a_fig99"], "unknown training run 'a_fig99'; did you mean a_fig9? allowed: a_fig1"),
+        (["check", "a_eq9"], "unknown claim 'a_eq9'; did you mean a_eq2? allowed: a_eq1"),
         (["measure", "nothing"], "unknown experiment 'nothing'; allowed: a_fig1"),
         (["prepare", "cifar"], "unknown data set 'cifar'; allowed: photos"),
         (["train", "a_fig4", "--scale", "huge"], "unknown scale 'huge'; allowed: quick, paper"),
@@ -128,34 +164,43 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
     sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}, "C": {"source": "cifar10"}}
     reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}, "here": None}
     raw = changed("data.photos", {"paper": {"sets": sets, "here": ["A", "C"]}, "quick": reduced})
-    raw["train"] = {"a_fig7": raw["train"]["a_fig7"]}
-    raw["train"]["a_fig7"]["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
-    raw["measure"], raw["claims"] = {}, {}
+    run = raw["weight_gram"]["train"]["a_fig7"]
+    run["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
     paper, quick = (Settings(raw, scale) for scale in ("paper", "quick"))
     assert [one.part for one in paper.train["a_fig7"].each().values()] == ["A", "C"]
     assert list(quick.train["a_fig7"].variants) == ["on A"]
-    del raw["train"]["a_fig7"]["paper"]["variants"]["on A"]
+    assert paper.missing_sets("a_fig7") == ["B"]
+    del run["paper"]["variants"]["on A"]
     with pytest.raises(SystemExit):
-        Settings(raw, "quick")
+        Settings(raw, "quick").train["a_fig7"]
+
+
+def test_every_set_trains_every_arm():
+    sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}}
+    raw = changed("data.photos", {"paper": {"sets": sets}, "quick": {}})
+    run = raw["weight_gram"]["train"]["a_fig7"]
+    run["paper"] |= {"sets": ["A", "B"], "arms": {"slow": {"lr": 0.1}, "fast": {"lr": 0.4}},
+                     "variants": {"B fast": {"lr": 0.3}, "A slow": None}}  # fmt: skip
+    variants = Settings(raw, "paper").train["a_fig7"].each()
+    assert {name: (one.part, one.lr) for name, one in variants.items()} == {
+        "A fast": ("A", 0.4), "B slow": ("B", 0.1), "B fast": ("B", 0.3)
+    }  # fmt: skip
+    run["paper"] |= {"arms": {}, "variants": {}}
+    assert {name: one.part for name, one in Settings(raw, "paper").train["a_fig7"].each().items()} == {"A": "A", "B": "B"}
 
 
 def test_a_variant_is_left_out_by_null():
     raw = read()
-    raw["train"]["a_fig7"] = {
-        "paper": {**raw["train"]["a_fig7"]["paper"], "variants": {"slow": {}, "fast": {"lr": 1.0}}},
+    runs = raw["weight_gram"]["train"]
+    runs["a_fig7"] = {
+        "paper": {**runs["a_fig7"]["paper"], "variants": {"slow": {}, "fast": {"lr": 1.0}}},
         "quick": {"variants": {"slow": None}},
     }
     assert list(Settings(raw, "paper").train["a_fig7"].each()) == ["slow", "fast"]
     assert list(Settings(raw, "quick").train["a_fig7"].variants) == ["fast"]
-    raw["train"]["a_fig7"]["quick"]["variants"]["fast"] = None
+    runs["a_fig7"]["quick"]["variants"]["fast"] = None
     with pytest.raises(SystemExit):
-        Settings(raw, "quick")
-
-
-def test_pick_names_what_there_is(capsys):
-    with pytest.raises(SystemExit):
-        pick({"a": 1, "b": 2}, "c", "claim")
-    assert capsys.readouterr().err == "unknown claim 'c'; allowed: a, b\n"
+        Settings(raw, "quick").train["a_fig7"]
 
 
 def test_a_stages_linear_algebra_has_the_threads_of_the_settings():

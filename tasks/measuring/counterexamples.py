@@ -1,7 +1,7 @@
-"""Adversarial instances: hypothesis looks for one that violates a rule, and shrinks it to the smallest it can find.
+"""Counterexamples: hypothesis searches for an instance that violates a rule, and shrinks it to the smallest it can.
 
-For the claim as for every control: what is found stands in the table beside the drawn instances, and counts as they
-do; "NAME/smallest" names it, and the verdict and the report show it. The search is deterministic.
+It does so for the claim and for every control. The rows of the instance it ends with stand in the table beside the
+drawn instances and are judged like them. "NAME/smallest" names it for the report. The search is deterministic.
 """
 
 import math
@@ -15,25 +15,26 @@ from hypothesis.errors import NoSuchExample
 
 EXAMPLES = 300
 LONGEST = 4  # sides of an array
-# what a quantity may be in float64, by the last part of its name: a bound's ratio, how often happens what must never,
-# how far a slope may be from its order, and the residuals of identities, with the 8 u; all as in tasks/judge.py
+# the largest value that a quantity may have in float64, by the last part of its name: the ratio of a bound, the count of
+# an event that must never happen, a slope's distance from its order, residuals of identities (8 u); as in judging/rules.py
 RESIDUALS = ("residual", "gradient", "gram", "distance", "newton-schulz")
 ALLOWED = {"ratio": 1.0, "violated": 0.0, "opposite signs": 0.0, "slope": 0.1, **dict.fromkeys(RESIDUALS, 8 * 2.0**-53)}
 NUMBERS = st.integers(-3, 3)
 
 
 class Arrays:
-    """Named vectors and matrices of whole numbers, and λ for a ridge, which shrink towards few numbers and towards 0.
+    """Named vectors and matrices of whole numbers, and λ for a ridge. They shrink towards few numbers and towards 0.
 
-    A shape names sides by 0, 1, 2, …; sides of one name are equally long. ``keep`` says which instances are meant.
+    A shape names its sides by 0, 1, 2, …; sides of the same name have the same length. Instances that ``keep`` rejects
+    are not tried.
     """
 
     def __init__(self, keep: Callable[[dict], Any] | None = None, ridge: bool = False, **shapes: tuple[int, ...]):
-        self.keep, self.ridge, self.shapes = keep or (lambda one: True), ridge, shapes
+        self.keep, self.ridge, self.shapes = keep or (lambda instance: True), ridge, shapes
         self.sides = sorted({side for shape in shapes.values() for side in shape})
 
     def strategy(self) -> st.SearchStrategy[dict]:
-        """That from which hypothesis draws."""
+        """The strategy from which hypothesis draws instances."""
 
         def drawn(lengths: list[int]) -> st.SearchStrategy[dict]:
             numbers: dict[str, st.SearchStrategy] = dict.fromkeys(self.shapes, NUMBERS)
@@ -46,15 +47,17 @@ class Arrays:
         return st.lists(st.integers(1, LONGEST), min_size=count, max_size=count).flatmap(drawn).filter(self.keep)
 
     def fewer(self, instance: dict) -> Iterator[dict]:
-        """What is left of the instance without one index of one side."""
+        """The instances that are left when one index of one side is removed."""
         for side in self.sides:
-            cut = [(name, axis) for name, shape in self.shapes.items() for axis, own in enumerate(shape) if own == side]
-            length = np.shape(instance[cut[0][0]])[cut[0][1]]
+            axes = [
+                (name, axis) for name, shape in self.shapes.items() for axis, label in enumerate(shape) if label == side
+            ]
+            length = np.shape(instance[axes[0][0]])[axes[0][1]]
             for index in range(length if length > 1 else 0):
-                left = dict(instance)
-                for name, axis in cut:
-                    left[name] = np.delete(left[name], index, axis).tolist()
-                yield left
+                smaller = dict(instance)
+                for name, axis in axes:
+                    smaller[name] = np.delete(smaller[name], index, axis).tolist()
+                yield smaller
 
 
 def array(numbers: Any) -> np.ndarray:
@@ -63,39 +66,42 @@ def array(numbers: Any) -> np.ndarray:
 
 
 def smallest(name: str, arms: list[str], instances: Arrays, rows: Callable[[dict], list[dict]]) -> Iterator[dict]:
-    """For each arm the rows of the smallest instance that violates its rule; where there is none, how many were tried.
+    """For each arm the rows of the smallest instance that violates its rule, or how many instances were tried in vain.
 
-    ``rows(instance)`` are a table's, of an instance as ``Arrays`` gives it; without rows of the arm it does not count.
-    A rule is violated by a quantity above what is ALLOWED; of "NAME/smallest" the value is the largest such ratio.
+    ``rows(instance)`` gives the rows of a table for an instance of ``Arrays``; an instance without rows of the arm does
+    not count. A quantity above its ALLOWED value violates the rule. The value of "NAME/smallest" is the largest ratio of
+    a quantity to its allowed value.
     """
-    how = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None,
+    search = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None,
                    phases=[Phase.generate, Phase.shrink])  # fmt: skip
     for arm in arms:
         tried = 0
 
-        def own(instance: dict, arm: str = arm) -> list[dict]:
+        def arm_rows(instance: dict, arm: str = arm) -> list[dict]:
             return [row for row in rows(instance) if row["arm"] == arm and row["quantity"].startswith(f"{name}/")]
 
-        def violates(instance: dict, own: Callable[[dict], list[dict]] = own) -> bool:
+        def violates(instance: dict, arm_rows: Callable[[dict], list[dict]] = arm_rows) -> bool:
             nonlocal tried
-            found = own(instance)
-            tried += bool(found)
-            return any(row["value"] > _allowed(row) * (1 + 1e-12) for row in found)
+            measured = arm_rows(instance)
+            tried += bool(measured)
+            return any(row["value"] > _allowed(row) * (1 + 1e-12) for row in measured)
 
-        about = {"arm": arm, "dtype": "float64"}
+        labels = {"arm": arm, "dtype": "float64"}
         try:
-            instance = find(instances.strategy(), violates, settings=how)
+            instance = find(instances.strategy(), violates, settings=search)
         except NoSuchExample:
-            yield {**about, "quantity": f"{name}/searched", "value": float(tried)}
+            yield {**labels, "quantity": f"{name}/searched", "value": float(tried)}
             continue
-        # hypothesis draws all numbers anew where a side gets shorter, and so may not find that it can
-        while left := next((one for one in instances.fewer(instance) if instances.keep(one) and violates(one)), None):
-            instance = left
-        found = own(instance)
-        yield from ({**row, "case": "found by hypothesis"} for row in found)
+        # hypothesis draws all numbers anew when a side gets shorter, so it may miss that a shorter side is enough
+        while smaller := next(
+            (fewer for fewer in instances.fewer(instance) if instances.keep(fewer) and violates(fewer)), None
+        ):
+            instance = smaller
+        measured = arm_rows(instance)
+        yield from ({**row, "case": "found by hypothesis"} for row in measured)
         text = ", ".join(f"{key} = {value}" for key, value in instance.items())
-        worst = max(float(row["value"] / (_allowed(row) or 1)) for row in found)
-        yield {**about, "quantity": f"{name}/smallest", "case": text, "value": worst}
+        worst = max(float(row["value"] / (_allowed(row) or 1)) for row in measured)
+        yield {**labels, "quantity": f"{name}/smallest", "case": text, "value": worst}
 
 
 def _allowed(row: dict) -> float:

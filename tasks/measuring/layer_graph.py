@@ -1,6 +1,7 @@
-"""A layer's input and output in the graph, taken from their definitions: the checks' own way to gradients.
+"""A layer's input and output in autograd's graph, straight from their definitions.
 
-``gramlab.measures`` is faster and rests on the identities that the checks judge, so they do not use it for these.
+``gramlab.measures`` is faster, but rests on the identities that the claims state. The experiments on these identities
+therefore take their gradients from here.
 """
 
 from collections.abc import Iterator

@@ -21,17 +21,17 @@ from tasks.stage import Stage
 
 
 class Run:
-    """Networks of all seeds, and of all cases of the grid, at each kept epoch, with the data they were trained on.
+    """Networks of all seeds and grid cases at each kept epoch, with the data they were trained on.
 
-    Of a run with variants each is a Run: ``variants`` by name. The history is that of all of them. Tensors and networks
-    are on ``device``.
+    ``variants`` has a Run for each variant, by name. The history is that of all variants. Tensors and networks are on
+    ``device``.
     """
 
     def __init__(self, stage: Stage, variant: str = "", device: str = "cpu"):
-        whole = stage.settings.train[stage.key]
-        self.variants = {} if variant else {name: Run(stage, name, device) for name in whole.variants}
+        run = stage.settings.train[stage.key]
+        self.variants = {} if variant else {name: Run(stage, name, device) for name in run.variants}
         self.device = device
-        self.settings: Train = whole.each()[variant] if variant else whole
+        self.settings: Train = run.each()[variant] if variant else run
         self.key = stage.key
         self.base = stage.run(stage.key)
         self.folder = self.base / variant

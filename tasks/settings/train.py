@@ -95,7 +95,7 @@ class Train(Strict):
     compile: Literal["default", "reduce-overhead", "max-autotune"] | None = None  # a mode of torch.compile
     sets: list[str] = []  # data sets; each trains every arm, as the variant "SET ARM", or just "SET" without arms
     arms: dict[str, dict[str, Any] | None] = {}  # by name the settings that an arm replaces; null leaves the arm out
-    variants: dict[str, dict[str, Any] | None] = {}  # by name the settings that a variant replaces, over those of its arm
+    variants: dict[str, dict[str, Any] | None] = {}  # settings a variant replaces, over its arm's
 
     @model_validator(mode="after")
     def _loss_fits_its_model(self) -> "Train":

@@ -1,0 +1,42 @@
+"""The rows of a table as the rules read them."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+class Rows:
+    """Rows of a gramlab table; each column is an attribute, as an array.
+
+    >>> rows = Rows({"arm": ["claim", "claim", "control: noise"], "seed": [0, 1, 0], "value": [1.0, 2.0, 9.0]})
+    >>> rows.where(arm="claim").value
+    array([1., 2.])
+    >>> [seed for (seed,) in rows.by("seed")]
+    [0, 1]
+    """
+
+    def __init__(self, table: Any):
+        self.frame: pd.DataFrame = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name == "frame" or name not in self.frame:
+            raise AttributeError(name)
+        return self.frame[name].to_numpy()
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def where(self, **wanted: Any) -> "Rows":
+        """The rows whose columns equal the given values, or are among them where a set is given."""
+        keep = np.ones(len(self), bool)
+        for name, value in wanted.items():
+            column = self.frame[name]
+            keep &= (column.isin(value) if isinstance(value, set) else column == value).to_numpy(bool)
+        return Rows(self.frame[keep])
+
+    def by(self, *names: str) -> dict[tuple[Any, ...], "Rows"]:
+        """The rows grouped by these columns, in sorted order of their values."""
+        groups = self.frame.groupby(list(names))
+        return {tuple(getattr(value, "item", lambda v=value: v)() for value in values): Rows(group)
+                for values, group in groups}  # fmt: skip
