@@ -42,8 +42,8 @@ class Graph:
             self.repo._lock_depth = 1  # else DVC's own functions would forget the graph at each call
             with self.locked():
                 remove_torn_process_list(self.repo)
-                files = [root / "dvc.yaml"] if scale == "quick" else []
-                files += sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
+                files = sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
+                files += [root / "dvc.yaml"] if scale == "quick" else []
                 for file in files:
                     mend_lock_file(file.with_suffix(".lock"))
                 stages = [stage for file in files for stage in load_file(self.repo, str(file)).stages.values()]
@@ -94,9 +94,10 @@ class Graph:
         wanted = set() if (targets := list(targets)) else set(self.stages)
         for target in targets:
             if not (named := {name for name in self.stages if target in (name, *name.split("@"))}):
-                names = dict.fromkeys(part for name in self.stages for part in name.split("@"))
-                raise Refused(f"unknown target {target!r}; {allowed(target, [*names, *self.stages], list(names))}, "
-                              "or KIND@KEY")  # fmt: skip
+                words = [name.split("@") for name in self.stages]
+                kinds, names = [word[0] for word in words], sum(words, list(self.stages))
+                line = f"unknown target {target!r}; {allowed(target, kinds, names)}"
+                raise Refused(f"{line}, a key of params.yaml, or KIND@KEY")
             wanted |= named
         growing = list(wanted)
         while growing:
@@ -149,7 +150,8 @@ def load(root: Path, scale: str) -> Graph:
     return Graph(root, scale)
 
 
-def allowed(name: str, names: list[str], shown: list[str] | None = None) -> str:
-    """The allowed names, after the one that is nearest to a mistyped one."""
-    nearest = get_close_matches(name, names, 1)
-    return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(shown or names)}"
+def allowed(name: str, names: Iterable[str], more: Iterable[str] = ()) -> str:
+    """The allowed names; first the one of them and of ``more`` that is nearest to a mistyped one."""
+    names = list(dict.fromkeys(names))
+    nearest = get_close_matches(name, [*names, *more], 1)
+    return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"

@@ -1,9 +1,10 @@
 """What ``dvc repro`` does before and after the program of a stage, for all stages in one process.
 
-The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``, but for two things: an entry of dvc.lock
-is written together with those of stages that end at the same time, and the caller runs the program.
+The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``. Two things differ: the caller runs the
+program, and the entries of stages that end at the same time are written to dvc.lock together.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from itertools import groupby
@@ -14,6 +15,7 @@ from dvc.stage.cache import RunCacheNotFoundError
 
 from flows.graph import Graph
 
+logging.getLogger("dvc").setLevel(logging.WARNING)  # else it announces each entry of dvc.lock, and how to add it to git
 Run = Callable[[PipelineStage], int]
 Say = Callable[[str], None]
 

@@ -26,7 +26,7 @@ from flows import graph as graphs
 from flows.artifacts import publish
 from flows.graph import Refused
 from flows.recorder import Recorder
-from flows.runner import Runner
+from flows.runner import LIBRARIES, Runner
 from flows.schedule import Batch, Schedule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,7 +82,8 @@ def reproduce(
     schedule = Schedule(graph, chosen, workers or os.cpu_count() or 1, gpus, force, keep_going)
     ended: queue.SimpleQueue[tuple[Batch, PrefectFuture]] = queue.SimpleQueue()
     recorder, running = Recorder(graph, force, pull), 0
-    runner = Runner(folder, machine.get("threads", 1))
+    ours = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
+    runner = Runner(folder, machine.get("threads", 1), LIBRARIES if ours else ())
 
     def start(batch: Batch) -> None:
         call = bring_up_to_date.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])

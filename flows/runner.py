@@ -23,7 +23,7 @@ LIBRARIES = (
 class Runner:
     """Programs of one project; `flows.forkserver` starts them."""
 
-    def __init__(self, root: Path, threads: int, libraries: tuple[str, ...] = LIBRARIES):
+    def __init__(self, root: Path, threads: int, libraries: tuple[str, ...]):
         self.root = root
         # the libraries read these when they are loaded; as in tasks/stage.py
         environment = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")}
@@ -33,8 +33,9 @@ class Runner:
         self.requests, theirs = socket.socketpair()
         with theirs:
             self.server = subprocess.Popen(
-                [sys.executable, "-m", "flows.forkserver", *libraries], cwd=Path(__file__).parent.parent, stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL, env={**os.environ, **environment}, start_new_session=True,
+                [sys.executable, "-m", "flows.forkserver", *libraries], cwd=Path(__file__).parent.parent,
+                stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env={**os.environ, **environment},
+                start_new_session=True,
             )  # fmt: skip
 
     def run_stage(
