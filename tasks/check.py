@@ -17,7 +17,7 @@ def main() -> None:
     claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
         rows = Rows(tables.read(stage.table(experiment)))
-        finding = find(claim, papers.papers()[paper].LETTER, rows)
+        finding = find(claim, papers.paper(paper).LETTER, rows)
         figure = claim.draw(rows.frame, claim) if finding["ran"] else blank()
         save(figure, stage.figure(stage.key), stage.scale)
         stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})

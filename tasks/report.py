@@ -36,13 +36,15 @@ def main() -> None:
     """Read every verdict, figure and provenance record of this scale; write the report."""
     stage = stages.arguments("report", key="")
     records = provenance(stage)
+    packages = {name: papers.paper(name) for name in papers.names()}
+    packages = dict(sorted(packages.items(), key=lambda item: item[1].LETTER))
     claims = [
         collect(stage, key, verdict, records)
-        for paper in papers.papers()
+        for paper in packages
         for key, verdict in document(stage, stage.verdicts(paper), f"verdicts@{paper}").items()
     ]
-    order = {key: place for place, key in enumerate(stage.settings.claims)}
-    claims.sort(key=lambda claim: order[claim["key"]])
+    order = list(stage.settings.claims)
+    claims.sort(key=lambda claim: (claim["paper"], order.index(claim["key"])))
     environment = Environment(
         loader=FileSystemLoader(ROOT / "tasks" / "reporting" / "templates"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
@@ -54,10 +56,10 @@ def main() -> None:
         "claims": claims,
         "all": len(stage.settings.claims),
         "scale": stage.scale,
-        "papers": {package.LETTER: f"{package.TITLE} (arXiv {package.ARXIV})" for package in papers.papers().values()},
+        "papers": {package.LETTER: f"{package.TITLE} (arXiv {package.ARXIV})" for package in packages.values()},
         "verdicts": VERDICTS,
         "stamp": STAMP[stage.scale],
-        "differences": [row for name in papers.papers() for row in differences(stage, name)],
+        "differences": [row for name in packages if (code := papers.differences(name)) for row in code.measured(stage)],
     }
     hidden = ("settings", "stages", "data sets")
     data = {claim["id"]: {key: value for key, value in claim.items() if key not in hidden} for claim in claims}
@@ -133,13 +135,6 @@ def altered(stage: stages.Stage, data: str, data_sets: list[str]) -> list[str]:
 def outdated(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
     """Whether a record is of other settings than the report shows; older records do not say."""
     return record.get("settings") not in (None, stages.settings_hash(stage.settings, *name.split("@")))
-
-
-def differences(stage: stages.Stage, paper: str) -> list[dict[str, Any]]:
-    """What a paper's authors' code does otherwise than its text, where the paper's folder measures that."""
-    if not (papers.FOLDER / paper / "differences.py").is_file():
-        return []
-    return papers.import_module(f"tasks.papers.{paper}.differences").measured(stage)
 
 
 def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:

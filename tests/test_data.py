@@ -78,7 +78,7 @@ def test_recompressed_pictures_stand_in_for_what_cannot_be_had_and_the_stage_say
     main()
     made = DataSet.load(tmp_path / "data" / "paper" / "sets" / "photos.safetensors")
     assert (made.source, made.y_train.tolist()) == ("cifar10-jpeg", [0, 1, 2])
-    assert json.loads((tmp_path / "data/paper/made/prepare@photos.json").read_text())["altered"] == "JPEG-recompressed"
+    assert json.loads((tmp_path / "data/paper/altered/photos.json").read_text()) == {"": "JPEG-recompressed"}
     assert "cifar10-jpeg, JPEG-recompressed, stands in" in capsys.readouterr().err
 
 
@@ -86,7 +86,6 @@ def test_several_sets_are_prepared_together(tmp_path, monkeypatch):
     raw = read()
     sets = {"ones": {"source": "digits", "classes": [0, 1]}, "faces": {"source": "svhn"}, "all": {"source": "digits"}}
     raw["data"]["photos"] = {"paper": {"sets": sets, "here": ["ones", "all"]}, "quick": {}}
-    raw["train"], raw["measure"], raw["claims"] = {}, {}, {}
     monkeypatch.setattr("tasks.settings.read", lambda: raw)
     monkeypatch.setattr("tasks.stage.ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["prepare", "photos", "--scale", "paper"])

@@ -1,7 +1,7 @@
 """Figures: the ready-made ones drawn from a small planted table, and those of the reports as they stand."""
 
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,14 @@ from matplotlib.figure import Figure
 
 from gramlab import tables
 from gramlab.streams import stream
+from tasks import papers
 from tasks.settings import load
+
+SETTINGS = load("quick")
+
+
+def claim_of(key: str) -> ModuleType:
+    return papers.claim(SETTINGS.paper[key], key)
 
 
 def table(key: str) -> pd.DataFrame:
@@ -19,7 +26,7 @@ def table(key: str) -> pd.DataFrame:
     draw = stream("test_figures", key)
     arms = ("claim", "control: broken")
     made: list[dict] = []
-    quantities = import_module(f"tasks.checks.{key}").QUANTITIES
+    quantities = claim_of(key).QUANTITIES
     stepped = [name for name in quantities if name.endswith(("/remainder", "/ratio", "/error"))]
     for arm in arms:
         for case in "abc":
@@ -39,16 +46,15 @@ def test_figure(key, tmp_path):
     """Equal bytes twice, the scale on it, its title on it."""
     from tasks.drawing.style import STAMP, save
 
-    drawing = import_module(f"tasks.figures.{load('quick').claims[key].figure}")
-    rows = table(key)
+    claim, rows = claim_of(key), table(key)
     for name in ("a.svg", "b.svg"):
-        save(drawing.draw(rows, key), tmp_path / name, "quick")
+        save(claim.draw(rows, claim), tmp_path / name, "quick")
     first = (tmp_path / "a.svg").read_text()
     assert first == (tmp_path / "b.svg").read_text()
     assert STAMP["quick"].split(":")[0] in first
-    assert import_module(f"tasks.checks.{key}").ID in first
+    assert claim.ID in first
     assert len(first) < 80_000
-    save(drawing.draw(rows, key), tmp_path / "paper.svg", "paper")
+    save(claim.draw(rows, claim), tmp_path / "paper.svg", "paper")
     assert STAMP["quick"].split(":")[0] not in (tmp_path / "paper.svg").read_text()
 
 
@@ -91,5 +97,5 @@ def test_a_reports_figures_are_small_and_say_their_claim_and_scale(scale):
     for path in Path("reports", scale, "figures").glob("*.svg"):
         text = path.read_text()
         assert STAMP[scale].split(":")[0] in text, path
-        assert import_module(f"tasks.checks.{path.stem}").ID in text, path
+        assert claim_of(path.stem).ID in text, path
         assert len(text) < 100_000, path

@@ -35,7 +35,7 @@ def same(one, other) -> bool:
 def judged(paper: str) -> dict[str, dict]:
     """Today's verdicts on the paper's claims whose table is in git, by key."""
     findings, keys = {}, SETTINGS.claims_of(paper)
-    letter = papers.papers()[paper].LETTER
+    letter = papers.paper(paper).LETTER
     for key in keys:
         path = PAPER / "tables" / f"{SETTINGS.claims[key]}.parquet"
         if path.is_file():
@@ -43,10 +43,10 @@ def judged(paper: str) -> dict[str, dict]:
     return judge(json.loads(json.dumps(findings)), waiting=len(keys) - len(findings))
 
 
-@pytest.mark.parametrize("paper", papers.papers())
+@pytest.mark.parametrize("paper", papers.names())
 def test_todays_rules_give_the_committed_verdicts(paper):
     verdicts = judged(paper)
-    letter = papers.papers()[paper].LETTER
+    letter = papers.paper(paper).LETTER
     assert {verdict["id"] for verdict in verdicts.values()} == {name for name in CLAIMS if name[0] == letter}
     for verdict in verdicts.values():
         committed = CLAIMS[verdict["id"]]
@@ -61,7 +61,7 @@ def test_the_committed_tables_give_the_committed_pages(copy_project, environment
         shutil.copytree(PAPER / folder, data / folder)
     shown = {"key", "stage", "code", "figure", "table", "altered"}
     (data / "verdicts").mkdir()
-    for paper in papers.papers():
+    for paper in papers.names():
         verdicts = {}
         for key in SETTINGS.claims_of(paper):
             claim = papers.claim(paper, key)

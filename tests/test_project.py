@@ -48,17 +48,33 @@ def test_arrows_go_one_way(folder, never):
         assert not crossed, f"{path.relative_to(ROOT)} imports {crossed}"
 
 
-def test_one_file_a_claim():
+def test_a_claim_and_an_experiment_is_one_file():
+    """A paper's folder holds a file for each key in params.yaml, and no other; the file says the key's id."""
+    from tasks import papers
     from tasks.settings import load
 
-    claims = set(load("quick").claims)
-    files = {path.stem for path in (ROOT / "tasks" / "checks").glob("*.py")}
-    assert files == claims
-    for key in claims:
-        source = (ROOT / "tasks" / "checks" / f"{key}.py").read_text()
-        identity = re.search(r'^ID = "(.*)"', source, flags=re.M).group(1)
-        assert key == identity.lower().replace(".", "_")
-        assert len(ast.get_docstring(ast.parse(source))) > 40
+    settings = load("quick")
+    for paper in papers.names():
+        folder = ROOT / "tasks" / "papers" / paper
+        claims, experiments = (
+            {path.stem for path in (folder / kind).glob("*.py")} - {"__init__"} for kind in ("claims", "experiments")
+        )
+        assert claims == set(settings.claims_of(paper))
+        assert experiments == {key for key in settings.experiments if settings.paper[key] == paper}
+        for key in claims:
+            source = (folder / "claims" / f"{key}.py").read_text()
+            identity = re.search(r'^ID = "(.*)"', source, flags=re.M).group(1)
+            assert key == identity.lower().replace(".", "_")
+            assert identity.startswith(papers.paper(paper).LETTER)
+            assert len(ast.get_docstring(ast.parse(source))) > 40
+
+
+def test_a_paper_names_no_other_paper():
+    """A fifth paper is a fifth folder and its stages: nothing else in tasks/ or flows/ knows a paper's name."""
+    names = [path.parent.name for path in ROOT.glob("tasks/papers/*/__init__.py")]
+    for path in [*ROOT.glob("tasks/**/*.py"), *ROOT.glob("flows/*.py")]:
+        named = {name for name in names if name not in path.parts and f"papers.{name}" in path.read_text()}
+        assert not named, f"{path.relative_to(ROOT)} names {named}"
 
 
 def test_light_modules_need_no_torch():

@@ -11,9 +11,10 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from gramlab import tables
-from tasks.report import _altered, holm, left_out, number
+from tasks.reporting.settings import left_out
+from tasks.reporting.words import number
 from tasks.settings import Settings, load, read
-from tasks.stage import fingerprint
+from tasks.stage import settings_hash
 
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
 CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -29,32 +30,37 @@ def verdict(key: str, **more) -> dict:
         "printed form": {"holds": True, "statistic": 0.25, "numbers": {}}, "corrected form": None,
         "control": {"name": "broken", "statistic": 1e9, "rejected": True},
         "controls": {"broken": {"statistic": 1e9, "low": None, "high": None, "holds": None, "rejected": True,
-                                "kept": ["this part"], "numbers": {}}}, **more,
+                                "kept": ["this part"], "numbers": {}}}, "data sets": [], "settings": [], **more,
     }  # fmt: skip
 
 
+def write(path: Path, content) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
 def plant(project, **changes) -> None:
-    """Verdicts, figures and records of all claims as the stages would leave them."""
-    settings = load("quick")
-    for key, claim in settings.claims.items():
-        path = project / "reports" / "quick" / "verdicts" / f"{key}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(verdict(key, **changes.get(key, {}))))
-        figure = project / "reports" / "quick" / "figures" / f"{key}.svg"
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        figure.write_text(FIGURE)
-        made = [f"check@{key}", f"figure@{key}", f"measure@{claim.experiment}", f"train@{claim.experiment}"]
-        for name in [*made, *(f"prepare@{one}" for one in settings.data)]:
-            record = project / "data" / "quick" / "made" / f"{name}.json"
-            record.parent.mkdir(parents=True, exist_ok=True)
-            altered = {"altered": "JPEG-recompressed"} if name in ("prepare@photos", "prepare@photo_benchmarks") else {}
-            record.write_text(
-                json.dumps({"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234", **altered})
-            )
+    """Verdicts, figures and provenance of all claims as the stages would leave them."""
+    settings, data = load("quick"), project / "data" / "quick"
+    record = {"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234"}
+    verdicts: dict[str, dict] = {}
+    for key in settings.claims:
+        verdicts.setdefault(settings.paper[key], {})[key] = verdict(key, **changes.get(key, {}))
+        write(data / "figures" / f"{key}.svg", FIGURE)
+        experiment = settings.claims[key]
+        for name in (f"check@{key}", f"measure@{experiment}", f"train@{experiment}"):
+            write(data / "provenance" / f"{name}.json", record)
+    for paper, claims in verdicts.items():
+        write(data / "verdicts" / f"{paper}.json", claims)
+    for key in settings.data:
+        write(data / "provenance" / f"prepare@{key}.json", record)
+        write(data / "altered" / f"{key}.json", {})
+    write(data / "altered" / "photos.json", {"": "JPEG-recompressed"})
+    write(data / "altered" / "photo_benchmarks.json", {"CIFAR-10": "JPEG-recompressed", "CIFAR-100": "cropped"})
 
 
-def own_fingerprint(key: str) -> str:
-    return fingerprint(load("quick"), "measure", key)
+def own_hash(key: str) -> str:
+    return settings_hash(load("quick"), "measure", key)
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +70,9 @@ def project(copy_project):
     corrected = {"what": "The sign is +.", "holds": True, "statistic": 2.0, "low": 1.0, "high": 3.0, "p": 0.001,
                  "rule": "r", "numbers": {"n": 1.0}, "evidence": "exact", "measured": "", "part": ""}  # fmt: skip
     changes = {
-        "a_fig4": {"verdict": "fails", "p": 0.9},
-        "a_fig7": {"p": 1e-6, "low": 0.2, "measured": "ρ = 0.99 against 0.70"},
+        "a_fig4": {"verdict": "fails", "p": 0.9, "p, Holm": 1.0},
+        "a_fig7": {"p": 1e-6, "p, Holm": 2e-6, "low": 0.2, "measured": "ρ = 0.99 against 0.70"},
+        "a_fig9": {"data sets": ["CIFAR-10"]},
         "a_tl": {"verdict": "holds corrected", "corrected form": corrected},
         "b_rmt": {
             "lines": [
@@ -82,9 +89,9 @@ def project(copy_project):
         "a_lem1": {"smallest violations": {"claim": "H = [[0]]", "corrected": "none among 278 instances"}},
     }
     plant(there, **changes)
-    # records say with which settings they were made: A.whiten's with today's, those of A.eq1's experiment with others
-    for name, known in (("measure@architectures", "other"), ("measure@a_whiten", own_fingerprint("a_whiten"))):
-        record = there / "data" / "quick" / "made" / f"{name}.json"
+    # provenance says with which settings a stage ran: A.whiten's with today's, A.eq1's experiment with others
+    for name, known in (("measure@architectures", "other"), ("measure@a_whiten", own_hash("a_whiten"))):
+        record = there / "data" / "quick" / "provenance" / f"{name}.json"
         record.write_text(json.dumps({**json.loads(record.read_text()), "settings": known}))
     twice = [{"case": "test loss", "quantity": "test_loss", "arm": arm, "seed": seed, "value": factor * (seed + 1)}
              for seed in range(2) for arm, factor in (("printed", 1.0), ("code", 2.0))]  # fmt: skip
@@ -107,10 +114,9 @@ def test_claims_json_has_what_readers_and_programs_need(pages):
     claims = json.loads((pages / "claims.json").read_text())
     assert list(claims) == [verdict(key)["id"] for key in load("quick").claims]
     one = claims["A.fig7"]
-    assert one["seconds"] == 7.5  # check, figure, measure, train, prepare
-    assert claims["A.eq1"]["seconds"] == 4.5  # a Monte Carlo experiment trains nothing
+    assert not {"seconds", "commit", "cores"} & one.keys()  # so that a reproduction gives the same file
+    assert one["code"] == [f"tasks/papers/weight_gram/{kind}/a_fig7.py" for kind in ("claims", "experiments")]
     assert (one["figure"], one["table"]) == ("reports/quick/figures/a_fig7.svg", "data/quick/tables/a_fig7.parquet")
-    assert one["p, Holm"] == pytest.approx(2e-6)
 
 
 def test_same_inputs_same_bytes(project, pages):
@@ -135,42 +141,44 @@ def test_equations_have_lines_of_their_own(pages):
 
 def test_claims_on_altered_data_are_marked(pages):
     lines = (pages / "README.md").read_text().splitlines()
-    rows = {name: next(line for line in lines if line.startswith(f"| [A.{name}]")) for name in ("fig2", "fig4", "fig7")}
+    names = ("fig2", "fig4", "fig7", "fig9")
+    rows = {name: next(line for line in lines if line.startswith(f"| [A.{name}]")) for name in names}
     assert "ρ = 0.99 against 0.70 (JPEG-recompressed) |" in rows["fig7"]
-    assert "0.25 (≤ 8) (JPEG-recompressed) |" in rows["fig4"]
+    assert "0.25 (≤ 8) (CIFAR-10: JPEG-recompressed; CIFAR-100: cropped) |" in rows["fig4"]
+    assert "0.25 (≤ 8) (CIFAR-10: JPEG-recompressed) |" in rows["fig9"]  # whose claim is on that set alone
     assert "JPEG" not in rows["fig2"]
     assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
 
 
-def test_a_claim_on_some_of_the_sets_has_the_ailments_of_those():
-    record = {"altered": "CIFAR-10: JPEG-recompressed, SVHN: cropped"}
-    assert _altered(record, None) == ["CIFAR-10: JPEG-recompressed", "SVHN: cropped"]
-    assert _altered(record, ["MNIST", "SVHN"]) == ["SVHN: cropped"]
-    assert _altered({"altered": "JPEG-recompressed"}, ["MNIST"]) == ["JPEG-recompressed"]
-    assert _altered({}, None) == []
-
-
-def test_records_of_other_settings_are_marked(pages):
+def test_results_of_other_settings_are_marked(pages):
     lines = [line for line in (pages / "README.md").read_text().splitlines() if line.startswith("| [")]
     marked = {line.split("]")[0].removeprefix("| [") for line in lines if "made with other settings" in line}
-    experiments = {key: claim.experiment for key, claim in load("quick").claims.items()}
+    experiments = dict(load("quick").claims.items())
     assert marked == {f"{key[0].upper()}.{key[2:]}" for key, of in experiments.items() if of == "architectures"}
 
 
-def test_the_fingerprint_is_of_a_stages_own_settings():
-    before, after = (Settings(copy.deepcopy(read()), "quick") for _ in range(2))
-    after.train["a_fig7"] = after.train["a_fig7"].model_copy(update={"lr": 0.123})
-    after.train["a_fig7"].model_fields_set.add("lr")
+def test_the_hash_is_of_a_stages_own_settings():
+    before, raw = load("quick"), copy.deepcopy(read())
+    raw["weight_gram"]["train"]["a_fig7"]["quick"]["lr"] = 0.123
+    after = Settings(raw, "quick")
     for kind, key, same in (("train", "a_fig7", False), ("measure", "a_fig7", False), ("check", "a_fig7", True),
                             ("train", "a_fig4", True), ("prepare", "photos", True)):  # fmt: skip
-        assert (fingerprint(before, kind, key) == fingerprint(after, kind, key)) == same
+        assert (settings_hash(before, kind, key) == settings_hash(after, kind, key)) == same
+
+
+def test_the_hash_is_of_what_settings_mean_not_of_how_they_are_written():
+    raw = copy.deepcopy(read())
+    run = raw["weight_gram"]["train"]["a_fig6"]["paper"]
+    arms, sets = run.pop("arms"), run.pop("sets")
+    run["variants"] = {f"{part} {arm}": {"part": part, **change} for part in sets for arm, change in arms.items()}
+    assert settings_hash(load("paper"), "train", "a_fig6") == settings_hash(Settings(raw, "paper"), "train", "a_fig6")
 
 
 def test_claims_say_what_a_small_machine_leaves_out():
     paper, quick = load("paper"), load("quick")
     assert left_out(paper, "a_fig2") == ["SVHN left out", "CIFAR-100 left out"]
     assert left_out(paper, "a_fig4") == ["CIFAR-100 left out"]  # SVHN is none of that figure's
-    assert left_out(paper, "a_fig5") == []
+    assert left_out(paper, "a_fig5", ["MNIST"]) == []
     assert left_out(paper, "a_fig10") == []
     assert left_out(paper, "d_fig1") == ["cifar10 left out", "svhn left out", "samples 5000 instead of 50000"]
     assert left_out(paper, "c_fig5")[0] == "degree 4, dimension 50, samples 50000 left out"
@@ -187,29 +195,6 @@ def test_smallest_violations_and_the_codes_differences_are_shown(pages):
         assert "× 2 [2, 2]" in text
 
 
-def test_holm_is_applied_within_a_paper():
-    claims = [verdict(f"a_{name}", p=p) for name, p in (("one", 0.001), ("two", 0.02), ("three", 0.3))]
-    claims[2]["verdict"] = "inconclusive"
-    found = holm([*claims, verdict("b_one", p=0.02)], {})
-    assert [one["verdict"] for one in found] == ["holds", "inconclusive", "inconclusive", "holds"]
-    assert [one["p, Holm"] for one in found] == pytest.approx([0.003, 0.04, 0.3, 0.02])
-    # a corrected form is a second chance, and counts
-    twice = holm([{**verdict("b_one", p=0.02), "corrected form": {"holds": False}}], {})
-    assert (twice[0]["verdict"], twice[0]["p, Holm"]) == ("inconclusive", pytest.approx(0.04))
-    assert "Holm's correction over 3 forms" in found[1]["rule"]
-    (one,) = holm([verdict("b_one", p=0.02)], {"A": 5, "B": 1})
-    assert (one["verdict"], one["p, Holm"]) == ("inconclusive", pytest.approx(0.04))
-
-
-def test_a_corrected_form_is_judged_where_the_print_does_not_survive_holm():
-    form = {"what": "w", "holds": True, "statistic": 5.0, "low": 4.0, "high": 6.0, "p": 1e-5, "rule": "r",
-            "numbers": {}, "evidence": "direction", "measured": "", "part": ""}  # fmt: skip
-    other = verdict("a_two", p=0.5, verdict="inconclusive")
-    claims = holm([verdict("a_one", p=0.02, **{"corrected form": form}), other], {})
-    assert (claims[0]["verdict"], claims[0]["statistic"]) == ("holds corrected", 5.0)
-    assert claims[0]["p, Holm"] == pytest.approx(3e-5)  # of two claims, one with two forms
-
-
 def test_numbers_are_readable():
     assert [number(value) for value in (None, 0.0, 0.12345, -2, -3.2e-17, 1e9)] == [
         "–", "0", "0.1235", "−2", "−3.2·10⁻¹⁷", "1.0·10⁹"
@@ -219,9 +204,8 @@ def test_numbers_are_readable():
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("reports/quick/verdicts/a_eq1.json", "dvc repro check@a_eq1"),
-        ("reports/quick/figures/a_eq1.svg", "dvc repro check@a_eq1"),
-        ("data/quick/made/measure@a_tl.json", "dvc repro tables/dvc.yaml:simulate@a_tl"),
+        ("data/quick/verdicts/fact.json", "dvc repro pipeline/quick/fact/dvc.yaml:verdicts@fact"),
+        ("data/quick/figures/a_eq1.svg", "dvc repro pipeline/quick/weight_gram/dvc.yaml:check@a_eq1"),
     ],
 )
 def test_what_is_missing_is_named_with_the_command_that_makes_it(project, pages, path, says):
@@ -236,7 +220,7 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(project, pages,
 
 
 def test_the_verdict_table_on_a_terminal(project, pages):
-    done = subprocess.run([sys.executable, "-m", "tasks.verdicts"], cwd=project, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "tasks.summary"], cwd=project, capture_output=True, text=True)
     assert done.returncode == 0
     assert "A.fig7" in done.stdout
     n = len(load("quick").claims)
@@ -275,6 +259,10 @@ def test_a_browser_shows_it_from_disk_without_a_network(browser, pages, width):
         card = page.locator(f"section#{key}")
         assert "Quick scale" in card.locator("small").inner_text()
         assert card.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
+    made = page.locator("section#a_fig7 details.provenance")
+    made.locator("summary").click()
+    cells = made.locator("tr").nth(1).locator("td").all_text_contents()
+    assert cells == ["check@a_fig7", "1.5", "2 cores, 24 GiB, no GPU", "abc1234"]
     rate = page.locator("section#a_fig4 tr.differs").filter(has_text="train.lr")
     assert rate.locator("td").all_text_contents() == ["train.lr", "0.005", "0.1"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -17,8 +17,11 @@ SECTIONS = ("data", "train", "simulate", "claims")
 
 
 def changed(path: str, value, drop: bool = False) -> dict:
+    """params.yaml with another value at this path, in which the paper may be left out."""
     raw = copy.deepcopy(read())
     *parents, last = path.split(".")
+    if parents and parents[0] in SECTIONS[1:]:
+        parents.insert(0, load("quick").paper[(*parents, last)[1]])
     at = raw
     for name in parents:
         at = at[name]
@@ -40,17 +43,17 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("weight_gram.train.a_fig7.quick.lr", -0.1, ["weight_gram.train.a_fig7.quick.lr", "greater than 0", "-0.1"]),
-        ("weight_gram.train.a_fig7.paper.seeds", 0, ["weight_gram.train.a_fig7.paper.seeds", "greater than or equal to 1"]),
-        ("weight_gram.train.a_fig7.paper.lr", "fast", ["weight_gram.train.a_fig7.paper.lr", "valid number", "'fast'"]),
-        ("weight_gram.train.a_fig7.paper.lr", float("nan"), ["weight_gram.train.a_fig7.paper.lr"]),
-        ("weight_gram.train.a_fig7.paper.epochs", 1.5, ["weight_gram.train.a_fig7.paper.epochs", "valid integer"]),
-        ("weight_gram.train.a_fig7.quick.learning_rate", 0.1, ["weight_gram.train.a_fig7.quick.learning_rate", "allowed:", "momentum"]),
-        ("weight_gram.train.a_fig7.paper.model.activation", "gleu", ["weight_gram.train.a_fig7.paper.model.activation", "'gelu'"]),
-        ("weight_gram.train.a_fig7.paper.data", "photographs", ["weight_gram.train.a_fig7", "photographs", "allowed: photos"]),
+        ("train.a_fig7.quick.lr", -0.1, ["train.a_fig7.quick.lr", "greater than 0", "-0.1"]),
+        ("train.a_fig7.paper.seeds", 0, ["train.a_fig7.paper.seeds", "greater than or equal to 1"]),
+        ("train.a_fig7.paper.lr", "fast", ["train.a_fig7.paper.lr", "valid number", "'fast'"]),
+        ("train.a_fig7.paper.lr", float("nan"), ["train.a_fig7.paper.lr"]),
+        ("train.a_fig7.paper.epochs", 1.5, ["train.a_fig7.paper.epochs", "valid integer"]),
+        ("train.a_fig7.quick.learning_rate", 0.1, ["train.a_fig7.quick.learning_rate", "allowed:", "momentum"]),
+        ("train.a_fig7.paper.model.activation", "gleu", ["train.a_fig7.paper.model.activation", "'gelu'"]),
+        ("train.a_fig7.paper.data", "photographs", ["train.a_fig7", "photographs", "allowed: photos"]),
         ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
-        ("neural_collapse.simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["neural_collapse.simulate.d_deep_rfm.paper", "sample"]),
+        ("simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
         ("data.photos.paper", {"sets": {"A": {"source": "imagenet"}}}, ["photos.paper.sets.A.source", "'cifar10'"]),
         ("data.photos.paper", {"sets": {"A": None}}, ["data.photos.paper", "no set is left"]),
         (
@@ -62,23 +65,23 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         (
             "data.photos",
             {"paper": {"sets": {"A": {"source": "svhn"}}}, "quick": {}},
-            ["weight_gram.train.a_differences.*.part", "no set ''", "allowed: A"],
+            ["train.a_differences.*.part", "no set ''", "allowed: A"],
         ),
-        ("weight_gram.train.a_fig7.paper.part", "A", ["weight_gram.train.a_fig7.*.part", "no set 'A'"]),
-        ("weight_gram.simulate.a_tl.medium", {}, ["weight_gram.simulate.a_tl", "paper and quick"]),
-        ("weight_gram.claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
-        ("weight_gram.train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
-        ("weight_gram.simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: instances"]),
-        ("weight_gram.train.a_fig7.quick", {"data": "few_photos"}, ["weight_gram.train.a_fig7.quick.data", "both scales"]),
-        ("weight_gram.train.a_fig7.quick", [1], ["weight_gram.train.a_fig7", "settings by name"]),
+        ("train.a_fig7.paper.part", "A", ["train.a_fig7.*.part", "no set 'A'"]),
+        ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
+        ("claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
+        ("train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
+        ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: instances"]),
+        ("train.a_fig7.quick", {"data": "few_photos"}, ["train.a_fig7.quick.data", "both scales"]),
+        ("train.a_fig7.quick", [1], ["train.a_fig7", "settings by name"]),
         ("data.photos.paper", None, ["data.photos", "settings by name"]),
         ("data", None, ["section data is missing"]),
         ("weight_gram.claim", {}, ["weight_gram: unknown section 'claim'", "did you mean claims?"]),
-        ("weight_gram.train.a_fig2.paper.variants", {"../up": {"part": "MNIST"}}, ["variant '../up'", "make a name"]),
-        ("weight_gram.train.a_fig9.paper.momentum", 0.9, ["weight_gram.train.a_fig9", "momentum has no effect with adam"]),
-        ("weight_gram.train.a_fig7.paper.grid", {"beta": [1, 2]}, ["weight_gram.train.a_fig7", "beta has no effect with loss"]),
+        ("train.a_fig2.paper.variants", {"../up": {"part": "MNIST"}}, ["variant '../up'", "make a name"]),
+        ("train.a_fig9.paper.momentum", 0.9, ["train.a_fig9", "momentum has no effect with adam"]),
+        ("train.a_fig7.paper.grid", {"beta": [1, 2]}, ["train.a_fig7", "beta has no effect with loss"]),
         (
-            "weight_gram.train.a_fig2.quick.arms.whitened",
+            "train.a_fig2.quick.arms.whitened",
             {"optimizer": "adam", "method": "ten-steps"},
             ["variant MNIST whitened", "method has no effect with adam"],
         ),
@@ -98,12 +101,12 @@ def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
 
 def test_a_missing_key_is_named(capsys):
     with pytest.raises(SystemExit):
-        read_all(changed("weight_gram.train.a_fig7.paper.lr", None, drop=True))
+        read_all(changed("train.a_fig7.paper.lr", None, drop=True))
     assert "train.a_fig7.paper.lr: Field required" in capsys.readouterr().err
 
 
 def test_a_mistyped_key_is_named_with_the_nearest_one(capsys):
-    raw = changed("weight_gram.train.a_fig4.paper.lr", None, drop=True)
+    raw = changed("train.a_fig4.paper.lr", None, drop=True)
     raw["weight_gram"]["train"]["a_fig4"]["paper"]["lrr"] = 0.005
     with pytest.raises(SystemExit):
         Settings(raw, "paper").train["a_fig4"]
@@ -111,7 +114,7 @@ def test_a_mistyped_key_is_named_with_the_nearest_one(capsys):
 
 
 def test_a_mistake_in_an_entry_leaves_the_others_alone():
-    settings = Settings(changed("weight_gram.train.a_fig7.quick.lr", -0.1), "quick")
+    settings = Settings(changed("train.a_fig7.quick.lr", -0.1), "quick")
     assert settings.train["a_fig4"].lr == 0.1
     assert settings.claims["a_fig7"] == "a_fig7"
     with pytest.raises(SystemExit):
@@ -122,7 +125,7 @@ def test_a_setting_of_another_experiment_is_refused(capsys):
     """Each experiment has a settings class of its own."""
     for key, setting in (("a_tl", "modulus"), ("a_prop1", "balances"), ("a_thm4", "parities")):
         with pytest.raises(SystemExit):
-            Settings(changed(f"weight_gram.simulate.{key}.paper.{setting}", 5), "paper").simulate[key]
+            Settings(changed(f"simulate.{key}.paper.{setting}", 5), "paper").simulate[key]
         assert f"{key}.paper.{setting}: unknown key" in capsys.readouterr().err
 
 
@@ -186,7 +189,8 @@ def test_every_set_trains_every_arm():
         "A fast": ("A", 0.4), "B slow": ("B", 0.1), "B fast": ("B", 0.3)
     }  # fmt: skip
     run["paper"] |= {"arms": {}, "variants": {}}
-    assert {name: one.part for name, one in Settings(raw, "paper").train["a_fig7"].each().items()} == {"A": "A", "B": "B"}
+    variants = Settings(raw, "paper").train["a_fig7"].each()
+    assert {name: one.part for name, one in variants.items()} == {"A": "A", "B": "B"}
 
 
 def test_a_variant_is_left_out_by_null():

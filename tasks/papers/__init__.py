@@ -1,10 +1,10 @@
 """The papers: each folder here is a paper, with its claims and its experiments.
 
 A paper's ``__init__.py`` says ``LETTER`` (the first letter of its claims' ids), ``TITLE`` and ``ARXIV``. A claim or an
-experiment has one key, such as ``a_fig7``, which names its file, its stage, its table and its figure.
+experiment has one key, such as ``a_fig7``, which names its file, its stage, its table and its figure. Nothing here
+imports a paper before it is asked for, so that a stage depends on its own paper alone.
 """
 
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -12,12 +12,14 @@ from types import ModuleType
 FOLDER = Path(__file__).parent
 
 
-@cache
-def papers() -> dict[str, ModuleType]:
-    """Every paper's package by the name of its folder, in the order of their letters."""
-    names = [path.parent.name for path in FOLDER.glob("*/__init__.py")]
-    packages = {name: import_module(f"tasks.papers.{name}") for name in names}
-    return dict(sorted(packages.items(), key=lambda item: item[1].LETTER))
+def names() -> list[str]:
+    """The names of the papers' folders."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
+
+
+def paper(name: str) -> ModuleType:
+    """A paper's package."""
+    return import_module(f"tasks.papers.{name}")
 
 
 def claim(paper: str, key: str) -> ModuleType:
@@ -28,3 +30,9 @@ def claim(paper: str, key: str) -> ModuleType:
 def experiment(paper: str, key: str) -> ModuleType:
     """The module of an experiment: ``measure`` and, where it trains nothing, the class ``Settings``."""
     return import_module(f"tasks.papers.{paper}.experiments.{key}")
+
+
+def differences(paper: str) -> ModuleType | None:
+    """The module that measures what the authors' code does otherwise than the text, if the paper has one."""
+    home = FOLDER / paper / "differences.py"
+    return import_module(f"tasks.papers.{paper}.differences") if home.is_file() else None

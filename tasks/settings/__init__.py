@@ -70,7 +70,7 @@ class Settings:
 
     def __init__(self, raw: dict[str, Any], scale: str):
         self.scale, self.raw = scale, raw
-        known = ["machine", "data", *papers.papers()]
+        known = ["machine", "data", *papers.names()]
         for name in raw:
             if name not in known:
                 refuse(f"params.yaml: unknown section {name!r}; {_allowed(name, known)}")
@@ -80,8 +80,8 @@ class Settings:
         self.machine: Machine = _valid(Machine, raw["machine"], "machine")
         self.paper: dict[str, str] = {}
         keys: dict[str, list[str]] = {section: [] for section in SECTIONS}
-        for paper in papers.papers():
-            for section, entries in (raw.get(paper) or {}).items():
+        for paper in (name for name in raw if name not in ("machine", "data")):
+            for section, entries in (raw[paper] or {}).items():
                 if section not in SECTIONS:
                     refuse(f"params.yaml: {paper}: unknown section {section!r}; {_allowed(section, SECTIONS)}")
                 for key in entries or {}:

@@ -1,0 +1,166 @@
+"""The rules of judging against planted truths and planted falsehoods, and their statistics against scipy's."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.judging.rows import Rows
+from tasks.judging.rules import all_of, bound, equivalent, exact, never, order, positive, rate
+from tasks.judging.statistics import JudgeError, fisher, interval, kendall, welch
+
+
+def rows(made: list[dict]) -> Rows:
+    return Rows(tables.table([{"arm": "claim", "quantity": "q", **row} for row in made]))
+
+
+def residuals(double: float, single: float, cases: int = 6) -> Rows:
+    draw = stream("test_judge", str(double), str(single))
+    return rows(
+        [
+            {"case": str(case), "dtype": dtype, "value": size * draw.uniform(0.3, 1)}
+            for case in range(cases)
+            for dtype, size in (("float64", double), ("float32", single))
+        ]
+    )
+
+
+def test_exact_wants_round_off_that_shrinks_with_the_precision():
+    assert exact(residuals(2.0**-53, 2.0**-24)).holds
+    assert not exact(residuals(2.0**-40, 2.0**-24)).holds  # far above round-off in float64
+    assert not exact(residuals(2.0**-53, 2.0**-53)).holds  # does not shrink: both sides are one computation
+    assert not exact(residuals(2.0**-53, 2.0**-24, cases=4)).holds  # too few instances
+    zero = residuals(2.0**-53, 2.0**-24)
+    assert exact(Rows(zero.frame.assign(value=0.0))).holds is False  # nor does nothing
+    with pytest.raises(ValueError, match="float32"):
+        exact(residuals(2.0**-53, 2.0**-24).where(dtype="float64"))
+
+
+def powers(power: float, floor: float = 0.0, bend: float = 0.0, cases: int = 3) -> Rows:
+    draw = stream("test_judge", "powers", str(power))
+    return rows(
+        [
+            {
+                "case": str(case),
+                "dtype": "float64",
+                "x": x,
+                "value": 3 * x**power + bend * x ** (power + 1) + floor * draw.uniform(),
+            }
+            for case in range(cases)
+            for x in 2.0 ** -np.arange(21)
+        ]
+    )
+
+
+@given(st.floats(0.5, 4))
+def test_order_finds_the_slope(power):
+    found = order(powers(power), power)
+    assert found.holds
+    assert found.statistic == pytest.approx(power, abs=1e-6)
+
+
+def test_order_finds_its_window_between_truncation_and_round_off():
+    assert order(powers(2, floor=1e-9, bend=30), 2).holds
+    assert not order(powers(1), 2).holds
+    assert not order(powers(1.85), 2).holds
+    assert not order(powers(2), 1).holds
+
+
+def test_order_is_judged_on_every_case():
+    mixed = powers(2, cases=3)
+    wrong = mixed.value.copy()
+    wrong[mixed.case == "1"] = mixed.x[mixed.case == "1"]
+    assert not order(Rows(mixed.frame.assign(value=wrong)), 2).holds
+
+
+def test_bound_and_never():
+    assert bound(rows([{"value": value} for value in (0.2, 1.0)])).holds
+    assert not bound(rows([{"value": value} for value in (0.2, 1.0 + 1e-9)])).holds
+    assert never(rows([{"value": 0.0}] * 3), "sign").holds
+    assert not never(rows([{"value": 0.0}, {"value": 1.0}]), "sign").holds
+
+
+@given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))
+def test_intervals_and_p_values_are_students(values):
+    mean, low, high = interval(np.array(values))
+    want = scipy.stats.ttest_1samp(values, 0, alternative="two-sided").confidence_interval()
+    assert (mean, low, high) == pytest.approx((np.mean(values), want.low, want.high), rel=1e-9, abs=1e-9)
+    found = positive(np.array(values), "q")
+    assert found.p == pytest.approx(
+        scipy.stats.ttest_1samp(values, 0, alternative="greater").pvalue, rel=1e-6, abs=1e-12
+    )
+    assert found.holds == (True if want.low > 0 else False if want.high <= 0 else None)
+
+
+def test_an_interval_covers_as_often_as_it_says():
+    """Student's t on three seeds covers 95 %, where a percentile bootstrap covers 75 %."""
+    draws = stream("test_judge", "coverage").normal(size=(4000, 3))
+    covered = np.mean([low <= 0 <= high for _, low, high in map(interval, draws)])
+    assert abs(covered - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 4000)
+
+
+def test_fisher_and_kendall():
+    assert fisher(np.array([0.5, 0.5, 0.5]))[0] == pytest.approx(0.5)
+    assert kendall(np.array([1.0, 3.0, 2.0])) == pytest.approx(scipy.stats.kendalltau([0, 1, 2], [1, 3, 2]).statistic)
+
+
+def test_every_is_as_strong_as_its_weakest_part():
+    holds, open_, fails = (positive(np.array(values), "q") for values in ([1, 1.1], [-1, 2.0], [-1, -1.1]))
+    assert all_of(a=holds, b=holds).holds is True
+    assert all_of(a=holds, b=open_).holds is None
+    assert all_of(a=open_, b=fails, c=holds).holds is False
+    assert all_of(a=holds, b=fails).p == fails.p
+    assert all_of(first=holds, second=open_).numbers["second"] == open_.statistic
+    other = positive(np.array([1, 1.1]), "r")
+    said = all_of(in_training=holds, at_the_end=other, throughout=open_).rule  # a rule of several is said once
+    assert said == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
+
+
+def test_welchs_interval():
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        a, b = random.normal(size=3), random.normal(random.uniform(0, 4), random.uniform(0.5, 3), size=5)
+        wanted = scipy.stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+        assert welch(a, b) == pytest.approx((a.mean() - b.mean(), *wanted))
+    assert welch(np.ones(3), np.zeros(3)) == (1, 1, 1)
+
+
+def test_nothing_is_not_nothing_wrong():
+    with pytest.raises(JudgeError, match="nothing was counted"):
+        never(rows([]), "violation")
+
+
+def random_errors(power: float, seeds: int = 200) -> Rows:
+    draw = stream("test_judge", "rate", str(power))
+    return rows(
+        [
+            {"seed": seed, "x": x, "case": case, "value": float(draw.normal()) * x**power}
+            for seed in range(seeds)
+            for x in (16.0, 32.0, 64.0, 128.0)
+            for case in ("a", "b")
+        ]
+    )
+
+
+def test_the_rate_of_a_random_error():
+    for power in (-1.0, -0.5, 0.0):
+        found = rate(random_errors(power), power)
+        assert found.holds
+        assert found.low < power < found.high
+        # the jackknife's interval is about the asymptotic one: log of a mean of 400 squares
+        spread = 1.972 * np.sqrt(0.5 / 400 / (np.log(2) ** 2 * 5))
+        assert (found.high - found.low) / 2 == pytest.approx(spread, rel=0.3)
+    assert rate(random_errors(-0.5), -1).holds is False
+    assert rate(random_errors(-1.0, seeds=4), -1).holds is None  # too few to decide
+
+
+def test_equivalence_is_two_one_sided_tests():
+    values = stream("test_judge", "equivalent").normal(size=30)
+    ends = [scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)[at] for at in (0, 1)]
+    widest = max(map(abs, ends))
+    assert equivalent(values, 1.01 * widest, "it").holds
+    assert equivalent(values, 0.99 * widest, "it").holds is None
+    assert equivalent(values + 9, 1.0, "it").holds is False
