@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import networkx
 from dvc.dvcfile import load_file
 from dvc.exceptions import DvcException
 from dvc.lock import LockError
@@ -31,15 +32,14 @@ class Graph:
     """
 
     def __init__(self, root: Path, scale: str):
-        self.root, self.scale = root, scale
+        self.root, self.scale, self.thread = root, scale, threading.Lock()
         scales = [path.parent.name for path in sorted(root.glob("pipeline/*/data"))]
         if scale not in scales:
             raise Refused(f"unknown scale {scale!r}; {allowed(scale, scales)}")
-        self.thread = threading.Lock()
         try:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
-            self.repo._lock_depth = 1  # else DVC's own functions would forget the graph at each call
+            self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
             with self.locked():
                 remove_torn_process_list(self.repo)
                 files = sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
@@ -47,12 +47,14 @@ class Graph:
                 for file in files:
                     mend_lock_file(file.with_suffix(".lock"))
                 stages = [stage for file in files for stage in load_file(self.repo, str(file)).stages.values()]
-                edges = Index(self.repo, stages=stages).graph
-            self.parameters: dict[str, Any] = parameters.load(root / "params.yaml")
+                self.edges = networkx.relabel_nodes(
+                    Index(self.repo, stages=stages).graph, {stage: stage.name for stage in stages}
+                )
+            self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
         except (DvcException, ValueError) as error:
             raise Refused(" ".join(f"{error} {error.__cause__ or ''}".split())) from error
         self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in stages}
-        self.needs = {stage.name: {need.name for need in edges.successors(stage)} for stage in stages}
+        self.needs = {name: set(self.edges.successors(name)) for name in self.stages}
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -79,7 +81,7 @@ class Graph:
         """
         deps = [dep.fs_path for stage in stages for dep in stage.deps]
         outs = [out.fs_path for stage in stages for out in stage.outs]
-        command = f"flows.reproduce {stages[0].name if write else ''}"
+        command = f"flows.reproduce {stages[0].name if write and stages else ''}"
         hardlink = self.repo.config["core"].get("hardlink_lock", False)
         read = list(dict.fromkeys(deps if write else deps + outs))
         with rwlock(self.repo.tmp_dir, self.repo.fs, command, read, outs if write else [], hardlink):
@@ -89,65 +91,51 @@ class Graph:
         """The stages that the targets name, and all that those need; every stage where there is no target.
 
         A target is a stage (``train@a_fig7``), a kind of stage (``train``), or the key of a claim, an experiment or a
-        data set (``a_fig7``), which stands for all stages of that key.
+        data set (``a_fig7``), which stands for all stages of that key. Those come first that most have to follow.
         """
+        words = {name: (name, *name.split("@")) for name in self.stages}
         wanted = set() if (targets := list(targets)) else set(self.stages)
         for target in targets:
-            if not (named := {name for name in self.stages if target in (name, *name.split("@"))}):
-                words = [name.split("@") for name in self.stages]
-                kinds, names = [word[0] for word in words], sum(words, list(self.stages))
-                line = f"unknown target {target!r}; {allowed(target, kinds, names)}"
+            if not (named := {name for name in self.stages if target in words[name]}):
+                kinds = [names[1] for names in words.values()]
+                line = f"unknown target {target!r}; {allowed(target, kinds, sum(words.values(), ()))}"
                 raise Refused(f"{line}, a key of params.yaml, or KIND@KEY")
-            wanted |= named
-        growing = list(wanted)
-        while growing:
-            more = self.needs[growing.pop()] - wanted
-            wanted |= more
-            growing += more
-        users = {name: [user for user in wanted if name in self.needs[user]] for name in wanted}
-
-        @cache
-        def height(name: str) -> int:
-            """How many stages still have to follow this one, one after the other."""
-            return max((1 + height(user) for user in users[name]), default=0)
-
-        return sorted(wanted, key=lambda name: (-height(name), name))
+            wanted |= named.union(*(networkx.descendants(self.edges, name) for name in named))
+        following = dict.fromkeys(wanted, 0)  # one after the other
+        for user in networkx.topological_sort(self.edges.subgraph(wanted)):
+            for name in self.needs[user]:
+                following[name] = max(following[name], following[user] + 1)
+        return sorted(wanted, key=lambda name: (-following[name], name))
 
     def stale(self, names: Iterable[str]) -> set[str]:
         """Those of the stages that DVC would run."""
-        names = list(names)
-        changed: dict[str, bool] = {}  # many stages depend on the same files
+        stages = [self.stages[name] for name in names]
+        changed: dict[str, bool] = {}  # by dependency and its hash: many stages depend on the same files
 
-        def stale(name: str) -> bool:
-            """As ``Stage.changed`` of DVC says, which reserves the files of each stage three times over."""
-            stage = self.stages[name]
-            if stage.changed_stage():
-                return True
+        def stale(stage: PipelineStage) -> bool:
+            """As DVC's ``Stage.changed`` says, which reserves the files of each stage three times over."""
             for dep in stage.deps:
                 key = str((dep.fs_path, dep.hash_info.value, getattr(dep, "params", None)))
                 if key not in changed:
                     changed[key] = bool(dep.status())
                 if changed[key]:
                     return True
-            return any(out.status() for out in stage.outs)
+            return stage.changed_stage() or any(out.status() for out in stage.outs)
 
         try:
-            with self.locked(), self.reserved(*(self.stages[name] for name in names), write=False):
-                return {name for name in names if stale(name)}
+            with self.locked(), self.reserved(*stages, write=False):
+                return {stage.name for stage in stages if stale(stage)}
         except LockError:  # somebody else works on one of them; the task of that stage will say so
-            return set(names)
+            return {stage.name for stage in stages}
 
     def setting(self, name: str, setting: str) -> Any:
-        """What params.yaml says of this setting for a stage: at this scale, or else for the paper."""
+        """A stage's setting in params.yaml: at this scale, or else the paper's."""
         entries = [entry for dep in self.stages[name].params for entry in dep.read_params().items()]
         by_scale = {key.rsplit(".", 1)[-1]: value or {} for key, value in entries}
         return next((by_scale[scale][setting] for scale in (self.scale, "paper") if setting in by_scale[scale]), None)
 
 
-@cache
-def load(root: Path, scale: str) -> Graph:
-    """The graph of a project; it is read once."""
-    return Graph(root, scale)
+load = cache(Graph)  # a project is read once
 
 
 def allowed(name: str, names: Iterable[str], more: Iterable[str] = ()) -> str:

@@ -1,7 +1,7 @@
 """params.yaml, parsed once for all stages.
 
-DVC parses it anew for each stage and for each dvc.yaml, and searches all of it for each key: with some 170 stages that
-takes ten seconds. Importing this module has DVC parse a YAML file of parameters again only after it has changed.
+DVC parses it anew for each stage and each dvc.yaml, and walks through all of it for each key: with some 170 stages that
+takes ten seconds. Once this module is imported, DVC parses a file of parameters again only after it has changed.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Any
 from dvc.dependency import param
 from dvc.utils import serialize
 
-search = param.read_param_file
+read_param_file = param.read_param_file
 
 
 @lru_cache(maxsize=8)
@@ -20,28 +20,26 @@ def _parsed(path: str, *version: int) -> Any:
     return serialize.load_yaml(path)
 
 
-def load(path: Any, fs: Any = None, **_: Any) -> Any:
+def load(path: str, *_: Any, **__: Any) -> Any:
     """The parsed file. It is shared, so nobody may change it."""
     status = os.stat(path)
-    return _parsed(os.fspath(path), status.st_mtime_ns, status.st_size, status.st_ino)
+    return _parsed(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def look_up(fs: Any, path: str, key_paths: list[str] | None = None, flatten: bool = False, **options: Any) -> Any:
-    """The values of plain keys such as ``data.photos.quick``, in place of DVC's search for patterns."""
-    if not key_paths or not flatten or not path.endswith((".yaml", ".yml")):
-        return search(fs, path, key_paths, flatten, **options)
+def look_up(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = False, **options: Any) -> Any:
+    """The values of keys such as ``data.photos.quick``, in place of DVC's search for patterns."""
+    if not keys or not flatten or not path.endswith(".yaml"):
+        return read_param_file(fs, path, keys, flatten, **options)
     values = {}
-    for key in key_paths:
+    for key in keys:
         value = load(path)
-        try:
-            for name in key.split("."):
-                value = value[name]
-        except (KeyError, TypeError):
-            continue
-        values[key] = deepcopy(value)  # ends in dvc.lock, where an object that stands twice becomes an alias
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, dict) and name in value else MISSING
+        if value is not MISSING:
+            values[key] = deepcopy(value)  # ends in dvc.lock, where an object that stands twice becomes an alias
     return values
 
 
-for suffix in (".yaml", ".yml"):
-    serialize.LOADERS[suffix] = load
+MISSING = object()
+serialize.LOADERS[".yaml"] = load
 param.read_param_file = look_up

@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
 from socket import gethostname
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from prefect import flow, get_client, get_run_logger, task
@@ -21,10 +22,10 @@ from prefect.concurrency.sync import concurrency
 from prefect.futures import PrefectFuture
 from prefect.settings import get_current_settings
 from prefect.states import Failed, State
+from typer import Argument, Option
 
-from flows import graph as graphs
 from flows.artifacts import publish
-from flows.graph import Refused
+from flows.graph import Graph, Refused, load
 from flows.recorder import Recorder
 from flows.runner import LIBRARIES, Runner
 from flows.schedule import Batch, Schedule
@@ -38,7 +39,7 @@ def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runne
     log = get_run_logger().info
     environment = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
     # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
-    slot = concurrency(limit(batch.gpu), occupy=1, lease_duration=60) if batch.gpu is not None else nullcontext()
+    slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
     with slot:
         recorder.reproduce(batch.names, lambda stage: runner.run_stage(stage, environment, log, seconds), log)
     if failed := sorted(set(batch.names) - recorder.recorded):
@@ -47,33 +48,18 @@ def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runne
 
 @flow(name="reproduce", flow_run_name="{scale}")
 def reproduce(
-    targets: list[str] | None = None,
-    scale: str = "quick",
-    workers: int | None = None,
-    force: bool = False,
-    pull: bool = False,
-    keep_going: bool = True,
-    retries: int = 1,
-    hours: float | None = None,
-    root: str | None = None,
+    targets: Annotated[list[str] | None, Argument(help="stages, or keys of claims and experiments")] = None,
+    scale: Annotated[str, Option(help="quick or paper")] = "quick",
+    workers: Annotated[int | None, Option(min=1, help="stages at once; one a core by default")] = None,
+    force: Annotated[bool, Option("--force", "-f", help="run also what is up to date")] = False,
+    pull: Annotated[bool, Option("--pull", help="take from DVC's remote what another machine has computed")] = False,
+    keep_going: Annotated[bool, Option(help="after a failure go on with what does not need it")] = True,
+    retries: Annotated[int, Option(min=0, help="of a failed training run, from its checkpoint")] = 1,
+    hours: Annotated[float | None, Option(min=0, help="the longest that a stage may take")] = None,
+    root: Annotated[str, Option(help="the project")] = str(ROOT),
 ) -> State | None:
-    """Bring the targets up to date.
-
-    Args:
-        targets: Stages, kinds of stage, or keys of claims and experiments; everything by default.
-        scale: ``quick`` or ``paper``.
-        workers: How many stages at once; one a core by default.
-        force: Run also what is up to date.
-        pull: Take from DVC's remote what another machine has computed.
-        keep_going: After a failure go on with what does not need the failed stage.
-        retries: How often a failed training run goes on from its checkpoint.
-        hours: How long the program of one stage may take.
-        root: Another project of the same layout.
-    """
-    folder = Path(root).resolve() if root else ROOT
-    os.chdir(folder)  # DVC takes some paths from the working directory
-    graph = graphs.load(folder, scale)
-    chosen = graph.select(targets or [])
+    """Run what is stale of the pipeline, independent stages in parallel."""
+    graph, chosen = choose(root, scale, targets)
     machine = graph.parameters.get("machine") or {}
     gpus = visible_gpus(machine.get("device", "auto"))
     for gpu in gpus:
@@ -81,9 +67,9 @@ def reproduce(
             client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
     schedule = Schedule(graph, chosen, workers or os.cpu_count() or 1, gpus, force, keep_going)
     ended: queue.SimpleQueue[tuple[Batch, PrefectFuture]] = queue.SimpleQueue()
-    recorder, running = Recorder(graph, force, pull), 0
     ours = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
-    runner = Runner(folder, machine.get("threads", 1), LIBRARIES if ours else ())
+    runner = Runner(graph.root, machine.get("threads", 1), LIBRARIES if ours else ())
+    recorder, running = Recorder(graph, force, pull), 0
 
     def start(batch: Batch) -> None:
         call = bring_up_to_date.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
@@ -113,6 +99,13 @@ def reproduce(
     return Failed(message=summary) if schedule.failed else None
 
 
+def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, list[str]]:
+    """The graph, and the stages to bring up to date."""
+    os.chdir(root)  # DVC takes some paths from the working directory
+    graph = load(Path.cwd(), scale)
+    return graph, graph.select(targets or [])
+
+
 def limit(gpu: str) -> str:
     """The name of Prefect's concurrency limit of one GPU of this machine."""
     return f"gpu:{gethostname()}:{gpu}"
@@ -132,31 +125,19 @@ def visible_gpus(device: str) -> list[str]:
     return done.stdout.split() if done.returncode == 0 else []  # where it fails it says so on stdout
 
 
-def main(
-    targets: Annotated[list[str] | None, typer.Argument(help="stages, or keys of claims and experiments")] = None,
-    scale: Annotated[str, typer.Option(help="quick or paper")] = "quick",
-    workers: Annotated[int, typer.Option(min=1, help="stages at once")] = os.cpu_count() or 1,
-    force: Annotated[bool, typer.Option("--force", "-f", help="run also what is up to date")] = False,
-    pull: Annotated[bool, typer.Option("--pull", help="take from DVC's remote what another has computed")] = False,
-    keep_going: Annotated[bool, typer.Option(help="after a failure go on with what does not need it")] = True,
-    retries: Annotated[int, typer.Option(min=0, help="of a training run, from its checkpoint")] = 1,
-    hours: Annotated[float | None, typer.Option(min=0, help="the longest that a stage may take")] = None,
-    root: Annotated[Path, typer.Option(help="the project")] = ROOT,
-) -> None:
-    """Run what is stale of the pipeline, independent stages in parallel."""
+@wraps(reproduce.fn)
+def main(**options: Any) -> None:
+    """Run the flow; exit with status 2 on a mistake, 1 where a stage has failed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that the embedded server ends too
-    os.chdir(root)
     try:
-        graph = graphs.load(root.resolve(), scale)
-        chosen = graph.select(targets or [])
+        graph, chosen = choose(*(options[name] for name in ("root", "scale", "targets")))
     except Refused as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from error
-    if not (force or get_current_settings().api.url or graph.stale(chosen)):
+    if not (options["force"] or get_current_settings().api.url or graph.stale(chosen)):
         print(f"0 stages brought up to date, {len(chosen)} already were")  # not worth the start of an embedded server
         return
-    state = reproduce(targets, scale, workers, force, pull, keep_going, retries, hours, str(root), return_state=True)
-    sys.exit(0 if state.is_completed() else 1)
+    sys.exit(0 if reproduce(**options, return_state=True).is_completed() else 1)
 
 
 if __name__ == "__main__":

@@ -25,28 +25,21 @@ def remove_torn_process_list(repo: Repo) -> None:
             processes.unlink()
 
 
-def mend_lock_file(lock: Path) -> bool:
-    """Drop the torn end of a dvc.lock; whether there was one.
-
-    A stage without an entry is taken from DVC's run-cache, or run again.
-    """
+def mend_lock_file(lock: Path) -> None:
+    """Drop the torn end of a dvc.lock. A stage without an entry is taken from DVC's run-cache, or run again."""
     text = lock.read_text() if lock.is_file() else ""
     if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
         raise ValueError(f"{lock}: holds an unresolved merge conflict")
     entries = [match.start() for match in re.finditer(r"^  \S", text, flags=re.M)]
-    if not text or text == EMPTY or (entries and _complete(text[entries[-1] :])):
-        return False
-    with atomic(lock) as temporary:
-        temporary.write_text(text[: entries[-1]] if len(entries) > 1 else EMPTY)
-    return True
+    if text and text != EMPTY and not (entries and _complete(text[entries[-1] :])):
+        with atomic(lock) as temporary:
+            temporary.write_text(text[: entries[-1]] if len(entries) > 1 else EMPTY)
 
 
 def _complete(entry: str) -> bool:
     """Whether a stage's entry has all its parts; its outputs come last."""
     try:
-        stages = yaml.load(entry, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        return entry.endswith("\n") and all(
-            out.get("md5") and out.get("size") is not None for stage in stages.values() for out in stage["outs"]
-        )
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError):
+        (stage,) = yaml.load(entry, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).values()
+        return entry.endswith("\n") and all("md5" in out and "size" in out for out in stage["outs"])
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
         return False

@@ -308,7 +308,6 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     runner = Runner(tmp_path, threads=1, libraries=())
     yield runner
     runner.close()
-    assert runner.server.wait(10) == 0
 
 
 @pytest.mark.parametrize("form", ["python -m program", "python program.py"])
