@@ -1,4 +1,4 @@
-"""The last line of `make repro`: it says what differs from the commit, and that nothing does only where nothing does."""
+"""The last line of `make repro` says what differs from the commit."""
 
 import copy
 import subprocess
