@@ -1,29 +1,28 @@
-"""The graph, as DVC loads it from the dvc.yaml files, and what of it is stale, as DVC says."""
+"""The stages of one scale as DVC reads them from the dvc.yaml files, and which of them are stale, as DVC says."""
 
-import io
-import json
-import re
-from collections.abc import Iterable
-from contextlib import redirect_stderr
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-import yaml
+import networkx
+from dvc.dvcfile import load_file
 from dvc.exceptions import DvcException
-from dvc.lock import make_lock
-from dvc.repo import Repo, lock_repo
-from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
+from dvc.lock import LockError
+from dvc.repo import Repo
+from dvc.repo.index import Index
+from dvc.rwlock import rwlock
+from dvc.stage import PipelineStage
 
-from gramlab.files import atomic
-from tasks import settings
-
-FILES = {
-    "quick": ("runs/dvc.yaml", "tables/dvc.yaml", "dvc.yaml"),
-    "paper": ("paper/runs/dvc.yaml", "paper/tables/dvc.yaml", "paper/dvc.yaml"),
-}
+from flows import parameters
+from flows.torn import mend_lock_file, remove_torn_process_list
 
 
 class Refused(ValueError):
-    """A mistake in params.yaml or in what was asked for, in one line."""
+    """A mistake in the project's files or in what was asked for, in one line."""
 
 
 class Graph:
@@ -33,115 +32,114 @@ class Graph:
     """
 
     def __init__(self, root: Path, scale: str):
-        self.root, self.scale = root, scale
-        self.settings = _settings(root, scale)
+        self.root, self.scale, self.thread = root, scale, threading.Lock()
+        scales = [path.parent.name for path in sorted(root.glob("pipeline/*/data"))]
+        if scale not in scales:
+            raise Refused(f"unknown scale {scale!r}; {allowed(scale, scales)}")
         try:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
-            with lock_repo(self.repo):
-                forget(self.repo)
-                for name in FILES[scale]:
-                    mend(root / name.replace(".yaml", ".lock"))
-            edges = self.repo.index.graph
-        except DvcException as error:
-            raise Refused(f"{root.name}: {error}") from error
-        files = {name: [one for one in edges if Path(one.path_in_repo).as_posix() == name] for name in FILES[scale]}
-        self.stages = {one.name: one for stages in files.values() for one in stages}
-        self.needs = {
-            name: {up.name for up in edges.successors(one) if up.name in self.stages}
-            for name, one in self.stages.items()
-        }
+            self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
+            with self.locked():
+                remove_torn_process_list(self.repo)
+                files = sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
+                files += [root / "dvc.yaml"] if scale == "quick" else []
+                for file in files:
+                    mend_lock_file(file.with_suffix(".lock"))
+                stages = [stage for file in files for stage in load_file(self.repo, str(file)).stages.values()]
+                self.edges = networkx.relabel_nodes(
+                    Index(self.repo, stages=stages).graph, {stage: stage.name for stage in stages}
+                )
+            self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
+        except (DvcException, ValueError) as error:
+            raise Refused(" ".join(f"{error} {error.__cause__ or ''}".split())) from error
+        self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in stages}
+        self.needs = {name: set(self.edges.successors(name)) for name in self.stages}
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """DVC for this thread alone, and for this process alone."""
+        with self.thread, self.repo.lock:
+            yield
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Within `locked`: DVC for others meanwhile."""
+        self.repo.lock.unlock()
+        self.thread.release()
+        try:
+            yield
+        finally:
+            self.thread.acquire()
+            self.repo.lock.lock()
+
+    @contextmanager
+    def reserved(self, *stages: PipelineStage, write: bool = True) -> Iterator[None]:
+        """Within `locked`: have DVC refuse to others what would disturb these stages.
+
+        DVC tells those who use a file apart by their process and command, so each stage has a command of its own here.
+        """
+        deps = [dep.fs_path for stage in stages for dep in stage.deps]
+        outs = [out.fs_path for stage in stages for out in stage.outs]
+        command = f"flows.reproduce {stages[0].name if write and stages else ''}"
+        hardlink = self.repo.config["core"].get("hardlink_lock", False)
+        read = list(dict.fromkeys(deps if write else deps + outs))
+        with rwlock(self.repo.tmp_dir, self.repo.fs, command, read, outs if write else [], hardlink):
+            yield
 
     def select(self, targets: Iterable[str]) -> list[str]:
         """The stages that the targets name, and all that those need; every stage where there is no target.
 
         A target is a stage (``train@a_fig7``), a kind of stage (``train``), or the key of a claim, an experiment or a
-        data set (``a_fig7``), which stands for all stages of that key.
+        data set (``a_fig7``), which stands for all stages of that key. Those come first that most have to follow.
         """
+        words = {name: (name, *name.split("@")) for name in self.stages}
         wanted = set() if (targets := list(targets)) else set(self.stages)
         for target in targets:
-            if not (found := {name for name in self.stages if target in (name, *name.split("@"))}):
-                kinds = dict.fromkeys(name.split("@")[0] for name in self.stages)
-                keys = dict.fromkeys(name.split("@")[1] for name in self.stages if "@" in name)
-                raise Refused(f"unknown target {target!r}; allowed: {', '.join((*kinds, *keys))}, or both as KIND@KEY")
-            wanted |= found
-        growing = list(wanted)
-        while growing:
-            more = self.needs[growing.pop()] - wanted
-            wanted |= more
-            growing += more
-        height = {name: self._height(name, wanted) for name in wanted}
-        return sorted(wanted, key=lambda name: (-height[name], name))
-
-    def _height(self, name: str, chosen: set[str]) -> int:
-        """How many stages still have to follow this one, one after the other."""
-        return max((1 + self._height(other, chosen) for other in chosen if name in self.needs[other]), default=0)
+            if not (named := {name for name in self.stages if target in words[name]}):
+                kinds = [names[1] for names in words.values()]
+                line = f"unknown target {target!r}; {allowed(target, kinds, sum(words.values(), ()))}"
+                raise Refused(f"{line}, a key of params.yaml, or KIND@KEY")
+            wanted |= named.union(*(networkx.descendants(self.edges, name) for name in named))
+        following = dict.fromkeys(wanted, 0)  # one after the other
+        for user in networkx.topological_sort(self.edges.subgraph(wanted)):
+            for name in self.needs[user]:
+                following[name] = max(following[name], following[user] + 1)
+        return sorted(wanted, key=lambda name: (-following[name], name))
 
     def stale(self, names: Iterable[str]) -> set[str]:
         """Those of the stages that DVC would run."""
-        with lock_repo(self.repo):
-            return {name for name in names if self.stages[name].changed()}
+        stages = [self.stages[name] for name in names]
+        changed: dict[str, bool] = {}  # by dependency and its hash: many stages depend on the same files
 
-    def address(self, name: str) -> str:
-        """The stage as DVC takes it on its command line, from the root."""
-        return f"{Path(self.stages[name].path_in_repo).as_posix()}:{name}"
+        def stale(stage: PipelineStage) -> bool:
+            """As DVC's ``Stage.changed`` says, which reserves the files of each stage three times over."""
+            for dep in stage.deps:
+                key = str((dep.fs_path, dep.hash_info.value, getattr(dep, "params", None)))
+                if key not in changed:
+                    changed[key] = bool(dep.status())
+                if changed[key]:
+                    return True
+            return stage.changed_stage() or any(out.status() for out in stage.outs)
 
-    def verdict(self, name: str) -> Path:
-        """The verdict that a check leaves."""
-        return next(path for out in self.stages[name].outs if (path := Path(out.fs_path)).parent.name == "verdicts")
-
-
-def forget(repo: Repo) -> None:
-    """Remove DVC's list of which process works on what, if it is torn.
-
-    DVC writes this file in place too, twice a stage. A torn one it refuses, and so would every process on the list.
-    """
-    guard = str(Path(repo.tmp_dir, RWLOCK_LOCK))
-    with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=repo.config["core"].get("hardlink_lock", False)):
-        listed = Path(repo.tmp_dir, RWLOCK_FILE)
         try:
-            json.loads(listed.read_text() if listed.is_file() else "{}")
-        except json.JSONDecodeError:
-            listed.unlink()
+            with self.locked(), self.reserved(*stages, write=False):
+                return {stage.name for stage in stages if stale(stage)}
+        except LockError:  # somebody else works on one of them; the task of that stage will say so
+            return {stage.name for stage in stages}
+
+    def setting(self, name: str, setting: str) -> Any:
+        """A stage's setting in params.yaml: at this scale, or else the paper's."""
+        entries = [entry for dep in self.stages[name].params for entry in dep.read_params().items()]
+        by_scale = {key.rsplit(".", 1)[-1]: value or {} for key, value in entries}
+        return next((by_scale[scale][setting] for scale in (self.scale, "paper") if setting in by_scale[scale]), None)
 
 
-def mend(lock: Path) -> bool:
-    """Drop the torn end of a lock file; whether there was one.
-
-    DVC writes dvc.lock in place, so a kill at that moment leaves its beginning only, which DVC then refuses. A stage
-    without an entry is taken from DVC's run-cache, or run again.
-    """
-    text = lock.read_text() if lock.is_file() else ""
-    if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
-        raise Refused(f"{lock}: holds an unresolved merge conflict")
-    whole = text
-    while whole and not _complete(whole):
-        entries = [found.start() for found in re.finditer(r"^  \S", whole, flags=re.M)]
-        whole = whole[: entries[-1]] if len(entries) > 1 else ""
-    if whole == text:
-        return False
-    with atomic(lock) as temporary:
-        temporary.write_text(whole or "schema: '2.0'\nstages: {}\n")
-    return True
+load = cache(Graph)  # a project is read once
 
 
-def _complete(text: str) -> bool:
-    """Whether every stage of this lock file has all its parts; the last entry's outputs come last."""
-    try:
-        stages = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["stages"]
-        return text.endswith("\n") and all(
-            out.get("md5") and out.get("size") is not None for one in stages.values() for out in one["outs"]
-        )
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError):
-        return False
-
-
-def _settings(root: Path, scale: str) -> settings.Settings:
-    said = io.StringIO()
-    try:
-        with redirect_stderr(said):
-            if scale not in settings.SCALES:
-                settings.refuse(f"unknown scale {scale!r}; allowed: {', '.join(settings.SCALES)}")
-            return settings.Settings(settings.read(root / "params.yaml"), scale)
-    except SystemExit:
-        raise Refused(said.getvalue().strip()) from None
+def allowed(name: str, names: Iterable[str], more: Iterable[str] = ()) -> str:
+    """The allowed names; first the one of them and of ``more`` that is nearest to a mistyped one."""
+    names = list(dict.fromkeys(names))
+    nearest = get_close_matches(name, [*names, *more], 1)
+    return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"

@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
 from socket import gethostname
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from prefect import flow, get_client, get_run_logger, task
@@ -21,74 +22,59 @@ from prefect.concurrency.sync import concurrency
 from prefect.futures import PrefectFuture
 from prefect.settings import get_current_settings
 from prefect.states import Failed, State
+from typer import Argument, Option
 
-from flows.graph import Graph, Refused
-from flows.leash import Crew
+from flows.artifacts import publish
+from flows.graph import Graph, Refused, load
+from flows.recorder import Recorder
+from flows.runner import LIBRARIES, Runner
 from flows.schedule import Batch, Schedule
-from flows.verdicts import publish
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@task(name="dvc repro", task_run_name="{label}", cache_policy=NO_CACHE)
-def repro(
-    label: str, addresses: list[str], options: list[str], gpu: str | None, crew: Crew, seconds: float | None
-) -> None:
-    """Call DVC once, for stages of which everything that they need is up to date."""
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", "--keep-going"]
-    command += [*options, *addresses]
-    env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    if gpu is not None:
-        env["CUDA_VISIBLE_DEVICES"] = gpu
+@task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
+def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runner, seconds: float | None) -> None:
+    """Bring stages up to date of which everything that they need is so."""
+    log = get_run_logger().info
+    environment = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
     # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
-    with concurrency(limit(gpu), occupy=1, lease_duration=60) if gpu is not None else nullcontext():
-        status = crew.run(command, env, get_run_logger().info, seconds)
-    if status:
-        raise RuntimeError(f"{label}: dvc repro ended with status {status}; its output says why")
+    slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
+    with slot:
+        recorder.reproduce(batch.names, lambda stage: runner.run_stage(stage, environment, log, seconds), log)
+    if failed := sorted(set(batch.names) - recorder.recorded):
+        raise RuntimeError(f"{', '.join(failed)} failed; the log above says why")
 
 
 @flow(name="reproduce", flow_run_name="{scale}")
 def reproduce(
-    targets: list[str] | None = None,
-    scale: str = "quick",
-    workers: int | None = None,
-    force: bool = False,
-    pull: bool = False,
-    keep_going: bool = True,
-    retries: int = 1,
-    hours: float | None = None,
-    root: str | None = None,
+    targets: Annotated[list[str] | None, Argument(help="stages, or keys of claims and experiments")] = None,
+    scale: Annotated[str, Option(help="quick or paper")] = "quick",
+    workers: Annotated[int | None, Option(min=1, help="stages at once; one a core by default")] = None,
+    force: Annotated[bool, Option("--force", "-f", help="run also what is up to date")] = False,
+    pull: Annotated[bool, Option("--pull", help="take from DVC's remote what another machine has computed")] = False,
+    keep_going: Annotated[bool, Option(help="after a failure go on with what does not need it")] = True,
+    retries: Annotated[int, Option(min=0, help="of a failed training run, from its checkpoint")] = 1,
+    hours: Annotated[float | None, Option(min=0, help="the longest that a stage may take")] = None,
+    root: Annotated[str, Option(help="the project")] = str(ROOT),
 ) -> State | None:
-    """Bring the targets up to date.
-
-    Args:
-        targets: Stages, kinds of stage, or keys of claims and experiments; everything by default.
-        scale: ``quick`` or ``paper``.
-        workers: How many calls of DVC at once; one a core by default.
-        force: Run also what is up to date.
-        pull: Take from DVC's remote what another machine has computed.
-        keep_going: After a failure go on with what does not need the failed stage.
-        retries: How often a failed training run goes on from its checkpoint.
-        hours: How long one call of DVC may take.
-        root: Another project of the same layout.
-    """
-    graph = Graph(Path(root).resolve() if root else ROOT, scale)
-    chosen = graph.select(targets or [])
-    gpus = visible_gpus(graph.settings.machine.device)
+    """Run what is stale of the pipeline, independent stages in parallel."""
+    graph, chosen = choose(root, scale, targets)
+    machine = graph.parameters.get("machine") or {}
+    gpus = visible_gpus(machine.get("device", "auto"))
     for gpu in gpus:
         with get_client(sync_client=True) as client:
             client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
     schedule = Schedule(graph, chosen, workers or os.cpu_count() or 1, gpus, force, keep_going)
     ended: queue.SimpleQueue[tuple[Batch, PrefectFuture]] = queue.SimpleQueue()
-    crew, running = Crew(graph.root), 0
-    options = [option for option, wanted in (("--force", force), ("--pull", pull)) if wanted]
+    ours = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
+    runner = Runner(graph.root, machine.get("threads", 1), LIBRARIES if ours else ())
+    recorder, running = Recorder(graph, force, pull), 0
 
     def start(batch: Batch) -> None:
-        call = repro.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
-        addresses = [graph.address(name) for name in batch.names]
-        seconds = hours * 3600 if hours else None
-        future = call.submit(batch.label, addresses, options, batch.gpu, crew, seconds)
-        future.add_done_callback(lambda one: ended.put((batch, one)))
+        call = bring_up_to_date.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
+        future = call.submit(batch.label, batch, recorder, runner, hours * 3600 if hours else None)
+        future.add_done_callback(lambda future: ended.put((batch, future)))
 
     try:
         while True:
@@ -100,9 +86,9 @@ def reproduce(
             batch, future = ended.get()
             running -= 1
             future.wait()  # without it the state is the server's, which may lag behind
-            schedule.end(batch, future.state.is_completed())
+            schedule.end(batch, recorder.recorded)
     finally:
-        crew.close()
+        runner.close()
     summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
@@ -111,6 +97,13 @@ def reproduce(
     publish(graph, [name for name in chosen if name in schedule.done], summary)
     get_run_logger().info(summary)
     return Failed(message=summary) if schedule.failed else None
+
+
+def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, list[str]]:
+    """The graph, and the stages to bring up to date."""
+    os.chdir(root)  # DVC takes some paths from the working directory
+    graph = load(Path.cwd(), scale)
+    return graph, graph.select(targets or [])
 
 
 def limit(gpu: str) -> str:
@@ -123,7 +116,7 @@ def visible_gpus(device: str) -> list[str]:
     if device == "cpu":
         return []
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        named = [one.strip() for one in visible.split(",") if one.strip()]
+        named = [gpu.strip() for gpu in visible.split(",") if gpu.strip()]
         return named[: named.index("-1")] if "-1" in named else named  # CUDA stops at it too
     if not shutil.which("nvidia-smi"):
         return []
@@ -132,30 +125,19 @@ def visible_gpus(device: str) -> list[str]:
     return done.stdout.split() if done.returncode == 0 else []  # where it fails it says so on stdout
 
 
-def main(
-    targets: Annotated[list[str] | None, typer.Argument(help="stages, or keys of claims and experiments")] = None,
-    scale: Annotated[str, typer.Option(help="quick or paper")] = "quick",
-    workers: Annotated[int, typer.Option(min=1, help="calls of DVC at once")] = os.cpu_count() or 1,
-    force: Annotated[bool, typer.Option("--force", "-f", help="run also what is up to date")] = False,
-    pull: Annotated[bool, typer.Option("--pull", help="take from DVC's remote what another has computed")] = False,
-    keep_going: Annotated[bool, typer.Option(help="after a failure go on with what does not need it")] = True,
-    retries: Annotated[int, typer.Option(min=0, help="of a training run, from its checkpoint")] = 1,
-    hours: Annotated[float | None, typer.Option(min=0, help="the longest that one call of DVC may take")] = None,
-    root: Annotated[Path, typer.Option(help="the project")] = ROOT,
-) -> None:
-    """Run what is stale of the pipeline, independent stages in parallel."""
+@wraps(reproduce.fn)
+def main(**options: Any) -> None:
+    """Run the flow; exit with status 2 on a mistake, 1 where a stage has failed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that the embedded server ends too
     try:
-        graph = Graph(root.resolve(), scale)
-        chosen = graph.select(targets or [])
+        graph, chosen = choose(*(options[name] for name in ("root", "scale", "targets")))
     except Refused as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from error
-    if not (force or get_current_settings().api.url or graph.stale(chosen)):
+    if not (options["force"] or get_current_settings().api.url or graph.stale(chosen)):
         print(f"0 stages brought up to date, {len(chosen)} already were")  # not worth the start of an embedded server
         return
-    state = reproduce(targets, scale, workers, force, pull, keep_going, retries, hours, str(root), return_state=True)
-    sys.exit(0 if state.is_completed() else 1)
+    sys.exit(0 if reproduce(**options, return_state=True).is_completed() else 1)
 
 
 if __name__ == "__main__":

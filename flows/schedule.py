@@ -1,18 +1,19 @@
 """Which stages may begin: those of which everything that they need is up to date."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
 from flows.graph import Graph
 
-SHORT = {"check"}  # a call of DVC takes as long as such a stage, so several go into one call
-LARGEST = 4
+SHORT = {"check"}  # half a second each, so several are one task
+LARGEST = 8
+PARTIAL = {"verdicts", "report"}  # at the papers' scale made of what there is
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Stages of one call of DVC, none of which needs another, and the GPU that the call may use."""
+    """Stages of one task, none of which needs another, and the GPU that they may use."""
 
     names: tuple[str, ...]
     gpu: str | None = None
@@ -24,7 +25,7 @@ class Batch:
 
     @property
     def kind(self) -> str:
-        """What kind of stage the first one is."""
+        """The kind of the first stage."""
         return kind(self.names[0])
 
 
@@ -33,7 +34,7 @@ class Schedule:
 
     def __init__(self, graph: Graph, chosen: list[str], workers: int, gpus: list[str], force: bool, keep_going: bool):
         self.graph, self.keep_going = graph, keep_going
-        self.waiting, self.chosen = list(chosen), set(chosen)
+        self.waiting = list(chosen)
         self.stale: set[str] = set(chosen) if force else set()
         self.done: set[str] = set()
         self.ran: set[str] = set()
@@ -41,7 +42,7 @@ class Schedule:
         self.slots, self.has_gpu, self.gpus = workers, bool(gpus), list(gpus)
 
     def begin(self) -> Iterator[Batch]:
-        """The batches for which there is room; what DVC holds for up to date is done without one."""
+        """The batches for which there is room; a stage that is up to date is done without one."""
         ready = self._ready()
         while current := [name for name in ready if name not in self.stale]:
             self.done.update(current)
@@ -57,34 +58,38 @@ class Schedule:
             yield self._batch(short[:size])
             short = short[size:]
 
-    def end(self, batch: Batch, succeeded: bool) -> None:
-        """Take note that a batch has ended."""
+    def end(self, batch: Batch, recorded: Iterable[str]) -> None:
+        """Take note that a batch has ended, and which stages are up to date."""
         self.slots += 1
         self.gpus += [batch.gpu] if batch.gpu is not None else []
-        bad: set[str] = set()
-        if not succeeded:
-            bad = set(batch.names)
-            if len(bad) > 1:  # DVC went on with the others; where all look well, the call itself failed
-                bad = Graph(self.graph.root, self.graph.scale).stale(batch.names) or bad
-        self.failed |= bad
-        self.ran |= set(batch.names) - bad
-        self.done |= set(batch.names) - bad
+        well = set(batch.names) & set(recorded)
+        self.failed |= set(batch.names) - well
+        self.ran |= well
+        self.done |= well
 
     def _ready(self) -> list[str]:
         if self.failed and not self.keep_going:
             return []
-        ready = [name for name in self.waiting if self.graph.needs[name] <= self.done]
-        running = self.chosen - self.done - self.failed - set(self.waiting)
-        if self.failed and not ready and not running and self.graph.scale == "paper" and "report" in self.waiting:
-            ready = ["report"]  # of what there is: one data set that cannot be had must not keep days of work unread
+        met = self.done | self._blocked() if self.graph.scale == "paper" else self.done
+        ready = [
+            name for name in self.waiting if self.graph.needs[name] <= (met if kind(name) in PARTIAL else self.done)
+        ]
         self.stale |= self.graph.stale(name for name in ready if name not in self.stale)
         return ready
 
+    def _blocked(self) -> set[str]:
+        """What has failed, and what waits for it in vain."""
+        blocked, growing = set(self.failed), bool(self.failed)
+        while growing:
+            more = {name for name in self.waiting if kind(name) not in PARTIAL and self.graph.needs[name] & blocked}
+            growing = not more <= blocked
+            blocked |= more
+        return blocked
+
     def _computes(self, name: str) -> bool:
         """Whether the stage computes on a GPU where there is one."""
-        key = name.partition("@")[2]
         return kind(name) in ("train", "measure") or (
-            kind(name) == "simulate" and bool(self.graph.settings.simulate[key].gpu)
+            kind(name) == "simulate" and bool(self.graph.setting(name, "gpu"))
         )
 
     def _batch(self, names: list[str], gpu: str | None = None) -> Batch:

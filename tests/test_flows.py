@@ -1,4 +1,4 @@
-"""The flow on throw-away DVC repositories whose stages cost nothing: order, parallelism, failure, and death."""
+"""The flow on dummy projects whose stages cost nothing: order, parallelism, failure, and death."""
 
 import json
 import os
@@ -14,35 +14,39 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
+import dummy_project
+import psutil
 import pytest
-import throwaway
-from throwaway import ROOT, begun, call, environment, order, traces, until
+from dummy_project import ROOT, begun, call, environment, order, traces, until, until_hanging
 
-from flows.graph import FILES, Graph, Refused, mend
+from flows.graph import Graph, Refused
 from flows.reproduce import visible_gpus
+from flows.runner import Runner
 from flows.schedule import Schedule
+from flows.torn import mend_lock_file
 
 SIMULATIONS = 6
 GPUS = ("3", "5", "7")
+QUICK = ("dvc.yaml", "pipeline/quick/data/dvc.yaml", "pipeline/quick/fact/dvc.yaml")
+RUN = {"prepare@roll", "train@run", "measure@run"}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     home = tmp_path_factory.mktemp("server")
-    env = environment(home / "home", **throwaway.at(throwaway.port()))
-    with throwaway.server(home, env):
+    env = environment(home / "home", **dummy_project.at(dummy_project.port()))
+    with dummy_project.server(home, env):
         yield env
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of everything, against the embedded server, four calls of DVC at once.
+    """One run of everything, against the embedded server, four stages at once.
 
     The variable alone says what GPUs there are, so this needs none.
     """
-    settings = throwaway.params(SIMULATIONS, device="auto")
-    # long enough to overlap where a busy machine takes seconds to start each call of DVC
-    root = throwaway.make(tmp_path_factory.mktemp("flows") / "project", settings, seconds=2)
+    settings = dummy_project.params(SIMULATIONS, device="auto")
+    root = dummy_project.make(tmp_path_factory.mktemp("flows") / "project", settings, seconds=0.5)
     env = environment(root / "home", CUDA_VISIBLE_DEVICES=",".join(GPUS))
     done = flow(env, root, "--workers", "4")
     assert done.returncode == 0, done.stdout
@@ -56,24 +60,34 @@ def flow(env: dict[str, str], root: Path, *arguments: str) -> "subprocess.Comple
 
 
 def stale(root: Path, *targets: str) -> list[str]:
-    """What DVC itself holds for stale."""
+    """The stages that DVC itself finds stale."""
     return sorted(json.loads(call("dvc", "status", "--json", *targets, cwd=root)))
+
+
+def rerun(root: Path, env: dict[str, str], *arguments: str) -> list[str]:
+    """The stages that run when the flow runs again."""
+    before = len(begun(root))
+    done = flow(env, root, *arguments)
+    assert done.returncode == 0, done.stdout
+    return sorted(begun(root)[before:])
 
 
 def spans(root: Path) -> dict[str, tuple[float, float]]:
     """When each stage began and ended."""
-    found: dict[str, dict[str, float]] = {}
-    for one in traces(root):
-        found.setdefault(one["stage"], {})[one["event"]] = one["time"]
-    return {name: (one["begin"], one["end"]) for name, one in found.items()}
+    events: dict[str, dict[str, float]] = {}
+    for trace in traces(root):
+        events.setdefault(trace["stage"], {})[trace["event"]] = trace["time"]
+    return {name: (times["begin"], times["end"]) for name, times in events.items()}
 
 
 def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> None:
     graph = Graph(project, "quick")
     assert sorted(begun(project)) == sorted(graph.stages)
-    assert len(graph.stages) == 4 + SIMULATIONS + SIMULATIONS + 1
-    assert stale(project, *FILES["quick"]) == []
-    assert all(name.startswith("paper/") for name in stale(project))
+    assert len(graph.stages) == len(RUN) + SIMULATIONS + (1 + SIMULATIONS) + len(["verdicts", "report"])
+    assert stale(project, *QUICK) == []
+    assert all(name.startswith("pipeline/paper/") for name in stale(project))
+    call("dvc", "repro", cwd=project)
+    assert len(begun(project)) == len(graph.stages), "`dvc repro` has nothing to do"
 
 
 def test_a_stage_begins_after_all_that_it_needs_and_others_run_meanwhile(project: Path) -> None:
@@ -85,13 +99,13 @@ def test_a_stage_begins_after_all_that_it_needs_and_others_run_meanwhile(project
 
 
 def test_stages_on_one_gpu_take_turns(project: Path) -> None:
-    times, used = spans(project), {one["stage"]: one["gpu"] for one in traces(project)}
+    times, used = spans(project), {trace["stage"]: trace["gpu"] for trace in traces(project)}
     for gpu in GPUS:
         turns = sorted(times[name] for name in used if used[name] == gpu)
         assert turns
         assert all(first[1] < second[0] for first, second in pairwise(turns))
     computing = {name for name in used if name.split("@")[0] in {"train", "measure", "simulate"}}
-    computing -= {f"simulate@{name}" for name in throwaway.NOT_ON_GPU}
+    computing -= {f"simulate@{name}" for name in dummy_project.NOT_ON_GPU}
     assert {name for name in used if used[name] in GPUS} == computing
     with closing(sqlite3.connect(project / "home/prefect.db")) as database:
         limits = dict(database.execute('select name, "limit" from concurrency_limit_v2').fetchall())
@@ -109,60 +123,73 @@ def test_a_second_run_runs_nothing(project: Path, server: dict[str, str]) -> Non
     assert begun(project) == before
 
 
-@pytest.mark.parametrize(("name", "share"), [("dvc.lock", 0.3), ("tables/dvc.lock", 0.9)])
+@pytest.mark.parametrize(("name", "share"), [("dvc.lock", 0.3), ("pipeline/quick/fact/dvc.lock", 0.9)])
 def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, str], name: str, share: float) -> None:
-    lock, before = project / name, begun(project)
+    lock = project / name
     whole = lock.read_bytes()
     lock.write_bytes(whole[: whole.index(b"    outs:", int(share * len(whole))) + 6])
     refused = subprocess.run(["dvc", "status"], cwd=project, env=server, capture_output=True, text=True)
     assert "is invalid" in refused.stderr + refused.stdout
-    assert flow(server, project).returncode == 0
-    assert stale(project, *FILES["quick"]) == []
-    again = begun(project)[len(before) :]
-    assert {name.split("@")[0] for name in again} <= {"check", "report"}, "all else comes from DVC's run-cache"
+    assert set(rerun(project, server)) <= {"report"}, "all else comes from DVC's run-cache"
+    assert stale(project, *QUICK) == []
+
+
+def test_a_deleted_output_and_old_settings_come_back_from_the_run_cache(project: Path, server: dict[str, str]) -> None:
+    shutil.rmtree(project / "data/quick/train/run")
+    (project / "data/quick/tables/s0.parquet").unlink()
+    assert rerun(project, server) == []
+    assert (project / "data/quick/train/run/weights").read_text() == "train@run"
+    path = project / "params.yaml"
+    before = path.read_text()
+    path.write_text(before.replace("lr: 0.1", "lr: 0.2"))
+    assert rerun(project, server) == ["measure@run", "report", "train@run"], "what depends on them is unchanged"
+    path.write_text(before)
+    assert rerun(project, server) == ["report"]
+    assert stale(project, *QUICK) == []
 
 
 def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
     lock = tmp_path / "dvc.lock"
     text = "schema: '2.0'\nstages:\n  one:\n    outs: []\n<<<<<<< HEAD\n  two:\n    outs: []\n=======\n>>>>>>> other\n"
     lock.write_text(text)
-    with pytest.raises(Refused, match="unresolved merge conflict"):
-        mend(lock)
+    with pytest.raises(ValueError, match="unresolved merge conflict"):
+        mend_lock_file(lock)
     assert lock.read_text() == text
 
 
-@pytest.mark.parametrize(("scale", "then"), [("paper", ["report"]), ("quick", [])])
+@pytest.mark.parametrize(("scale", "then"), [("paper", ["verdicts"]), ("quick", [])])
 def test_at_the_papers_scale_the_report_is_made_of_what_there_is(scale: str, then: list[str]) -> None:
-    needs = {"check@a": set(), "check@b": set(), "report": {"check@a", "check@b"}}
+    needs = {"train": set(), "check@a": set(), "check@b": {"train"}, "verdicts": {"check@a", "check@b"},
+             "report": {"verdicts"}}  # fmt: skip
     graph = SimpleNamespace(root=None, scale=scale, needs=needs, stale=set)
     schedule = Schedule(graph, list(needs), 2, [], force=False, keep_going=True)
-    first, second = schedule.begin()
-    schedule.end(second, False)
-    assert not list(schedule.begin())  # the other one is still running
-    schedule.end(first, True)
+    train, check = schedule.begin()
+    schedule.end(train, [])
+    assert not list(schedule.begin())  # the check is still running
+    schedule.end(check, check.names)
     assert [name for batch in schedule.begin() for name in batch.names] == then
-    assert schedule.failed == set(second.names)
+    assert schedule.failed == {"train"}
 
 
 @pytest.mark.parametrize(
-    ("variable", "said", "status", "found"),
+    ("variable", "answer", "status", "gpus"),
     [("0, 2", "", 0, ["0", "2"]), ("-1", "", 0, []), ("1,-1,0", "", 0, ["1"]), ("", "", 0, []),
      (None, "0\n1", 0, ["0", "1"]), (None, "No devices were found", 6, [])],
 )  # fmt: skip
-def test_which_gpus_there_are(tmp_path: Path, monkeypatch, variable, said, status, found) -> None:
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\necho '{said}'\nexit {status}\n")
+def test_which_gpus_there_are(tmp_path: Path, monkeypatch, variable, answer, status, gpus) -> None:
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\necho '{answer}'\nexit {status}\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if variable is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
-    assert visible_gpus("auto") == found
+    assert visible_gpus("auto") == gpus
     assert visible_gpus("cpu") == []
 
 
-@pytest.mark.parametrize("left", ["", '{"read": {"/some/where": [{"pid": 12'])
-def test_a_list_of_processes_torn_by_a_kill_is_removed(project: Path, server: dict[str, str], left: str) -> None:
-    (project / ".dvc/tmp/rwlock").write_text(left)
+@pytest.mark.parametrize("torn", ["", '{"read": {"/some/where": [{"pid": 12'])
+def test_a_list_of_processes_torn_by_a_kill_is_removed(project: Path, server: dict[str, str], torn: str) -> None:
+    (project / ".dvc/tmp/rwlock").write_text(torn)
     command = ["dvc", "repro", "--force", "--single-item", "report"]
     refused = subprocess.run(command, cwd=project, env=server, capture_output=True, text=True)
     assert "JSON structure is corrupted" in refused.stderr + refused.stdout
@@ -172,41 +199,41 @@ def test_a_list_of_processes_torn_by_a_kill_is_removed(project: Path, server: di
 
 def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     graph = Graph(project, "quick")
-    run = {"prepare@roll", "train@run", "measure@run"}
-    assert set(graph.select(["measure@run"])) == set(graph.select(["run"])) == run
-    assert set(graph.select(["c_run"])) == run | {"check@c_run"}
+    assert set(graph.select(["measure@run"])) == set(graph.select(["run"])) == RUN
+    assert set(graph.select(["c_run"])) == RUN | {"check@c_run"}
     assert set(graph.select(["simulate", "roll"])) == {"prepare@roll"} | {f"simulate@s{i}" for i in range(SIMULATIONS)}
     assert graph.select([])[0] == "prepare@roll"
     assert graph.select([])[-1] == "report"
 
 
 @pytest.mark.parametrize(("targets", "scale", "line"), [
-    (["a_thm99"], "quick", "unknown target 'a_thm99'; allowed: prepare, train,"),
-    ([], "huge", "unknown scale 'huge'; allowed: quick, paper"),
+    (["c_rum"], "quick", "unknown target 'c_rum'; did you mean c_run? allowed: prepare, "),
+    (["check@c_rum"], "quick", "unknown target 'check@c_rum'; did you mean check@c_run? allowed: prepare, "),
+    ([], "papr", "unknown scale 'papr'; did you mean paper? allowed: paper, quick"),
 ])  # fmt: skip
-def test_what_is_not_there_is_named(project: Path, targets: list[str], scale: str, line: str) -> None:
+def test_a_mistyped_name_gets_the_nearest_allowed_one(project: Path, targets: list[str], scale: str, line: str) -> None:
     with pytest.raises(Refused) as refused:
         Graph(project, scale).select(targets)
     assert str(refused.value).startswith(line)
     assert "\n" not in str(refused.value)
 
 
-def test_a_mistake_is_one_line_and_status_2_and_nothing_is_written(tmp_path: Path) -> None:
-    settings = throwaway.params(1)
-    settings["train"]["run"]["paper"]["lr"] = -0.1
-    root = throwaway.make(tmp_path / "project", settings)
-    before = sorted(root.rglob("*"))
+def test_invalid_yaml_is_one_line_and_status_2_and_nothing_is_written(tmp_path: Path) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1))
+    (root / "params.yaml").write_text("machine: {device: cpu\n")
+    before = sorted(path for path in root.rglob("*") if ".dvc" not in path.parts)
     done = flow(environment(tmp_path / "home"), root)
     assert (done.returncode, done.stdout.count("\n")) == (2, 1), done.stdout
-    assert done.stdout.startswith("params.yaml: train.run.paper.lr: ")
-    assert sorted(root.rglob("*")) == before
+    assert "params.yaml" in done.stdout
+    assert sorted(path for path in root.rglob("*") if ".dvc" not in path.parts) == before
 
 
 def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: dict[str, str]) -> None:
-    root = throwaway.make(tmp_path / "project", throwaway.params(1), fail=["train@run", "check@c_s0"])
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1), fail=["train@run", "check@c_s0"])
     done = flow(server, root, "--workers", "2")
     assert done.returncode == 1, done.stdout
     assert "failed: check@c_s0, train@run; not run, for they need those: measure@run, " in done.stdout
+    assert "check@c_s0: failed: its program ended with status 1" in done.stdout
     assert "train@run was told to fail" in done.stdout
     assert begun(root).count("train@run") == 2, "a training run is retried once, for it goes on from its checkpoint"
     assert begun(root).count("check@c_s0") == 1
@@ -217,30 +244,93 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: 
     done = flow(server, root, "--workers", "2")
     assert done.returncode == 0, done.stdout
     assert set(begun(root)) == set(Graph(root, "quick").stages) - well
-    assert stale(root, *FILES["quick"]) == []
+    assert stale(root, *QUICK) == []
 
 
-def test_no_process_outlives_a_killed_flow_and_the_next_run_goes_on(tmp_path: Path, server: dict[str, str]) -> None:
-    root = throwaway.make(tmp_path / "project", throwaway.params(1), hang=["prepare@roll"])
-    command = [sys.executable, "-m", "flows.reproduce", "--root", str(root), "prepare"]
-    with throwaway.background(command, ROOT, server, tmp_path / "log") as process:
-        assert until(lambda: any(one["event"] == "hang" for one in traces(root)), 60), (tmp_path / "log").read_text()
-        stage = next(one["processes"] for one in traces(root) if one["event"] == "hang")
-        assert all(map(throwaway.alive, stage))
+@pytest.mark.parametrize("stage", ["train@run", "measure@run"], ids=["in a fork", "in a shell"])
+def test_no_process_outlives_a_killed_flow_and_the_next_run_goes_on(
+    tmp_path: Path, server: dict[str, str], stage: str
+) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1), hang=[stage])
+    command = [sys.executable, "-m", "flows.reproduce", "--root", str(root), "run"]
+    with dummy_project.background(command, ROOT, server, tmp_path / "log") as process:
+        processes = until_hanging(root)
+        others = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
+        assert others > set(processes)
         os.kill(process.pid, signal.SIGKILL)
-        assert until(lambda: not any(map(throwaway.alive, stage)), 15)
+        assert until(lambda: not any(map(dummy_project.alive, others)), 15)
     order(root)
-    call("dvc", "repro", "runs/dvc.yaml:prepare", cwd=root)
+    call("dvc", "repro", "pipeline/quick/fact/dvc.yaml:measure@run", cwd=root)
+    ran = begun(root)
+    assert [ran.count(name) for name in sorted(RUN)] == [1 + (name == stage) for name in sorted(RUN)]
 
 
-def test_what_another_machine_has_computed_is_taken_from_the_remote(tmp_path: Path, server: dict[str, str]) -> None:
-    one = throwaway.make(tmp_path / "one", throwaway.params(1))
-    two = Path(shutil.copytree(one, tmp_path / "two"))
-    for root in (one, two):
+def test_another_dvc_is_refused_what_a_running_stage_works_on(tmp_path: Path, server: dict[str, str]) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1), hang=["train@run"])
+    command = [sys.executable, "-m", "flows.reproduce", "--root", str(root), "run", "s0"]
+    with dummy_project.background(command, ROOT, server, tmp_path / "log"):
+        until_hanging(root)
+        for name in ("data/dvc.yaml:prepare@roll", "fact/dvc.yaml:train@run"):  # read and written by it
+            command = ["dvc", "repro", "--force", "--single-item", f"pipeline/quick/{name}"]
+            refused = subprocess.run(command, cwd=root, env=server, capture_output=True, text=True)
+            assert "is busy, it is being blocked by" in refused.stderr + refused.stdout
+        # simulate@s0 has ended meanwhile, and reads the same code: the training run's reservation outlasts its own
+        assert until(lambda: "simulate@s0: " in (tmp_path / "log").read_text(), 30)
+        call("dvc", "repro", "--force", "--single-item", "pipeline/quick/fact/dvc.yaml:simulate@s0", cwd=root)
+    assert begun(root).count("simulate@s0") == 2
+
+
+def test_parallel_stages_do_not_clash(tmp_path: Path, server: dict[str, str]) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(40))
+    for _ in range(3):
+        assert len(rerun(root, server, "--force", "--workers", "6")) == len(Graph(root, "quick").stages)
+        assert stale(root, *QUICK) == []
+
+
+def test_another_machines_results_are_taken_from_the_remote(tmp_path: Path, server: dict[str, str]) -> None:
+    first = dummy_project.make(tmp_path / "first", dummy_project.params(1))
+    second = Path(shutil.copytree(first, tmp_path / "second"))
+    for root in (first, second):
         call("dvc", "remote", "add", "--quiet", "--default", "store", str(tmp_path / "store"), cwd=root)
-    call("dvc", "repro", "tables/dvc.yaml:simulate@s0", cwd=one)
-    call("dvc", "push", "--run-cache", cwd=one)
-    done = flow(server, two, "--pull", "simulate")
-    assert done.returncode == 0, done.stdout
-    assert (begun(one), begun(two)) == (["simulate@s0"], [])
-    assert stale(two, "tables/dvc.yaml:simulate@s0") == []
+    call("dvc", "repro", "pipeline/quick/fact/dvc.yaml:simulate@s0", cwd=first)
+    call("dvc", "push", "--run-cache", cwd=first)
+    assert rerun(second, server, "--pull", "simulate") == []
+    assert stale(second, "pipeline/quick/fact/dvc.yaml:simulate@s0") == []
+    shutil.copy(first / "pipeline/quick/fact/dvc.lock", second / "pipeline/quick/fact/dvc.lock")
+    shutil.rmtree(second / "data")
+    shutil.rmtree(second / ".dvc/cache")
+    assert rerun(second, server, "--pull", "simulate") == []
+    assert begun(first) == ["simulate@s0"]
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    runner = Runner(tmp_path, threads=1, libraries=())
+    yield runner
+    runner.close()
+
+
+@pytest.mark.parametrize("form", ["python -m program", "python program.py"])
+@pytest.mark.parametrize(
+    ("code", "status", "output"),
+    [("print(sys.argv[1:], os.environ['NAME'], os.getcwd() == sys.path[0])", 0, ["['a', '--b'] value True"]),
+     ("sys.exit('words')", 1, ["words"]), ("sys.exit(3)", 3, []), ("sys.exit()", 0, []),
+     ("import helper; print(helper.VALUE, __name__)", 0, ["1 __main__"]),
+     ("os.kill(os.getpid(), 9)", 137, []), ("print(1 / 0)", 1, ["ZeroDivisionError: division by zero"])],
+)  # fmt: skip
+def test_a_fork_runs_a_program_as_a_shell_does(tmp_path, runner, form, code, status, output) -> None:
+    (tmp_path / "helper.py").write_text("VALUE = 1")
+    (tmp_path / "program.py").write_text(f"import os, sys\n{code}\n")
+    lines: list[str] = []
+    assert runner.run(f"{form} a --b", {"NAME": "value"}, lines.append) == status
+    assert [line for line in lines if line != "Killed"][-1:] == output  # the shell says so
+
+
+def test_a_fork_sees_the_code_as_it_is_and_ends_in_time(tmp_path: Path, runner: Runner) -> None:
+    lines: list[str] = []
+    for value in (1, 22):
+        (tmp_path / "helper.py").write_text(f"VALUE = {value}")
+        (tmp_path / "program.py").write_text("import helper, time\nprint(helper.VALUE)\ntime.sleep(helper.VALUE - 1)\n")
+        status = runner.run("python -m program", {}, lines.append, seconds=5)
+        assert (status == 0) == (value == 1)
+    assert lines[:2] == ["1", "22"]

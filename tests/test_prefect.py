@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dummy_project
 import pytest
-import throwaway
-from throwaway import ROOT, ask, background, begun, call, environment, order, traces, until
+from dummy_project import ROOT, ask, background, begun, call, environment, order, traces, until
 
 COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore", "tasks/settings")
 
@@ -26,7 +26,7 @@ def commands() -> list[list[str]]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The flows and deployments as they are, over a pipeline that costs nothing."""
-    root = throwaway.make(tmp_path_factory.mktemp("prefect") / "project", throwaway.params(0))
+    root = dummy_project.make(tmp_path_factory.mktemp("prefect") / "project", dummy_project.params(0))
     for name in COPIED:
         (root / name).parent.mkdir(exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
@@ -37,7 +37,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def env(project: Path) -> dict[str, str]:
     """As in a user's shell, but for the port and for how often is looked; settings are prefect.toml's."""
     often = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2"}
-    env = environment(project, **throwaway.at(throwaway.port()), **often, PWD=str(project))
+    env = environment(project, **dummy_project.at(dummy_project.port()), **often, PWD=str(project))
     del env["PREFECT_HOME"], env["PREFECT_SERVER_ANALYTICS_ENABLED"]
     return env
 
@@ -46,7 +46,7 @@ def env(project: Path) -> dict[str, str]:
 def server(project: Path, env: dict[str, str]) -> Iterator[str]:
     """All four commands, in their order; the worker and the server run until the end."""
     start, pool, deploy, work = commands()
-    with throwaway.server(project, env, start) as address:
+    with dummy_project.server(project, env, start) as address:
         call(*pool, cwd=project, env=env)
         call(*deploy, cwd=project, env=env)
         with background(work, project, env, project / "worker.log"):
@@ -89,5 +89,5 @@ def test_cancelling_a_run_ends_its_stage(project: Path, env: dict[str, str], ser
     stage = next(one["processes"] for one in traces(project) if one["event"] == "hang")
     (run,) = runs(server, "on-demand", "RUNNING")
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
-    assert until(lambda: not any(map(throwaway.alive, stage)), 60), (project / "worker.log").read_text()
+    assert until(lambda: not any(map(dummy_project.alive, stage)), 60), (project / "worker.log").read_text()
     assert until(lambda: runs(server, "on-demand", "CANCELLED"), 60), (project / "worker.log").read_text()

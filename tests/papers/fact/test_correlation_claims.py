@@ -8,7 +8,7 @@ import pytest
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.fact.claims import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
 from tasks.papers.fact.claims.shared.correlations import HIDDEN, NAMES
 from tasks.settings import load

@@ -8,7 +8,7 @@ import torch
 from gramlab import tables
 from gramlab.files import BadInput
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.fact.claims import c_fig1, c_fig5, c_fig6, c_fig7, c_tab3
 from tasks.papers.fact.experiments.c_modular import circulancy
 from tasks.papers.fact.experiments.shared.classification_tables import data_sets

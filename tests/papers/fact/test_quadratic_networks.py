@@ -6,7 +6,7 @@ import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.fact.claims import c_fig4, c_lemd_2, c_thm3_4
 from tasks.papers.fact.experiments.c_quadratic import cost
 from tasks.papers.fact.experiments.shared.quadratic import (

@@ -4,12 +4,10 @@ sqrt(bFACT bFACT^T) correlates more than bFACT. The hidden layers of ReLU networ
 below 0.5, "near 1" above 0.9.
 """
 
-from types import ModuleType
+from functools import partial
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.fact.claims.shared.correlations import HIDDEN, draw_epochs, rise
 
 ID = "C.fig10"
@@ -27,6 +25,4 @@ def rule(rows: Rows) -> Finding:
     return rise(rows.where(case=DATA_SET, layer=HIDDEN), side="back_")
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlations of the first three layers by epoch."""
-    return draw_epochs(rows, claim, side="back_", data_set=DATA_SET)
+draw = partial(draw_epochs, side="back_", data_set=DATA_SET)

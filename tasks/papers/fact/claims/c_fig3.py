@@ -4,12 +4,10 @@ ReLU networks of five hidden layers, mean squared error, on MNIST and on CIFAR-1
 quick scale digits replace CIFAR-10, and MNIST is left out.
 """
 
-from types import ModuleType
+from functools import partial
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.fact.claims.shared.correlations import NAMES, ahead, draw_layers
 
 ID = "C.fig3"
@@ -25,6 +23,4 @@ def rule(rows: Rows) -> Finding:
     return ahead(rows, SIDE)
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlations by layer after training."""
-    return draw_layers(rows, claim, SIDE)
+draw = partial(draw_layers, side=SIDE)

@@ -6,12 +6,10 @@ of Theorem 3.1: in directions that no sample has, FACT is 0, and 200 epochs of w
 weights.
 """
 
-from types import ModuleType
+from functools import partial
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
 
 ID = "C.tab2"
@@ -32,6 +30,4 @@ def rule(rows: Rows) -> Finding:
     return table_2(rows, TABLE, behind=("1K",))
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the columns beside the printed ones."""
-    return draw_table_2(rows, claim, TABLE)
+draw = partial(draw_table_2, table=TABLE)

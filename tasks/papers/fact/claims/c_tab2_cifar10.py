@@ -3,12 +3,10 @@
 The columns of Table 2 with weight decay 1e-3 and 1e-4; otherwise the networks of C.tab2.
 """
 
-from types import ModuleType
+from functools import partial
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
 
 ID = "C.tab2.CIFAR10"
@@ -29,6 +27,4 @@ def rule(rows: Rows) -> Finding:
     return table_2(rows, TABLE)
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the columns beside the printed ones."""
-    return draw_table_2(rows, claim, TABLE)
+draw = partial(draw_table_2, table=TABLE)

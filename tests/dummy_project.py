@@ -1,4 +1,4 @@
-"""A throw-away project laid out as this one: the real graph of the dvc.yaml files, with stages that cost nothing."""
+"""A dummy project laid out as this one: the real graph of its dvc.yaml files, with stages that cost nothing."""
 
 import json
 import os
@@ -17,11 +17,12 @@ from typing import Any
 import psutil
 import yaml
 
-from flows.graph import FILES
-
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-CODE = "stage.py"
+PAPER = "fact"
+FILES = ("dvc.yaml", *(f"pipeline/{scale}/{name}/dvc.yaml" for scale in ("quick", "paper") for name in ("data", PAPER)),
+         "pipeline/paper/dvc.yaml")  # fmt: skip
+IN_A_SHELL = ("measure", "check")  # kinds of stage whose commands are not of the form `python -m MODULE`
 NOT_ON_GPU = ("s1",)  # of the simulations
 PROGRAM = '''
 """Leave a trace, wait, and write one's outputs; fail or hang if told so."""
@@ -31,9 +32,9 @@ from pathlib import Path
 name = os.environ["DVC_STAGE"].split(":")[-1]
 
 def trace(event, **more):
-    about = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), **more}
+    line = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), **more}
     with open("trace.jsonl", "a") as file:
-        file.write(json.dumps(about) + "\\n")
+        file.write(json.dumps(line) + "\\n")
 
 trace("begin")
 orders = json.loads(Path("orders.json").read_text())
@@ -44,55 +45,57 @@ if name in orders.get("hang", []):
     trace("hang", processes=[os.getpid(), child.pid])
     child.wait()
 time.sleep(orders.get("seconds", 0))
-kind, _, key = name.partition("@")
-verdict = {"id": key, "title": "a claim", "verdict": "holds", "evidence": "exact", "control": {"rejected": True}}
+verdict = {"id": "C.1", "title": "a claim", "verdict": "holds", "evidence": "exact", "control": {"rejected": True}}
 for out in map(Path, sys.argv[1:]):
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.mkdir() if not out.suffix else out.write_text(json.dumps(verdict if out.parent.name == "verdicts" else name))
-    if not out.suffix:
+    if out.suffix:
+        out.write_text(json.dumps({"c": verdict} if out.parent.name == "verdicts" else name))
+    else:
+        out.mkdir(exist_ok=True)
         (out / "weights").write_text(name)
 trace("end")
 '''
 
 
 def params(simulations: int, device: str = "cpu") -> dict[str, Any]:
-    """Settings that pass the project's own validation: one training run, some simulations, a claim on each."""
-    run = {"data": "roll", "model": {"hidden": [2], "activation": "relu"}, "loss": "mse", "optimizer": "sgd",
-           "lr": 0.1, "batch": None, "epochs": 1, "seeds": 1, "snapshots": 1}  # fmt: skip
+    """One training run, some simulations, a claim on each."""
     names = [f"s{i}" for i in range(simulations)]
     return {
-        "machine": {"data_root": "data/raw", "device": device, "threads": 1, "checkpoint_seconds": 1},
-        "data": {"roll": {"paper": {"source": "swiss_roll", "samples": 9}, "quick": {}}},
-        "train": {"run": {"paper": run, "quick": {}}},
-        "measure": {"run": {"paper": {}, "quick": {}}},
-        "simulate": {name: {"paper": {"instances": 2, "gpu": name not in NOT_ON_GPU}, "quick": {}} for name in names},
-        "claims": {f"c_{name}": {"experiment": name, "figure": "x"} for name in ["run", *names]},
+        "machine": {"data_root": "data/raw", "device": device, "threads": 1},
+        "data": {"roll": {"paper": {"source": "swiss_roll"}, "quick": {}}},
+        PAPER: {
+            "train": {"run": {"paper": {"data": "roll", "lr": 0.1}, "quick": {}}},
+            "simulate": {name: {"paper": {"gpu": name not in NOT_ON_GPU}, "quick": {}} for name in names},
+            "claims": {f"c_{name}": name for name in ["run", *names]},
+        },
     }
 
 
 def pipeline(text: str) -> dict[str, Any]:
     """A dvc.yaml with the same graph, whose commands and code are the program above."""
-    found = yaml.safe_load(text)
-    for stage in found["stages"].values():
+    content = yaml.safe_load(text)
+    for kind, stage in content["stages"].items():
         body = stage.get("do", stage)
-        outs = [next(iter(one)) if isinstance(one, dict) else one for one in [*body["outs"], *body.get("metrics", [])]]
-        body["cmd"] = f"python {CODE} {' '.join(outs)}"
-        body["deps"] = [CODE, *(one for one in body["deps"] if one.startswith(("data/", "reports/")))]
-    return found
+        outs = [next(iter(out)) if isinstance(out, dict) else out for out in [*body["outs"], *body.get("metrics", [])]]
+        body["cmd"] = " ".join(["python", *(["stage.py"] if kind in IN_A_SHELL else ["-m", "stage"]), *outs])
+        body["deps"] = ["stage.py", *(dep for dep in body["deps"] if dep.startswith("data/"))]
+    content.pop("plots", None)
+    return content
 
 
 def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
     """The project in a new git and DVC repository."""
     folder.mkdir(parents=True)
     (folder / "params.yaml").write_text(yaml.safe_dump(settings))
-    for name in (one for files in FILES.values() for one in files):
+    for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(yaml.safe_dump(pipeline((ROOT / name).read_text()), sort_keys=False))
-    (folder / CODE).write_text(PROGRAM)
-    (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n")
+    (folder / "stage.py").write_text(PROGRAM)
+    (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n__pycache__/\n")
     (folder / "orders.json").write_text(json.dumps(orders))
     call("git", "init", "--quiet", cwd=folder)
     call("dvc", "init", "--quiet", cwd=folder)
+    (folder / ".dvcignore").write_text("__pycache__/\n")
     (folder / ".dvc/config").write_text("[core]\n    analytics = false\n    check_update = false\n")
     call("git", "add", "--all", cwd=folder)
     call("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "start", cwd=folder)
@@ -105,26 +108,32 @@ def order(folder: Path, **orders: Any) -> None:
 
 
 def traces(folder: Path) -> list[dict[str, Any]]:
-    """What the stages left, in order."""
+    """The traces of the stages, in order."""
     path = folder / "trace.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def begun(folder: Path) -> list[str]:
     """The stages that ran, in order."""
-    return [one["stage"] for one in traces(folder) if one["event"] == "begin"]
+    return [trace["stage"] for trace in traces(folder) if trace["event"] == "begin"]
+
+
+def until_hanging(folder: Path, seconds: float = 60) -> list[int]:
+    """The processes of a stage that was told to hang, once it does."""
+    assert until(lambda: any(trace["event"] == "hang" for trace in traces(folder)), seconds), traces(folder)
+    return next(trace["processes"] for trace in traces(folder) if trace["event"] == "hang")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """No Prefect of the user's is seen or touched; everything stays on this machine."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "CUDA_"))}
-    own = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
-           "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120", "NO_COLOR": "1"}  # fmt: skip
-    return {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **own, **more}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "CUDA_"))}
+    private = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
+              "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120", "NO_COLOR": "1"}  # fmt: skip
+    return {**inherited, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **private, **more}
 
 
 def call(*command: str, cwd: Path, env: dict[str, str] | None = None) -> str:
-    """Run a command that must succeed; what it printed."""
+    """Run a command that must succeed; its output."""
     done = subprocess.run(command, cwd=cwd, env=env or environment(cwd / "home"), capture_output=True, text=True)
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return done.stdout

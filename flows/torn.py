@@ -1,0 +1,45 @@
+"""Files of DVC's that a kill has torn: DVC writes them in place, and refuses the beginning that is left of them."""
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+from dvc.lock import make_lock
+from dvc.repo import Repo
+from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
+
+from gramlab.files import atomic
+
+EMPTY = "schema: '2.0'\nstages: {}\n"
+
+
+def remove_torn_process_list(repo: Repo) -> None:
+    """Remove DVC's list of which process works on what, if it is torn; so is every process on it."""
+    guard = str(Path(repo.tmp_dir, RWLOCK_LOCK))
+    with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=repo.config["core"].get("hardlink_lock", False)):
+        processes = Path(repo.tmp_dir, RWLOCK_FILE)
+        try:
+            json.loads(processes.read_text() if processes.is_file() else "{}")
+        except json.JSONDecodeError:
+            processes.unlink()
+
+
+def mend_lock_file(lock: Path) -> None:
+    """Drop the torn end of a dvc.lock. A stage without an entry is taken from DVC's run-cache, or run again."""
+    text = lock.read_text() if lock.is_file() else ""
+    if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
+        raise ValueError(f"{lock}: holds an unresolved merge conflict")
+    entries = [match.start() for match in re.finditer(r"^  \S", text, flags=re.M)]
+    if text and text != EMPTY and not (entries and _complete(text[entries[-1] :])):
+        with atomic(lock) as temporary:
+            temporary.write_text(text[: entries[-1]] if len(entries) > 1 else EMPTY)
+
+
+def _complete(entry: str) -> bool:
+    """Whether a stage's entry has all its parts; its outputs come last."""
+    try:
+        (stage,) = yaml.load(entry, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).values()
+        return entry.endswith("\n") and all("md5" in out and "size" in out for out in stage["outs"])
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
+        return False
