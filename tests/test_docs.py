@@ -41,11 +41,20 @@ def test_links_lead_to_files_and_headings(page):
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.fixture
+def one_thread():
+    """The matrices of the snippets are small: several threads only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("page", [page for page in [ROOT / "README.md", *DOCS] if snippets(page)], ids=page_name)
 def test_snippets_run(page, tmp_path, monkeypatch):
     """The snippets of a page run one after the other, as a reader would type them, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    torch.set_num_threads(1)
     namespace: dict = {"__name__": page.stem}
     for number, code in enumerate(snippets(page), start=1):
         exec(compile(code, f"{page_name(page)}, snippet {number}", "exec"), namespace)
