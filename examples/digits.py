@@ -2,8 +2,8 @@
 
     python examples/digits.py            # writes to ./digits
 
-This trains a small network, measures it during training, and draws the papers' figures for it. It leaves the weights and
-the data in the folder, so that the command line can measure the same network:
+This trains a small network, measures it during training, and draws the papers' figures for it. The folder then holds
+the weights and the data too, so that the command line can measure the same network:
 
     gramlab probe examples/digits.py:network --data digits --checkpoint digits/trained.pt \
         --initial digits/initial.pt --weight-decay 0.01 --out digits
