@@ -4,7 +4,7 @@ import pytest
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.centered_nfa.claims import b_egop, b_fig1, b_fig9
 
 SEEDS = range(5)

@@ -11,7 +11,7 @@ from gramlab import tables
 from gramlab.data.polynomials import chain_monomial
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.centered_nfa.claims import b_fig2, b_fig4, b_fig5, b_fig7, b_fig8
 from tasks.papers.centered_nfa.experiments import b_centerings
 

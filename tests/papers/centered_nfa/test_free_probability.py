@@ -6,7 +6,7 @@ import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.centered_nfa.claims import b_free, b_rmt
 from tasks.papers.centered_nfa.experiments import b_free as free
 from tasks.papers.centered_nfa.experiments.shared import appendix_e

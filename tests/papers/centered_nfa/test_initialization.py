@@ -6,8 +6,9 @@ import torch
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
-from tasks.judging.verdict import find, judge
+from tasks.judging.finding import find
+from tasks.judging.rows import Rows
+from tasks.judging.verdict import judge
 from tasks.papers.centered_nfa.claims import b_fig3, b_fig6, b_prop3, b_prop4, b_prop10
 from tasks.papers.centered_nfa.experiments import b_dynamics, b_rmt
 from tasks.papers.centered_nfa.experiments import b_fig3 as figure_3

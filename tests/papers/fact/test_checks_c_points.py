@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gramlab import tables
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.fact.claims import c_rem3_3, c_thm3_1, c_thma_1
 
 

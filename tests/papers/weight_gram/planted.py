@@ -4,7 +4,7 @@ import numpy as np
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 
 SEEDS = range(5)
 UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}

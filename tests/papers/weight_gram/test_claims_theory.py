@@ -7,7 +7,7 @@ from planted import residuals, rows
 
 from gramlab.data import DataSet
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.weight_gram.claims import a_lem3, a_prop2, a_thm3, a_thm4
 from tasks.papers.weight_gram.experiments import a_thm3 as experiment
 from tasks.papers.weight_gram.experiments import a_thm4 as interpolating

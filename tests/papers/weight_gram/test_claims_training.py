@@ -8,7 +8,9 @@ from planted import SEEDS, noise, rows, series
 
 from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rules import Finding, Rows, interval
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.judging.statistics import interval
 from tasks.papers.weight_gram.claims import (
     a_fig1,
     a_fig2,

@@ -12,7 +12,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, fisher, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves, fisher
 
 ID = "B.egop"
 KIND = "statistical"
@@ -39,7 +41,7 @@ def rule(rows: Rows) -> Finding:
     """
     agop, null, other_target, nfm, train, test = (curves(rows.where(quantity=name), "seed") for name in QUANTITIES)
     last = agop[:, -1]
-    finding = every(
+    finding = all_of(
         fits=positive(train[:, -1] - FIT, f"R² on the training samples minus {FIT}"),
         rises=positive(last - agop[:, 0], "last cosine minus first"),
         near=positive((last - null[:, -1]) / (1 - null[:, -1]) - 0.5, "(cosine − null)/(1 − null) minus 1/2"),

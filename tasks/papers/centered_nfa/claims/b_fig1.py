@@ -10,7 +10,9 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows, curves, fisher
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.judging.statistics import curves, fisher
 from tasks.papers.centered_nfa.claims.shared.alignment import Image, alignment, draw_images
 
 WITH_K, WITH_Q, SPREAD = 0.93, 0.53, 5.9  # ρ(F, WᵀKW), ρ(F, WᵀQW), standard deviation / mean of K's eigenvalues

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.judging.rules import Finding, Rows, curves, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig2"
@@ -32,7 +34,7 @@ def rule(rows: Rows) -> Finding:
     uc_nfa, c_nfa, null = (curves(rows.where(quantity=name), "seed", "layer", "x") for name in QUANTITIES)
     early = centerings.early_steps(rows.where(quantity="nfa/centered"))
     early_mean, later_mean = c_nfa[..., early].mean(-1), c_nfa[..., ~early].mean(-1)
-    finding = every(
+    finding = all_of(
         scale=positive(
             (np.ptp(uc_nfa[..., -1], 2) - np.ptp(early_mean, 2)).min(1),
             "spread of the final UC-NFA over the scales minus that of the early C-NFA",

@@ -14,7 +14,9 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, interval, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import interval
 
 ID = "B.fig3"
 KIND = "statistical"
@@ -42,7 +44,7 @@ def rule(rows: Rows) -> Finding:
     variation = np.maximum(((observed - observed.mean(1, keepdims=True)) ** 2).sum(1), 1e-12)
     r_squared = 1 - squares.sum(1) / variation
     falls = observed[:, -1] - observed[:, 0]
-    finding = every(
+    finding = all_of(
         match=positive(ERROR - errors, f"{ERROR} minus the root mean square error"),
         determination=positive(r_squared - R_SQUARED, f"R² minus {R_SQUARED}"),
         reversal=positive(falls - FALL, f"observed at the largest balance minus at the smallest, minus {FALL}"),

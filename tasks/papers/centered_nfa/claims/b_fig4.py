@@ -10,7 +10,9 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows, curves, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig4"
@@ -34,7 +36,7 @@ def rule(rows: Rows) -> Finding:
     rows = rows.where(case=SPECTRA[0])
     ratio = curves(rows, "seed", "layer", "x")
     early = ratio[..., centerings.early_steps(rows)].mean(-1)
-    finding = every(
+    finding = all_of(
         small=positive(SMALL - early.max((1, 2)), f"{SMALL} minus the mean ratio early"),
         large=positive(SMALL - ratio[:, :, -1].mean(-1).max(1), f"{SMALL} minus the mean ratio at the largest scale"),
         grows=positive((ratio[..., -1] - ratio[..., 0]).min((1, 2)), "last ratio minus first"),

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows, curves, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig5"
@@ -38,7 +40,7 @@ def rule(rows: Rows) -> Finding:
         )
         if len(walk := rows.where(case=spectrum, quantity=QUANTITIES[1])):
             random_step[f"{spectrum}, a random step as long, mean"] = float(_fall(walk).mean())
-    finding = every(**falls)
+    finding = all_of(**falls)
     return replace(
         finding,
         measured=f"falls, from layer to layer, by: {'; '.join(ranges)}",

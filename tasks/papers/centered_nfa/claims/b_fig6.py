@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "B.fig6"
 KIND = "statistical"
@@ -43,7 +44,7 @@ def rule(rows: Rows) -> Finding:
     names = [f"{side} dip, {case}" for side in ("predicted", "observed") for case in cases]
     dip_by_case = dict(zip(names, dips.mean(1).ravel().tolist(), strict=True))
     predicted_dip, observed_dip = dips.mean(2)
-    finding = every(
+    finding = all_of(
         quadratic_close=positive(ERROR - quadratic[wide], f"{ERROR} minus the quadratic's error at width {wide}"),
         quadratic_explained=positive(
             _r_squared(rows, "quadratic", wide) - R_SQUARED, f"the quadratic's R² at width {wide} minus {R_SQUARED}"

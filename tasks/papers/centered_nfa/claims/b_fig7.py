@@ -4,7 +4,8 @@ The UC-NFA is small at initialization and becomes high in training. Smaller init
 loss and to a higher final UC-NFA and C-NFA. All of this holds in both hidden layers.
 """
 
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig7"

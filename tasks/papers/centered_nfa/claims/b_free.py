@@ -10,7 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, equivalent, every, rate
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equivalent, rate
 
 ID = "B.free"
 KIND = "statistical"
@@ -35,8 +36,8 @@ def rule(rows: Rows) -> Finding:
     for equation in FORMS:
         errors = rows.where(quantity=f"free/{equation}")
         last = errors.where(x=errors.x.max()).value
-        parts[equation] = every(rate=rate(errors, -1), limit=equivalent(last, MARGIN, "the mean error"))
-    return every(**parts)
+        parts[equation] = all_of(rate=rate(errors, -1), limit=equivalent(last, MARGIN, "the mean error"))
+    return all_of(**parts)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, equivalent, every
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equivalent
 
 TRACE, PRODUCT = 3, 6  # the printed coefficients of tr(XᵀX) M² and of M XᵀX M
 ID = "B.prop10"
@@ -45,13 +46,13 @@ def rule(rows: Rows) -> Finding:
     parts = {}
     for name in FORMS:
         groups = rows.where(quantity=f"prop10/{name}").by("case", "x")
-        parts[name] = every(
+        parts[name] = all_of(
             **{
                 f"{case}, {width:g}": equivalent(errors.value, MARGIN, "the relative error")
                 for (case, width), errors in groups.items()
             }
         )
-    return every(**parts)
+    return all_of(**parts)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

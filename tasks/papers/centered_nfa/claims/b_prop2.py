@@ -5,7 +5,8 @@ is the sum of the outer products of the gradients with respect to the layer's pr
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "B.prop2"
 KIND = "exact"

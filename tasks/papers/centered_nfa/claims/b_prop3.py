@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, order
 
 ID = "B.prop3"
 KIND = "exact"

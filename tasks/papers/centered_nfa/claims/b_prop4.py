@@ -4,7 +4,8 @@ This holds for one output and for any loss, depth, hidden layer and activation. 
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact
 
 ID = "B.prop4"
 KIND = "exact"
@@ -15,4 +16,4 @@ QUANTITIES = ("prop4/nfm", "prop4/agop")
 
 def rule(rows: Rows) -> Finding:
     """Both equations hold up to round-off."""
-    return every(nfm=exact(rows.where(quantity="prop4/nfm")), agop=exact(rows.where(quantity="prop4/agop")))
+    return all_of(nfm=exact(rows.where(quantity="prop4/nfm")), agop=exact(rows.where(quantity="prop4/agop")))

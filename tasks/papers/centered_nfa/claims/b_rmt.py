@@ -16,7 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, equivalent, every, exact, rate
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equivalent, exact, rate
 
 ID = "B.rmt"
 KIND = "statistical"
@@ -74,7 +75,7 @@ ROUND_OFF = 2.0**-53
 def rule(rows: Rows) -> Finding:
     """Each equation in the table holds up to round-off, or with an error that falls and has the mean 0 in the limit."""
     parts = {equation: _equation(rows, equation) for equation in EQUATIONS if len(_equation_rows(rows, equation))}
-    finding = every(**parts)
+    finding = all_of(**parts)
     limits = [f"{name} {parts[name].parts['limit'].statistic:+.3f}" for name in REPORTED if name in parts]
     if not limits:  # a control that breaks exact equations only
         return finding
@@ -94,8 +95,8 @@ def _equation(rows: Rows, equation: str) -> Finding:
     parts = {"falls": _falls(errors), "limit": _limit(errors, margin, name)}
     if len(words):
         by_word = words.by("layer").items()
-        parts["terms"] = every(**{word: _limit(of_word, WORD, "relative error") for (word,), of_word in by_word})
-    return every(**parts)
+        parts["terms"] = all_of(**{word: _limit(of_word, WORD, "relative error") for (word,), of_word in by_word})
+    return all_of(**parts)
 
 
 def _limit(rows: Rows, margin: float, name: str) -> Finding:

@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "C.fig1"
 KIND = "statistical"
@@ -38,7 +39,7 @@ def rule(rows: Rows) -> Finding:
         learned = test.max() >= LEARNED
         margins["delay"].append(_first(test >= LEARNED) - _first(train >= FITTED) - DELAY if learned else -1.0)
         margins["mass"].append(float(mass[test.argmax()]) - MASS)
-    return every(**{name: positive(np.array(values), MARGINS[name]) for name, values in margins.items()})
+    return all_of(**{name: positive(np.array(values), MARGINS[name]) for name, values in margins.items()})
 
 
 def _curve(rows: Rows, name: str) -> np.ndarray:

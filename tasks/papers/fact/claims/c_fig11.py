@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "C.fig11"
 KIND = "statistical"
@@ -44,7 +45,7 @@ def rule(rows: Rows) -> Finding:
                 parts[f"{case}, {name} above its null"] = positive(_z(values) - np.arctanh(null), text)
         means = {"AGOP^(1/L)": agop, "FACT": fact, "spread": spread}
         numbers |= {f"{case}: {name}": float(values.mean()) for name, values in means.items()}
-    finding = every(**parts)
+    finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers})
 
 

@@ -13,7 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "C.fig4"
 KIND = "statistical"
@@ -48,7 +49,7 @@ def rule(rows: Rows) -> Finding:
     minimisers = rows.where(seed=seeds)
     fact, agop, null = (minimisers.where(quantity=f"fig4/{name}").value
                         for name in ("minimiser/fact", "minimiser/agop", "null/fact"))  # fmt: skip
-    finding = every(
+    finding = all_of(
         agop=positive(LARGEST_AGOP - agop, f"{LARGEST_AGOP:g} minus AGOP's cosine"),
         fact=positive(fact - LEAST_FACT, f"FACT's cosine minus {LEAST_FACT:g}"),
         null=positive(fact - null, "FACT's cosine minus its null's 97.5 % quantile"),

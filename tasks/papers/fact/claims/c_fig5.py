@@ -14,7 +14,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "C.fig5"
 KIND = "statistical"
@@ -36,7 +37,7 @@ def rule(rows: Rows) -> Finding:
     degrees = sorted({case.partition(",")[0].removeprefix("k = ") for case in rows.case.tolist()})
     masses = [part.numbers["mean"] for name, part in parts.items() if name.endswith("mass")]
     measured = f"k = {', '.join(degrees)}: on average {min(masses):.2f} or more of the trace on the support"
-    return replace(every(**parts), measured=measured)
+    return replace(all_of(**parts), measured=measured)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -13,7 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "C.fig6"
 KIND = "statistical"
@@ -54,7 +55,7 @@ def rule(rows: Rows) -> Finding:
         for name, least in LEAST.items():
             finding = positive(np.array(values[name]) - least, f"{WORDS[name]} minus {least:g}")
             parts[f"{case}: {name}"] = replace(finding, numbers={"mean": float(np.mean(values[name]))})
-    return replace(every(**parts), measured="; ".join(measured))
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def _curve(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray]:

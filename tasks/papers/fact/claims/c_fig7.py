@@ -15,7 +15,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, matches, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, matches, positive
 
 ID = "C.fig7"
 KIND = "statistical"

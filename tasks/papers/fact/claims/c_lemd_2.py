@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, exact
 
 ID = "C.lemD.2"
 KIND = "exact"
@@ -26,7 +27,7 @@ SETTINGS = ("instances",)
 
 def rule(rows: Rows) -> Finding:
     """No network, random or optimised, costs less than the least norm; the construction represents Q at this cost."""
-    finding = every(
+    finding = all_of(
         # a network of low rank represents each sigma_i = 0 up to round-off, whose 2/3 power enters the bound
         never_below=bound(rows.where(quantity="lemd2/ratio"), 1e-9),
         represented=exact(rows.where(quantity="lemd2/represented")),

@@ -6,7 +6,8 @@ gradient at its own sample; it is set to 0 there.)
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "C.lemF.1"
 KIND = "exact"

@@ -5,7 +5,8 @@ proof uses both.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "C.lemF.2"
 KIND = "exact"

@@ -6,7 +6,8 @@ then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2).
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, below, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, below, exact
 
 ID = "C.prop5.1"
 KIND = "exact"
@@ -24,4 +25,4 @@ QUANTITIES = ("prop51/agop", "prop51/fact", "prop51/update", "prop51/negative")
 def rule(rows: Rows) -> Finding:
     """Both sums equal autograd's to round-off; FACT M is symmetric, its least eigenvalue above -1e-9 of its norm."""
     parts = {name: exact(rows.where(quantity=f"prop51/{name}")) for name in ("agop", "fact", "update")}
-    return every(**parts, psd=below(rows.where(quantity="prop51/negative"), 1e-9))
+    return all_of(**parts, psd=below(rows.where(quantity="prop51/negative"), 1e-9))

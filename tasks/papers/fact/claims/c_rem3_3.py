@@ -3,7 +3,8 @@
 sqrt(FACT FACT^T) is psd everywhere. Away from critical points FACT is in general neither symmetric nor psd.
 """
 
-from tasks.judging.rules import Finding, Rows, every
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of
 from tasks.papers.fact.claims.shared.critical_points import convergence
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -18,7 +19,7 @@ NOT_PSD = 1e-3  # least distance from the psd cone, relative to ||W^T W||, at th
 def rule(rows: Rows) -> Finding:
     """All errors, FACT's distance from the psd cone among them, converge; the outermost points are not psd."""
     parts = convergence(rows, dict(zip(("transposed", "root", "psd cone"), QUANTITIES, strict=True)))
-    return every(**parts, elsewhere=_not_psd(rows.where(quantity="fact/cone/error")))
+    return all_of(**parts, elsewhere=_not_psd(rows.where(quantity="fact/cone/error")))
 
 
 def _not_psd(rows: Rows) -> Finding:

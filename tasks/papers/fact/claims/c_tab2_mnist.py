@@ -8,7 +8,8 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
 
 ID = "C.tab2.MNIST"

@@ -13,7 +13,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, equivalent, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equivalent, positive
 
 ID = "C.tab3"
 KIND = "statistical"
@@ -44,7 +45,7 @@ def rule(rows: Rows) -> Finding:
     parts["updates alike"] = replace(alike, numbers={"mean accuracy of the kernel": float(accuracies["kernel"].mean())})
     means = ", ".join(f"{method} {values.mean():.2f} %" for method, values in accuracies.items())
     of_all = f" of {SETS}" if set(rows.scale) == {"paper"} else ""
-    return replace(every(**parts), measured=f"{len(accuracies['kernel'])}{of_all} data sets: {means}")
+    return replace(all_of(**parts), measured=f"{len(accuracies['kernel'])}{of_all} data sets: {means}")
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -5,7 +5,8 @@ skip connections. Near the critical point ||W^T W - FACT|| is proportional to th
 is at most ||W||_op ||grad_W L_lambda|| / lambda.
 """
 
-from tasks.judging.rules import Finding, Rows, below, bound, every, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, below, bound, order
 from tasks.papers.fact.claims.shared.critical_points import END
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -20,4 +21,4 @@ def rule(rows: Rows) -> Finding:
     """The error is proportional to the gradient's norm (slope 1), ends at most at END, and keeps its bound."""
     errors = rows.where(quantity="fact/error")
     line = bound(rows.where(quantity="fact/ratio"), 1e-6)
-    return every(slope=order(errors, 1), end=below(errors, END), line=line)
+    return all_of(slope=order(errors, 1), end=below(errors, END), line=line)

@@ -12,7 +12,8 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, below, every, none, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, below, never, order
 
 ID = "C.thm3.4"
 KIND = "exact"
@@ -24,10 +25,10 @@ QUANTITIES = ("thm3.4/correlation", "thm3.4/fact", "thm3.4/no minimum")
 def rule(rows: Rows) -> Finding:
     """At strict minima the correlation falls as eps^min(2, 2s); W^T W and FACT differ by at most 1e-9 at every eps."""
     correlations = rows.where(quantity="thm3.4/correlation").by("case")
-    return every(
+    return all_of(
         **{case: order(case_rows, _power(case)) for (case,), case_rows in correlations.items()},
         fact=below(rows.where(quantity="thm3.4/fact"), 1e-9),
-        minimum=none(rows.where(quantity="thm3.4/no minimum"), "point other than a strict minimum"),
+        minimum=never(rows.where(quantity="thm3.4/no minimum"), "point other than a strict minimum"),
     )
 
 

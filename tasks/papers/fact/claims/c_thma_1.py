@@ -4,7 +4,8 @@ bFACT = -(1 / (n lambda)) sum_i (W h(x_i)) (grad_{Wh} l_i)^T, where Wh is the la
 text after the theorem says, W W^T = sqrt(bFACT bFACT^T) too.
 """
 
-from tasks.judging.rules import Finding, Rows, every
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of
 from tasks.papers.fact.claims.shared.critical_points import convergence
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -17,4 +18,4 @@ QUANTITIES = ("back_fact/error", "back_fact/root/error")
 
 def rule(rows: Rows) -> Finding:
     """Both errors are proportional to the gradient's norm (slope 1) and end at most at END, on every layer."""
-    return every(**convergence(rows, dict(zip(("bFACT", "root"), QUANTITIES, strict=True))))
+    return all_of(**convergence(rows, dict(zip(("bFACT", "root"), QUANTITIES, strict=True))))

@@ -122,10 +122,10 @@ def _condition(A: np.ndarray) -> float:
 
 def closed_form(r: Any) -> Any:
     """Proposition A.1's right side, for entries of variance 2/D."""
-    one, sine = type(r)(1), np.sqrt((1 - r) * (1 + r))
+    two, pi = type(r)(2), type(r)(np.pi)  # in r's precision
+    sine = np.sqrt((1 - r) * (1 + r))
     angle = np.arctan2(r, sine)  # arctan(r / sine), and its limits at r = -1 and 1
-    pi = type(r)(np.pi)
-    return sine**3 / pi + r**2 * sine / pi + r / (2 * one) + r / pi * angle
+    return sine**3 / pi + r**2 * sine / pi + r / two + r / pi * angle
 
 
 def quadrature(r: str) -> Iterator[dict]:

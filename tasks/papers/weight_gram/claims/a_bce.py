@@ -5,7 +5,8 @@ samples with y = 0 and y = 1.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact
 
 ID = "A.bce"
 KIND = "exact"
@@ -16,7 +17,7 @@ QUANTITIES = ("bce/residual", "bce/gradient")
 
 def rule(rows: Rows) -> Finding:
     """Both equal to round-off, for balanced, imbalanced, one-class, separated and saturated predictions."""
-    return every(
+    return all_of(
         gradient=exact(rows.where(quantity="bce/gradient")),
         classes=exact(rows.where(quantity="bce/residual")),
     )

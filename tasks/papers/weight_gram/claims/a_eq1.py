@@ -4,7 +4,8 @@ It holds for linear layers and, with the im2col patches as h and the flattened k
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "A.eq1"
 KIND = "exact"

@@ -1,7 +1,8 @@
 """The Gram of the updated weight is W^T W - gamma (grad_h L h^T + h grad_h L^T) + O(gamma^2)."""
 
 from tasks.drawing.order import draw as draw
-from tasks.judging.rules import Finding, Rows, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, order
 
 ID = "A.eq2"
 KIND = "exact"

@@ -13,7 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, kendall, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves, kendall
 from tasks.papers.weight_gram import VIRTUAL_STEP
 
 ID = "A.fig1"
@@ -31,9 +33,7 @@ QUANTITIES = ("target_linearity",)
 FRAMES = 6  # drawn
 RADII = (1 / 3, 2 / 3, 1.0)  # of the contours of W^T W
 LINES = {
-    "corrected": {
-        "color": style.CLAIM, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"
-    },
+    "corrected": {"color": style.CLAIM, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"},
     "control: shuffled targets, corrected": {"color": style.CONTROL, "marker": "X", "label": "its control"},
     "claim": {
         "color": style.OTHER, "marker": "o", "linestyle": ":",
@@ -46,7 +46,7 @@ LINES = {
 def rule(rows: Rows) -> Finding:
     """Per seed: the last frame is above the first, and Kendall's rank correlation with time is positive."""
     linearity = curves(rows, "seed")
-    finding = every(
+    finding = all_of(
         rise=positive(linearity[:, -1] - linearity[:, 0], "last frame minus first"),
         trend=positive(np.array([kendall(seed) for seed in linearity]), "Kendall's tau of linearity and frame"),
     )

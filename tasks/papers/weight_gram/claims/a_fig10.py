@@ -16,7 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, by_number, every, kendall, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import by_number, kendall
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set, displayed_name
 from tasks.papers.weight_gram.claims.shared.figures import (
     case_number,
@@ -28,7 +30,7 @@ from tasks.papers.weight_gram.claims.shared.growth import least_trend
 
 ID = "A.fig10"
 KIND = "statistical"
-TITLE = "A VAE of lower β has more linear latents and reconstructs better"
+TITLE = "A VAE of lower beta has more linear latents and reconstructs better"
 PRINTED = "TL falls and the reconstruction error rises with β from 0.05 to 10, Figure 10"
 CORRECTION = (
     "The regression has an intercept, which Definition 2 leaves out: the authors' code centres the inputs. Without an "
@@ -65,7 +67,7 @@ def rule(rows: Rows) -> Finding:
         parts |= {f"{data_set}, {name}": part for name, part in tests.items()}
         measured.append(f"{data_set}: TL {T[:, 0, -1].mean():.3f} → {T[:, -1, -1].mean():.3f}, "
                         f"error {error[:, 0, -1].mean():.1f} → {error[:, -1, -1].mean():.1f}")  # fmt: skip
-    return replace(every(**parts), measured="; ".join(measured))
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -14,7 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, by_number, curves, equals, every, kendall, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equals, positive
+from tasks.judging.statistics import by_number, curves, kendall
 from tasks.papers.weight_gram.claims.shared.figures import case_number, interval_over_seeds, legend_below
 from tasks.papers.weight_gram.claims.shared.printed_levels import with_printed_levels
 
@@ -34,7 +36,7 @@ def rule(rows: Rows) -> Finding:
     probabilities, T = by_number(linearity.where(layer=max(linearity.layer)))
     T = T[:, :, -1]
     gap = curves(train, "seed", "case")[:, :, -1] - curves(test, "seed", "case")[:, :, -1]
-    finding = every(
+    finding = all_of(
         linearity_falls=positive(T[:, 0] - T[:, -1], "Target Linearity at p = 0 minus at the largest p"),
         linearity_trend=positive(np.array([-kendall(seed) for seed in T]), "minus Kendall's tau of linearity and p"),
         gap_grows=positive(gap[:, -1] - gap[:, 0], "gap at the largest p minus at p = 0"),

@@ -13,7 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.grokking import QUANTITIES as QUANTITIES
 from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, rises_until_grokking
 

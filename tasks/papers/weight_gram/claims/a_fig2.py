@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
 from tasks.papers.weight_gram.claims.shared import whitening
 
@@ -46,7 +47,7 @@ def rule(rows: Rows) -> Finding:
             if data_set in STEADIER:
                 what = "log(original's variance over seeds / whitened's), jackknife"
                 parts[f"{data_set}, lr {rate:g}, steadier"] = positive(variance_ratio(whitened, original), what)
-    return replace(every(**parts), measured=no_worse.measured)
+    return replace(all_of(**parts), measured=no_worse.measured)
 
 
 def variance_ratio(whitened: np.ndarray, original: np.ndarray) -> np.ndarray:

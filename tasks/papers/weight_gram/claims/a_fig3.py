@@ -13,7 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, by_number, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number, legend_below
 
 ID = "A.fig3"
@@ -31,7 +33,7 @@ def rule(rows: Rows) -> Finding:
     """Per seed, after training: the narrowest network against the widest, and the movement of the widest's features."""
     _, target = by_number(rows.where(quantity="movement/target"))
     _, features = by_number(rows.where(quantity="movement/features"))
-    finding = every(
+    finding = all_of(
         rich_target_moves_more=positive(target[:, 0, -1] - target[:, -1, -1], "movement of y_OLS, rich minus lazy"),
         rich_features_move_more=positive(features[:, 0, -1] - features[:, -1, -1], "movement of H, rich minus lazy"),
         lazy_features_stay=positive(FIXED - features[:, -1, -1], f"{FIXED:g} minus the movement of H, lazy"),

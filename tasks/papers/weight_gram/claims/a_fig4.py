@@ -14,7 +14,9 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows, curves, equals, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equals, positive
+from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import growth
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 from tasks.papers.weight_gram.claims.shared.printed_levels import with_printed_levels
@@ -45,7 +47,7 @@ def rule(rows: Rows) -> Finding:
                  for data_set, selected in by_data_set(rows).items()}  # fmt: skip
     if LEVELS.keys() <= linearity.keys():
         what = "last layer's TL, CIFAR-10 minus CIFAR-100"
-        with_difference = every(**finding.parts, differ=positive(linearity["CIFAR-10"] - linearity["CIFAR-100"], what))
+        with_difference = all_of(**finding.parts, differ=positive(linearity["CIFAR-10"] - linearity["CIFAR-100"], what))
         numbers = {**finding.numbers, **with_difference.numbers}
         finding = replace(with_difference, numbers=numbers, measured=finding.measured)
     accuracies = rows.where(quantity="test_accuracy", arm="claim")

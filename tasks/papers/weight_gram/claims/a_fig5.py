@@ -13,12 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, bound, by_number, every, kendall, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, positive
+from tasks.judging.statistics import by_number, kendall
 from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
 ID = "A.fig5"
 KIND = "statistical"
-TITLE = "A VAE of lower β interpolates more linearly between images"
+TITLE = "A VAE of lower beta interpolates more linearly between images"
 PRINTED = "“lower β (higher TL) yields near-linear transitions”, Figure 5; Proposition 3"
 DATA_SETS = ("MNIST",)
 QUANTITIES = ("interpolation/ratio", "interpolation/decoder")
@@ -32,7 +34,7 @@ def rule(rows: Rows) -> Finding:
     """The bound on every network and alpha; per seed, the decoder's error at highest and lowest beta and its trend."""
     _, errors = by_number(rows.where(quantity="interpolation/decoder"))
     final = errors[:, :, -1]
-    finding = every(
+    finding = all_of(
         proposition_3=bound(rows.where(quantity="interpolation/ratio")),
         decoder_worse=positive(final[:, -1] - final[:, 0], "decoder's error at the highest beta minus at the lowest"),
         decoder_trend=positive(

@@ -12,7 +12,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, fisher, matches, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, matches, positive
+from tasks.judging.statistics import fisher
 
 ID = "A.fig7"
 KIND = "statistical"
@@ -38,7 +40,7 @@ def rule(rows: Rows) -> Finding:
     vcs, agop = (_by_seed(rows.where(quantity=f"pearson/{name}_gram_diagonal")) for name in ("vcs", "agop"))
     null = np.array([np.quantile(seed.value, 0.975)
                      for seed in rows.where(quantity="null/vcs_gram_diagonal").by("seed").values()])  # fmt: skip
-    finding = every(
+    finding = all_of(
         above_agop=positive(np.arctanh(vcs) - np.arctanh(agop), "Fisher's z of VCS minus that of AGOP"),
         above_null=positive(
             np.arctanh(vcs) - np.arctanh(null), "Fisher's z of VCS minus that of the null's 97.5 % quantile"

@@ -11,7 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, bound, by_number, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, positive
+from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import (
     case_number,
     cases_by_number,
@@ -42,7 +44,7 @@ def rule(rows: Rows) -> Finding:
     _, chase = by_number(rows.where(quantity="target/chase"))
     _, error = by_number(rows.where(quantity="target/error"))
     shift = (distance[:, :2, 0] - distance[:, :2, -1]).min(1)
-    finding = every(
+    finding = all_of(
         narrow_target_moves=positive(
             shift - SHARE, f"fall of ||y - y_OLS|| at the two narrowest widths minus {SHARE:g}"
         ),

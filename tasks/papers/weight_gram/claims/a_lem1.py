@@ -5,7 +5,8 @@ are strict (||W||_op < c and >).
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, none
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, never
 
 ID = "A.lem1"
 KIND = "bound"
@@ -20,7 +21,7 @@ QUANTITIES = ("lem1/ratio", "lem1/violated")
 
 def rule(rows: Rows) -> Finding:
     """On dead, random, trained and extremal layers, with c = ||W|| for >= and c = 1.001 ||W|| for the strict form."""
-    return every(
+    return all_of(
         bound=bound(rows.where(quantity="lem1/ratio")),
-        inequality=none(rows.where(quantity="lem1/violated"), "violation of the stated inequality"),
+        inequality=never(rows.where(quantity="lem1/violated"), "violation of the stated inequality"),
     )

@@ -9,7 +9,8 @@ printed kappa.
 from dataclasses import replace
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, bound
 
 ID = "A.lem2"
 KIND = "bound"

@@ -15,7 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, interval, order, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, order, positive
+from tasks.judging.statistics import interval
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.lem3"
@@ -35,7 +37,7 @@ def rule(rows: Rows) -> Finding:
     if correlations:
         what = "Fisher's z over all pairs of samples minus that of the null's 97.5 % quantile"
         parts["far"] = weakest_of([positive(z - null[layer], what) for layer, z in correlations.items()])
-    finding = every(**parts)
+    finding = all_of(**parts)
     means = {f"{case}, layer {layer}: correlation": float(np.tanh(z.mean()))
              for (case, layer), z in correlations.items()}  # fmt: skip
     errors = {f"{case}, layer {layer}: relative error": interval(selected.value)[0]

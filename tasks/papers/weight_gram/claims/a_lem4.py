@@ -5,7 +5,8 @@ at a boundary (here the largest on the segment), and B bounds the norms of a and
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, none
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, never
 
 ID = "A.lem4"
 KIND = "bound"
@@ -21,7 +22,7 @@ QUANTITIES = ("lem4/ratio", "lem4/violated")
 
 def rule(rows: Rows) -> Finding:
     """On networks of one to three hidden layers, far and near points, and the extremal unit; M is counted exactly."""
-    return every(
+    return all_of(
         bound=bound(rows.where(quantity="lem4/ratio")),
-        inequality=none(rows.where(quantity="lem4/violated"), "violation of the stated inequality"),
+        inequality=never(rows.where(quantity="lem4/violated"), "violation of the stated inequality"),
     )

@@ -4,7 +4,8 @@ A is not 0: for A = 0 this G is not defined, and every G attains the maximum.
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, exact
 
 ID = "A.lem5"
 KIND = "bound"
@@ -15,7 +16,7 @@ QUANTITIES = ("lem5/ratio", "lem5/residual")
 
 def rule(rows: Rows) -> Finding:
     """The bound for random, definite, opposite and nearly optimal G; the equality to round-off."""
-    return every(
+    return all_of(
         bound=bound(rows.where(quantity="lem5/ratio")),
         attained=exact(rows.where(quantity="lem5/residual")),
     )

@@ -5,7 +5,8 @@ f_OLS may differ by any v with H v = 0. Where H H^T has no inverse, f_OLS is the
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "A.ols"
 KIND = "exact"

@@ -5,7 +5,8 @@ for L-Lipschitz sigma, the signs for non-decreasing sigma (where 0 has either si
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, none
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, never
 
 ID = "A.prop1"
 KIND = "bound"
@@ -16,7 +17,7 @@ QUANTITIES = ("prop1/ratio", "prop1/opposite signs")
 
 def rule(rows: Rows) -> Finding:
     """Both on every instance: ReLU, leaky ReLU, tanh, sigmoid, softplus and identity, each with its L."""
-    return every(
+    return all_of(
         bound=bound(rows.where(quantity="prop1/ratio")),
-        signs=none(rows.where(quantity="prop1/opposite signs"), "opposite sign"),
+        signs=never(rows.where(quantity="prop1/opposite signs"), "opposite sign"),
     )

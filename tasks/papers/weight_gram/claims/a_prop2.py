@@ -16,7 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import UNIT, Finding, Rows, every, exact, interval, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import UNIT, Finding, all_of, exact, positive
+from tasks.judging.statistics import interval
 
 ID = "A.prop2"
 KIND = "exact"
@@ -35,7 +37,7 @@ def rule(rows: Rows) -> Finding:
     has_trained = len(rows.where(quantity="prop2/gap")) > 0
     # a control breaks either the construction or the training, and has no rows of the other
     parts = {name: exact(residuals) for name, residuals in constructed.items() if len(residuals) or not has_trained}
-    finding = every(**parts, **(_trained(rows) if has_trained else {}))
+    finding = all_of(**parts, **(_trained(rows) if has_trained else {}))
     if "gram" in parts and has_trained:
         means = {name: [float(seeds.mean()) for seeds in _first_and_last(rows, f"prop2/{name}")]
                  for name in ("gap", "nc1", "nc2")}  # fmt: skip

@@ -5,7 +5,8 @@ min_f mean_ij ||f(alpha z_i + (1 - alpha) z_j) - (alpha x_i + (1 - alpha) x_j)||
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, exact
 
 ID = "A.prop3"
 KIND = "bound"
@@ -21,7 +22,7 @@ QUANTITIES = ("prop3/ratio", "prop3/residual")
 
 def rule(rows: Rows) -> Finding:
     """The inequality at f = g on every instance and alpha; the equality with sqrt(1 - T_0) to round-off."""
-    return every(
+    return all_of(
         bound=bound(rows.where(quantity="prop3/ratio")),
         linearity=exact(rows.where(quantity="prop3/residual")),
     )

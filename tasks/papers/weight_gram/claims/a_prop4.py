@@ -4,7 +4,8 @@ sum_ij [f(x_i) - f(x_j) - (x_i - x_j)^T grad f(x_j)] = 0 for sum_i x_i = 0 and s
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "A.prop4"
 KIND = "exact"

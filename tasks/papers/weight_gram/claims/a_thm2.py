@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, bound
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, bound
 
 ID = "A.thm2"
 KIND = "bound"

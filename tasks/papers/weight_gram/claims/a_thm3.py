@@ -17,7 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, fisher, interval, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import fisher, interval
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.thm3"
@@ -57,7 +59,7 @@ def rule(rows: Rows) -> Finding:
     for (case, layer), seeds in _series(rows, "beyond").items():
         if layer != "readout":
             numbers |= _numbers(f"beyond, {case}, layer {layer}", *statistics(seeds))
-    joint = every(correlation=weakest_of(correlated), sign=weakest_of(same_sign), slope=weakest_of(sloped))
+    joint = all_of(correlation=weakest_of(correlated), sign=weakest_of(same_sign), slope=weakest_of(sloped))
     means = [finding.statistic for finding in sloped]
     within = sum(finding.holds is True for finding in sloped)
     measured = (f"slopes {min(means):.2f} to {max(means):.2f}, {within} of {len(means)} shown to be within a factor "

@@ -19,7 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 from tasks.papers.weight_gram.claims.shared.figures import legend_below
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
@@ -56,7 +57,7 @@ def rule(rows: Rows) -> Finding:
     steps = {case: _least_steps(surrogates)
              for (case,), surrogates in rows.where(quantity="thm4/surrogate").by("case").items()}  # fmt: skip
     grown = [positive(values, "least log step of the surrogate to the next layer") for values in steps.values()]
-    finding = every(**{f"bound, {case}": part for case, part in bounds.items()}, growth=weakest_of(grown))
+    finding = all_of(**{f"bound, {case}": part for case, part in bounds.items()}, growth=weakest_of(grown))
     numbers = {f"growth, {case}": float(values.mean()) for case, values in steps.items()}
     for quantity, name in REPORTED.items():
         for (case, layer), selected in rows.where(quantity=f"thm4/{quantity}").by("case", "layer").items():

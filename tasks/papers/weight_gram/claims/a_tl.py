@@ -4,7 +4,8 @@ Target Linearity is the R^2 of the ridge regression of the target on the feature
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "A.tl"
 KIND = "exact"

@@ -5,7 +5,8 @@ and does not give T's Gram; otherwise its W+ agrees with that of the SVD.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact
 
 ID = "A.whiten"
 KIND = "exact"
@@ -18,4 +19,4 @@ def rule(rows: Rows) -> Finding:
     """Gram, least distance and Newton-Schulz, each to round-off: wide, square, tall, single, zero and low-rank W."""
     residuals = {quantity.removeprefix("whiten/").replace("-", "_"): rows.where(quantity=quantity)
                  for quantity in QUANTITIES}  # fmt: skip
-    return every(**{part: exact(selected) for part, selected in residuals.items() if len(selected)})
+    return all_of(**{part: exact(selected) for part, selected in residuals.items() if len(selected)})

@@ -150,9 +150,10 @@ def trained_networks(steps: int) -> Iterator[dict]:
     data = DataSet("clusters", x, Y, x[:0], Y[:0])
     model = mlp(6, [32, 32, 12], GROUPS, "relu")
     measured_steps = sorted({0, steps, *(int(step) for step in np.geomspace(10, steps, 20))})
-    training = TrainingConfig(loss="mse", lr=0.1, momentum=0.9, weight_decay=5e-4, batch=None, epochs=steps,
-                   snapshots=tuple(measured_steps), history_every=steps, dtype="float64",
-                   name=("a_features", "collapse"))  # fmt: skip
+    training = TrainingConfig(
+        loss="mse", lr=0.1, momentum=0.9, weight_decay=5e-4, batch=None, epochs=steps, snapshots=tuple(measured_steps),
+        history_every=steps, dtype="float64", name=("a_features", "collapse"),
+    )  # fmt: skip
     with TemporaryDirectory() as scratch:
         snapshots, _ = fit(model, data, training, SEEDS, Path(scratch))
         weights = {step: load_file(path) for step, path in snapshots.items()}

@@ -64,10 +64,11 @@ def measure(settings: Settings) -> Iterator[dict]:
     for name, case in CASES.items():
         data = samples(case.data)
         model = mlp(data.inputs, [WIDTH] * case.hidden, 1, case.activation, bias=False)
-        training = TrainingConfig(loss="mse", optimizer=case.optimizer, lr=case.rate, momentum=0.9 * (case.optimizer == "sgd"),
-                       weight_decay=case.decay, batch=None, epochs=settings.steps, init="normal",
-                       init_scale=1 / case.degree, snapshots=(0, settings.steps), history_every=settings.steps,
-                       dtype="float64", name=("a_thm4", name))  # fmt: skip
+        training = TrainingConfig(
+            loss="mse", optimizer=case.optimizer, lr=case.rate, momentum=0.9 * (case.optimizer == "sgd"),
+            weight_decay=case.decay, batch=None, epochs=settings.steps, init="normal", init_scale=1 / case.degree,
+            snapshots=(0, settings.steps), history_every=settings.steps, dtype="float64", name=("a_thm4", name),
+        )  # fmt: skip
         with TemporaryDirectory() as scratch:
             snapshots, _ = fit(model, data, training, settings.instances, Path(scratch))
             weights = {epoch: load_file(path) for epoch, path in snapshots.items()}

@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, every, fisher, matches, positive
+from tasks.judging.rules import Finding, all_of, matches, positive
+from tasks.judging.statistics import fisher
 
 LAST_DIGIT = 0.01  # the unit of the last printed digit of both correlations
 Image = tuple[str, str | None, float | None]  # title, quantity of its correlation with the NFM, printed correlation
@@ -22,7 +23,7 @@ def alignment(with_K: np.ndarray, with_Q: np.ndarray, names: tuple[str, str], pr
     """
     samples = dict(zip(names, (with_K, with_Q), strict=True))
     above = positive(np.arctanh(with_K) - np.arctanh(with_Q), f"Fisher's z of {names[0]} minus that of {names[1]}")
-    finding = every(above=above)
+    finding = all_of(above=above)
     for name, sample in samples.items():
         finding.numbers.update(zip((name, f"{name}, low", f"{name}, high"), fisher(sample), strict=True))
     matched = [matches(sample, value, LAST_DIGIT) for sample, value in zip(samples.values(), printed, strict=True)]

@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves
 
 CORRECTION = (
     "The scales multiply torch's default variance 1/(3k), as in the authors' code. With the printed 1/k the first "
@@ -42,7 +44,7 @@ def robustness(rows: Rows) -> Finding:
     test_loss = curves(rows.where(quantity="test_loss"), "seed", "x")[..., -1]
     measured_steps = c_nfa.shape[-1]  # the C-NFA is undefined before the first step
     spread = np.ptp(uc_nfa[..., -measured_steps:], 2) - np.ptp(c_nfa, 2)
-    finding = every(
+    finding = all_of(
         robust=positive(spread.mean(-1).min(1), "spread of the UC-NFA over the scales minus that of the C-NFA"),
         small=positive(
             0.5 - normalized[..., 0].max((1, 2)), "1/2 minus (UC-NFA − null)/(1 − null) before the first step"

@@ -12,7 +12,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, fisher, matches, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, matches, positive
+from tasks.judging.statistics import curves, fisher
 
 OTHERS = ("agop", "root agop", "enfa", "root enfa")
 NAMES = ("fact", "symmetric fact", *OTHERS)
@@ -63,7 +65,7 @@ def ahead(rows: Rows, side: str) -> Finding:
         for name in NAMES:
             worst = z(case_rows, f"{side}{name}", "layer")[..., -1].min(1)
             numbers[f"{case}: {name}, worst layer"] = float(np.tanh(worst.mean()))
-    finding = every(**parts)
+    finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers})
 
 
@@ -94,7 +96,7 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
 def rise(rows: Rows, side: str) -> Finding:
     """FACT's mean over layers is below LOW at most epochs and above HIGH after training; the root's is higher."""
     fact, root = (curves(rows.where(quantity=f"pearson/{side}{name}"), "seed", "layer").mean(1) for name in NAMES[:2])
-    finding = every(
+    finding = all_of(
         low=positive(LOW - np.median(fact, 1), f"{LOW:g} minus FACT's median over epochs"),
         end=positive(fact[:, -1] - HIGH, f"FACT's correlation after training minus {HIGH:g}"),
         root=positive(np.median(root - fact, 1), "√(FACT FACTᵀ)'s correlation minus FACT's, median over epochs"),
@@ -158,7 +160,7 @@ def table_2(rows: Rows, table: Table, behind: Collection[str] = ()) -> Finding:
             numbers |= dict(zip(labels, fisher(values), strict=True))
             if set(rows.scale) == {"paper"}:
                 numbers[f"{case}, {name}, matches print"] = float(matches(values, by_column[case], 0.001))
-    finding = every(**parts)
+    finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers})
 
 

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, below, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, below, order
 
 END = 1e-9  # largest error at the critical point, relative to ||W^T W||
 LABELS = {

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 
 
 def by_data_set(rows: Rows) -> dict[str, Rows]:

@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.figures import (
     case_number,
     cases_by_number,
@@ -76,7 +78,7 @@ def rises_until_grokking(
             never = bool((train.max(1) >= MEMORISED).all() and (test.max(1) < ONSET).all())
             parts[case] = replace(positive(rises, undecided), holds=False if never else None, p=None)
         measured.append(f"{case}: {parts[case].statistic:+.3f} {until}, {len(grokked)} of {len(times)} seeds grok")
-    finding = every(**parts)
+    finding = all_of(**parts)
     return replace(finding, rule=f"{finding.rule}; {DEFINITION}", measured="; ".join(measured))
 
 

@@ -9,7 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, kendall, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves, kendall
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set, displayed_name
 from tasks.papers.weight_gram.claims.shared.figures import interval_over_seeds, legend_below
 
@@ -97,7 +99,7 @@ def rule(
         failed = [name.replace("_", " ") for name, (values, _) in tests.items() if values.mean() <= 0]
         measured.append(f"{data_set}, last-layer TL {T[:, -1, 0].mean():.3f} → {T[:, -1, -1].mean():.3f}"
                         + (f", fails: {', '.join(failed)}" if failed else ""))  # fmt: skip
-    finding = every(**parts)
+    finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tasks.judging.rules import Finding, every
+from tasks.judging.rules import Finding, all_of
 
 
 def with_printed_levels(finding: Finding, levels: Mapping[str, Finding]) -> Finding:
@@ -11,7 +11,7 @@ def with_printed_levels(finding: Finding, levels: Mapping[str, Finding]) -> Find
 
     The evidence becomes "matches print" only if the finding holds and equals every printed level.
     """
-    all_levels = every(**levels)
+    all_levels = all_of(**levels)
     measured = [finding.measured]
     if equal := [name for name, level in levels.items() if level.holds]:
         measured.append(f"levels as printed: {', '.join(equal)}")

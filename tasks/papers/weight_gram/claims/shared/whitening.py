@@ -9,7 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, by_number, every, interval, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import by_number, interval
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set, displayed_name
 from tasks.papers.weight_gram.claims.shared.figures import case_number, interval_over_seeds, legend_below
@@ -53,7 +55,7 @@ def rule(rows: Rows, margins: Mapping[str, float] = MappingProxyType({})) -> Fin
         losses = sum(high < 0 for _, _, high in intervals)
         measured.append(f"{data_set}, whitened minus original by learning rate {by_rate}, significantly below 0 at "
                         f"{losses} of {len(intervals)}")  # fmt: skip
-    return replace(every(**parts), measured="; ".join(measured))
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) -> Figure:

@@ -1,4 +1,4 @@
-"""All of the library on a device that is not the CPU, and the same numbers there as on the CPU."""
+"""All of the library on a fake GPU: the same numbers as on the CPU."""
 
 import copy
 import dataclasses
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pretend import DEVICE, Pretend
+from fake_gpu import DEVICE, FakeGPU
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from typer.testing import CliRunner
@@ -20,7 +20,7 @@ from gramlab.cli import app
 from gramlab.data import DataSet, prepare
 from gramlab.kernels.functions import Kernel
 from gramlab.kernels.updates import iterates
-from gramlab.nets import Fit, build, fit
+from gramlab.nets import TrainingConfig, build, fit
 from gramlab.tables import read
 
 RANDOM = np.random.default_rng(0)
@@ -31,7 +31,7 @@ CLASSES = (Y > 0).astype(int)
 
 @pytest.fixture(autouse=True)
 def one_thread_and_determinism():
-    """As in a stage."""
+    """The settings of a stage."""
     threads, determinism = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -41,7 +41,7 @@ def one_thread_and_determinism():
 
 
 @pytest.mark.parametrize(
-    "mistake",
+    "operation",
     [
         lambda x: x + torch.ones(4, 4),
         lambda x: torch.ones(4, 4).add_(x),
@@ -57,13 +57,13 @@ def one_thread_and_determinism():
         lambda x: torch.ops.aten._adaptive_avg_pool2d_backward(x[None, :2, :2], x[None]),
     ],
 )
-def test_the_device_refuses_what_a_gpu_refuses(mistake: Callable[[Tensor], Any]) -> None:
-    with Pretend(), pytest.raises((RuntimeError, TypeError)):
-        mistake(torch.eye(4, device=DEVICE))
+def test_the_fake_gpu_refuses_what_a_gpu_refuses(operation: Callable[[Tensor], Any]) -> None:
+    with FakeGPU(), pytest.raises((RuntimeError, TypeError)):
+        operation(torch.eye(4, device=DEVICE))
 
 
-def test_the_device_takes_what_a_gpu_takes() -> None:
-    with Pretend():
+def test_the_fake_gpu_accepts_what_a_gpu_accepts() -> None:
+    with FakeGPU():
         x = torch.eye(4).to(DEVICE)
         assert x.device == DEVICE
         assert (x * torch.tensor(2.0))[torch.tensor([0, 1])].cpu().equal(2 * torch.eye(4)[:2])
@@ -81,7 +81,7 @@ KERNELS = ("laplace", "gaussian", "exponential", "polynomial", "quadratic")
         *({"kernel": kernel, "update": update} for kernel, update in zip(
             KERNELS, ("agop", "fact", "fact-geometric", "fact-simplified", None), strict=True)),
         {"dtype": "float32", "update": "fact"},
-        {"ridge": 0.0, "kernel": "gaussian", "bandwidth": 100.0},  # singular: solved by the stated rule
+        {"ridge": 0.0, "kernel": "gaussian", "bandwidth": 100.0},  # a singular kernel matrix
         {"solver": "iterative", "early_stopping": False},
         {"task": "classification"},
     ],
@@ -89,13 +89,13 @@ KERNELS = ("laplace", "gaussian", "exponential", "polynomial", "quadratic")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_rfm(settings: dict[str, Any], tmp_path: Path) -> None:
     targets = CLASSES if "task" in settings else Y
-    here = gramlab.RFM(device="cpu", **settings).fit(X, targets)
-    with Pretend():
-        there = gramlab.RFM(device="pretend", **settings).fit(X, targets)
-        predicted = there.predict(X[::2])
-        there.save(tmp_path / "rfm")
-    assert np.array_equal(predicted, here.predict(X[::2]))
-    assert np.array_equal(there.features_, here.features_)
+    on_cpu = gramlab.RFM(device="cpu", **settings).fit(X, targets)
+    with FakeGPU():
+        on_gpu = gramlab.RFM(device="fake_gpu", **settings).fit(X, targets)
+        predicted = on_gpu.predict(X[::2])
+        on_gpu.save(tmp_path / "rfm")
+    assert np.array_equal(predicted, on_cpu.predict(X[::2]))
+    assert np.array_equal(on_gpu.features_, on_cpu.features_)
     loaded = gramlab.RFM.load(tmp_path / "rfm")
     loaded.device = "cpu"
     assert np.array_equal(loaded.predict(X[::2]), predicted)
@@ -108,32 +108,33 @@ def test_rfm(settings: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_deep_rfm(settings: dict[str, Any]) -> None:
     settings = {"n_layers": 2, "n_features": 40, **settings}
-    here = gramlab.DeepRFM(device="cpu", **settings).fit(X, CLASSES)
-    with Pretend():
-        there = gramlab.DeepRFM(device="pretend", **settings).fit(X, CLASSES)
-        transformed, predicted = there.transform(X), there.predict(X)
-    assert np.array_equal(transformed, here.transform(X))
-    assert np.array_equal(predicted, here.predict(X))
-    for one, other in zip(there.layers_, here.layers_, strict=True):
-        assert (one.nc1, one.nc2, one.within, one.across) == (other.nc1, other.nc2, other.within, other.across)
-        assert np.array_equal(one.gram, other.gram)
+    on_cpu = gramlab.DeepRFM(device="cpu", **settings).fit(X, CLASSES)
+    with FakeGPU():
+        on_gpu = gramlab.DeepRFM(device="fake_gpu", **settings).fit(X, CLASSES)
+        transformed, predicted = on_gpu.transform(X), on_gpu.predict(X)
+    assert np.array_equal(transformed, on_cpu.transform(X))
+    assert np.array_equal(predicted, on_cpu.predict(X))
+    for layer, expected in zip(on_gpu.layers_, on_cpu.layers_, strict=True):
+        for name in ("nc1", "nc2", "within", "across"):
+            assert getattr(layer, name) == getattr(expected, name)
+        assert np.array_equal(layer.gram, expected.gram)
 
 
 def test_the_iterates_of_rfm() -> None:
     x, y, kernel = torch.from_numpy(X), torch.from_numpy(Y)[:, None], Kernel("gaussian", 3.0)
-    wanted = [one.M for one in islice(iterates("fact", kernel, x, y, 0.1, leave_one_out=True), 3)]
-    with Pretend():
-        there = iterates("fact", kernel, x.to(DEVICE), y.to(DEVICE), 0.1, leave_one_out=True)
-        found = [one.M.cpu() for one in islice(there, 3)]
-    assert all(one.equal(other) for one, other in zip(found, wanted, strict=True))
+    expected = [iterate.M for iterate in islice(iterates("fact", kernel, x, y, 0.1, leave_one_out=True), 3)]
+    with FakeGPU():
+        on_gpu = iterates("fact", kernel, x.to(DEVICE), y.to(DEVICE), 0.1, leave_one_out=True)
+        features = [iterate.M.cpu() for iterate in islice(on_gpu, 3)]
+    assert all(M.equal(M_on_cpu) for M, M_on_cpu in zip(features, expected, strict=True))
 
 
 DIGITS = prepare("digits", Path(), train=64, test=32)
 
 
 def images(side: int) -> DataSet:
-    train, test = (nn.functional.interpolate(one.float(), size=(side, side)) for one in (DIGITS.x_train, DIGITS.x_test))
-    return dataclasses.replace(DIGITS, x_train=train, x_test=test)
+    x_train, x_test = (nn.functional.interpolate(x.float(), size=(side, side)) for x in (DIGITS.x_train, DIGITS.x_test))
+    return dataclasses.replace(DIGITS, x_train=x_train, x_test=x_test)
 
 
 NETWORKS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
@@ -154,38 +155,39 @@ NETWORKS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_training(name: str, tmp_path: Path) -> None:
-    kind, shape, how, seeds = NETWORKS[name]
+    kind, shape, settings, seeds = NETWORKS[name]
     data = images(32 if kind in ("resnet18", "vgg11") else 8)
     model = build(kind, data.x_train.shape[1:], 64 if kind == "vae" else 10, **shape)
-    told = Fit(**{"lr": 0.01, "batch": 16, "epochs": 2, "snapshots": (0, 2), "dtype": "float64", **how})
-    here, rows = fit(model, data, told, seeds, tmp_path / "here")
-    with Pretend():
-        there, others = fit(model, data, told, seeds, tmp_path / "there", "pretend")
-    found, wanted = load_file(there[2]), load_file(here[2])
-    assert found.keys() == wanted.keys()
-    for key, value in wanted.items():  # several together are summed in another order
-        assert torch.allclose(found[key], value, rtol=1e-9, atol=1e-12), key
-    for row, other in zip(rows, others, strict=True):
-        assert other == {**row, "value": pytest.approx(row["value"], rel=1e-9)}
+    shared = {"lr": 0.01, "batch": 16, "epochs": 2, "snapshots": (0, 2), "dtype": "float64"}
+    config = TrainingConfig(**{**shared, **settings})
+    on_cpu, expected_history = fit(model, data, config, seeds, tmp_path / "cpu")
+    with FakeGPU():
+        on_gpu, history = fit(model, data, config, seeds, tmp_path / "gpu", "fake_gpu")
+    weights, expected = load_file(on_gpu[2]), load_file(on_cpu[2])
+    assert weights.keys() == expected.keys()
+    for key, value in expected.items():  # members that are computed together are summed in another order
+        assert torch.allclose(weights[key], value, rtol=1e-9, atol=1e-12), key
+    for row, expected_row in zip(history, expected_history, strict=True):
+        assert row == {**expected_row, "value": pytest.approx(expected_row["value"], rel=1e-9)}
 
 
 @pytest.mark.parametrize("name", ["SGD", "AdamW", "observed"])
-def test_an_interrupted_training_goes_on_to_the_same_bytes(name: str, tmp_path: Path) -> None:
-    kind, shape, how, seeds = NETWORKS[name]
+def test_an_interrupted_training_ends_in_the_same_bytes(name: str, tmp_path: Path) -> None:
+    kind, shape, settings, seeds = NETWORKS[name]
     model = build(kind, DIGITS.x_train.shape[1:], 10, **shape)
-    told = Fit(**{"lr": 0.01, "batch": 16, "epochs": 26, "snapshots": (26,), **how})
+    config = TrainingConfig(**{"lr": 0.01, "batch": 16, "epochs": 26, "snapshots": (26,), **settings})
 
     def interrupt(step: int, steps: int, loss: float) -> None:
         if 50 <= step < steps:
             raise KeyboardInterrupt
 
-    with Pretend():
-        there, _ = fit(model, DIGITS, told, seeds, tmp_path / "there", "pretend")
+    with FakeGPU():
+        uninterrupted, _ = fit(model, DIGITS, config, seeds, tmp_path / "uninterrupted", "fake_gpu")
         with pytest.raises(KeyboardInterrupt):
-            fit(model, DIGITS, told, seeds, tmp_path / "again", "pretend", 0.0, interrupt)
-        assert list((tmp_path / "again").glob("step-*"))
-        again, _ = fit(model, DIGITS, told, seeds, tmp_path / "again", "pretend")
-    assert again[26].read_bytes() == there[26].read_bytes()
+            fit(model, DIGITS, config, seeds, tmp_path / "resumed", "fake_gpu", 0.0, interrupt)
+        assert list((tmp_path / "resumed").glob("step-*"))
+        resumed, _ = fit(model, DIGITS, config, seeds, tmp_path / "resumed", "fake_gpu")
+    assert resumed[26].read_bytes() == uninterrupted[26].read_bytes()
 
 
 def network() -> nn.Sequential:
@@ -194,31 +196,31 @@ def network() -> nn.Sequential:
                          nn.Linear(6, 10)).eval()  # fmt: skip
 
 
-@pytest.mark.parametrize("samples_there", [True, False])
-def test_measure(samples_there: bool) -> None:
+@pytest.mark.parametrize("samples_on_gpu", [True, False])
+def test_measure(samples_on_gpu: bool) -> None:
     model, x, y = network(), DIGITS.x_train.float(), DIGITS.y_train
     start = {key: value + 0.1 for key, value in model.state_dict().items()}
-    asked = ["gram", "agop", "ptk", "enfa", "fact", "back_fact", "centered_agop", "centered_ptk",
+    names = ["gram", "agop", "ptk", "enfa", "fact", "back_fact", "centered_agop", "centered_ptk",
              "double_centered_agop"]  # fmt: skip
 
     def quantities(model: nn.Module, x: Tensor, y: Tensor) -> list[Tensor]:
-        done = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=0.1, initial=start, batch_size=40,
-                               quantities=asked)  # fmt: skip
-        return [getattr(layer, name).cpu() for layer in done.values() for name in asked]
+        layers = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=0.1, initial=start, batch_size=40,
+                                 quantities=names)  # fmt: skip
+        return [getattr(layer, name).cpu() for layer in layers.values() for name in names]
 
-    wanted = quantities(model, x, y)
-    with Pretend():
-        to = DEVICE if samples_there else "cpu"
-        found = quantities(copy.deepcopy(model).to(DEVICE), x.to(to), y.to(to))
-    assert all(one.equal(other) for one, other in zip(found, wanted, strict=True))
+    expected = quantities(model, x, y)
+    with FakeGPU():
+        device = DEVICE if samples_on_gpu else "cpu"
+        on_gpu = quantities(copy.deepcopy(model).to(DEVICE), x.to(device), y.to(device))
+    assert all(value.equal(value_on_cpu) for value, value_on_cpu in zip(on_gpu, expected, strict=True))
 
 
 def collapse(H: Tensor, labels: Tensor) -> tuple[float, ...]:
     running = gramlab.RunningCollapse()
-    for some, of in zip(H.split(20), labels.split(20), strict=True):
-        running.add(some, of)
-    once, parts = gramlab.neural_collapse(H, labels), running.collapse()
-    return once.nc1, once.nc2, once.total, parts.nc1, parts.nc2
+    for features, classes in zip(H.split(20), labels.split(20), strict=True):
+        running.add(features, classes)
+    at_once, in_parts = gramlab.neural_collapse(H, labels), running.collapse()
+    return at_once.nc1, at_once.nc2, at_once.total, in_parts.nc1, in_parts.nc2
 
 
 A = torch.from_numpy(X[:40])
@@ -235,7 +237,7 @@ LABELS = torch.from_numpy(CLASSES[:40])
         lambda H, y: gramlab.psd_power(H.T @ H, 0.5).cpu(),
         lambda H, y: gramlab.target_linearity(H, y.double()[:, None], center=True),
         lambda H, y: gramlab.surrogate(H, H[:3], y.double()),
-        # matrices of which one stayed on the CPU
+        # one of the matrices is on the CPU
         lambda H, y: gramlab.cosine(H, H.roll(1, 0).cpu()),
         lambda H, y: gramlab.cosine_null(H.T @ H, H.cpu().roll(1, 0).T @ H.cpu().roll(1, 0)),
         lambda H, y: gramlab.target_linearity(H, y.double()[:, None].cpu()),
@@ -247,19 +249,19 @@ LABELS = torch.from_numpy(CLASSES[:40])
         lambda H, y: gramlab.features(nn.Sequential(nn.Linear(5, 3).double()).to(H.device), H, ["0"]),
     ],
 )
-def test_what_is_measured_of_matrices(function: Callable[[Tensor, Tensor], Any]) -> None:
+def test_measures_of_matrices(function: Callable[[Tensor, Tensor], Any]) -> None:
     torch.manual_seed(0)
-    wanted = function(A, LABELS)
-    with Pretend():
+    expected = function(A, LABELS)
+    with FakeGPU():
         torch.manual_seed(0)
-        found = function(A.to(DEVICE), LABELS.to(DEVICE))
-        if isinstance(found, dict):
-            found = {key: value.cpu() for key, value in found.items()}
-    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+        result = function(A.to(DEVICE), LABELS.to(DEVICE))
+        if isinstance(result, dict):
+            result = {key: value.cpu() for key, value in result.items()}
+    torch.testing.assert_close(result, expected, rtol=0, atol=0)
 
 
 def recorded(model: nn.Module, x: Tensor, y: Tensor, path: Path) -> list[dict[str, Any]]:
-    """A loop of the user's own, with WhitenedSGD and a Recorder."""
+    """The rows of a Recorder in a user's training loop with WhitenedSGD."""
     optimizer = gramlab.WhitenedSGD(model.parameters(), lr=0.1)
     with gramlab.Recorder(model, x, y, path, every=2, loss="cross_entropy", lr=0.1) as recorder:
         for _ in range(4):
@@ -275,18 +277,18 @@ def test_gramlab_probe(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(f"from torch import nn\ndef net(): return {network}\n")
     np.save(tmp_path / "x.npy", X.astype(np.float32))
     np.save(tmp_path / "y.npy", CLASSES)
-    for device in ("cpu", "pretend"):
-        told = ["probe", f"{tmp_path}/net.py:net", "--data", str(tmp_path), "--out", f"{tmp_path}/{device}"]
+    for device in ("cpu", "fake_gpu"):
+        arguments = ["probe", f"{tmp_path}/net.py:net", "--data", str(tmp_path), "--out", f"{tmp_path}/{device}"]
         torch.manual_seed(0)
-        with Pretend():
-            done = CliRunner().invoke(app, [*told, "--device", device], catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-    assert read(tmp_path / "pretend/probe.parquet").equals(read(tmp_path / "cpu/probe.parquet"))
+        with FakeGPU():
+            result = CliRunner().invoke(app, [*arguments, "--device", device], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    assert read(tmp_path / "fake_gpu/probe.parquet").equals(read(tmp_path / "cpu/probe.parquet"))
 
 
-def test_a_loop_of_ones_own(tmp_path: Path) -> None:
+def test_a_recorder_in_a_training_loop(tmp_path: Path) -> None:
     x, y = DIGITS.x_train.float(), DIGITS.y_train
-    wanted = recorded(network(), x, y, tmp_path / "here.parquet")
-    with Pretend():
-        found = recorded(network().to(DEVICE), x.to(DEVICE), y.to(DEVICE), tmp_path / "there.parquet")
-    assert found == wanted
+    expected = recorded(network(), x, y, tmp_path / "cpu.parquet")
+    with FakeGPU():
+        rows = recorded(network().to(DEVICE), x.to(DEVICE), y.to(DEVICE), tmp_path / "gpu.parquet")
+    assert rows == expected

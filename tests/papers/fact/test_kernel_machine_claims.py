@@ -1,4 +1,4 @@
-"""What the experiments on kernel machines measure, on matrices and curves of which the answer is known."""
+"""Paper C's claims on kernel machines: measurements with a known answer, and rules on planted tables."""
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,10 @@ import torch
 from gramlab import tables
 from gramlab.files import BadInput
 from gramlab.streams import stream
-from tasks.judging.rules import Rows
+from tasks.judging.rows import Rows
 from tasks.papers.fact.claims import c_fig1, c_fig5, c_fig6, c_fig7, c_tab3
 from tasks.papers.fact.experiments.c_modular import circulancy
-from tasks.papers.fact.experiments.c_tabular import tables as tables_of
+from tasks.papers.fact.experiments.shared.classification_tables import data_sets
 
 
 def test_circulancy():
@@ -28,18 +28,18 @@ def test_circulancy():
 
 
 def transition(start: int, mass: float = 0.8) -> Rows:
-    """Test accuracy that rises at iterate ``start``, of a training set fitted from iterate 1 on."""
-    made = [
-        {"seed": seed, "x": step, "quantity": f"transition/{what}", "value": value + 0.001 * seed * step}
+    """Test accuracy rises at iterate ``start``; the training set is fitted from iterate 1 on."""
+    records = [
+        {"seed": seed, "x": step, "quantity": f"transition/{name}", "value": value + 0.001 * seed * step}
         for seed in range(4)
         for step in range(8)
-        for what, value in (
+        for name, value in (
             ("accuracy", 0.95 if step >= start else 0.5),
             ("train accuracy", 0.99 if step else 0.8),
             ("mass", mass if step >= start else 0.2),
         )
     ]
-    return Rows(tables.table(made))
+    return Rows(tables.table(records))
 
 
 def test_a_phase_transition_needs_a_delay_and_the_support():
@@ -50,57 +50,59 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
 
 
 @pytest.mark.parametrize("degrees", [(2, 3), (2, 3, 4)])
-def test_the_parities_that_were_run_are_named(degrees):
-    made = [
-        {"case": f"k = {k}, {update}", "seed": seed, "quantity": f"parity/chosen {what}", "value": value - 0.01 * seed}
+def test_the_degrees_that_ran_are_named(degrees):
+    records = [
+        {"case": f"k = {k}, {update}", "seed": seed, "quantity": f"parity/chosen {name}", "value": value - 0.01 * seed}
         for k in degrees for update in ("FACT-RFM", "NFA-RFM") for seed in range(3)
-        for what, value in (("mass", 0.7), ("accuracy", 0.99))
+        for name, value in (("mass", 0.7), ("accuracy", 0.99))
     ]  # fmt: skip
-    found = c_fig5.rule(Rows(tables.table(made)))
-    assert found.holds
-    assert found.measured == f"k = {', '.join(map(str, degrees))}: on average 0.69 or more of the trace on the support"
+    finding = c_fig5.rule(Rows(tables.table(records)))
+    assert finding.holds
+    assert (
+        finding.measured == f"k = {', '.join(map(str, degrees))}: on average 0.69 or more of the trace on the support"
+    )
 
 
-def test_table_3_is_over_data_sets_and_says_how_many():
+def test_table_3_counts_its_data_sets():
     methods = {"kernel": 0.82, "NFA-RFM": 0.85, "FACT-RFM": 0.852, "FACT-RFM, averaged": 0.851}
-    made = [
+    records = [
         {"case": f"set {index}", "seed": index, "layer": method, "scale": "paper", "quantity": "tabular/accuracy",
          "value": value + 0.001 * (index % 3) + 0.001 * (index % 2) * (method == "kernel")}
         for index in range(12) for method, value in methods.items()
     ]  # fmt: skip
-    found = c_tab3.rule(Rows(tables.table(made)))
-    assert found.holds
-    assert found.measured.startswith("12 of 120 data sets: FACT-RFM 85.30 %, FACT-RFM, averaged 85.20 %")
-    assert "over 12 data sets" in found.rule
-    assert "seeds" not in found.rule
+    finding = c_tab3.rule(Rows(tables.table(records)))
+    assert finding.holds
+    assert finding.measured.startswith("12 of 120 data sets: FACT-RFM 85.30 %, FACT-RFM, averaged 85.20 %")
+    assert "over 12 data sets" in finding.rule
+    assert "seeds" not in finding.rule
 
 
 def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9,
              fitted: float = 1.0) -> Rows:  # fmt: skip
     """Both machines fit at iterate 2 and reach their best test accuracy, by seed, some iterates later."""
-    made = [
-        {"case": case, "seed": seed, "x": step, "quantity": f"modular/{what}", "value": value}
+    records = [
+        {"case": case, "seed": seed, "x": step, "quantity": f"modular/{name}", "value": value}
         for case in ("FACT-RFM", "NFA-RFM")
         for seed, top in enumerate(best)
         for step in range(10)
-        for what, value in (
+        for name, value in (
             ("accuracy", top if step == 2 + late + seed % 2 else 0.96 if step > 2 + late else 0.1),
             ("train accuracy", fitted if step >= 2 else 0.5),
             ("circulancy", circulant + 0.01 * seed),
         )
     ]
-    return Rows(tables.table(made))
+    return Rows(tables.table(records))
 
 
-def test_modular_addition_reaches_all_of_the_table():
+def test_modular_addition_reaches_the_entire_table():
     assert c_fig6.rule(addition()).holds
-    some = c_fig6.rule(addition((1.0, 0.99, 1.0, 0.999)))  # all above 95 %
-    assert some.holds is None
-    assert some.measured.startswith("FACT-RFM reaches 100 % in 2 of 4 seeds, at least 99 %")
+    mixed = c_fig6.rule(addition((1.0, 0.99, 1.0, 0.999)))  # all above 95 %
+    assert mixed.holds is None
+    assert mixed.measured.startswith("FACT-RFM reaches 100 % in 2 of 4 seeds, at least 99 %")
     assert c_fig6.rule(addition((0.99, 0.98, 0.99, 0.999))).holds is False
     assert not c_fig6.rule(addition(late=0, best=(1.0,) * 4)).holds  # in most seeds no delay
     assert c_fig6.rule(addition(circulant=0.2)).holds is False
-    assert not c_fig6.rule(addition(fitted=0.9)).holds  # what is never fitted has no delay after it
+    assert not c_fig6.rule(addition(fitted=0.9)).holds  # no delay without a fit
 
 
 def test_a_proportional_line_goes_through_the_origin():
@@ -113,7 +115,7 @@ ROWS = "1.5,red,yes\n?,blue,no\n2.5,red,no\n3.5,,yes\n"
 ARFF = "@relation r\n@attribute a numeric\n@attribute b {red,blue}\n@attribute c {yes,no}\n@data\n"
 
 
-def test_tables_of_three_kinds_are_one_data_set(tmp_path, monkeypatch):
+def test_three_file_formats_hold_the_same_data_set(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "a.arff").write_text(ARFF + ROWS.replace(",,", ",?,"))
@@ -121,20 +123,20 @@ def test_tables_of_three_kinds_are_one_data_set(tmp_path, monkeypatch):
     frame = pd.DataFrame({"y": [1, 0, 0, 1], "a": [1.5, None, 2.5, 3.5], "b": ["red", "blue", "red", None]})
     frame.to_parquet(tmp_path / "sets" / "c.parquet")
     (tmp_path / "sets" / "notes.txt").write_text("no table")
-    a = np.array([-1, 0, 0, 1]) / np.std([1.5, 2.5, 3.5])  # what is missing is the mean
-    for name, x, labels in tables_of("sets", 4):
+    a = np.array([-1, 0, 0, 1]) / np.std([1.5, 2.5, 3.5])  # a missing number is the mean
+    for name, x, labels in data_sets("sets", 4):
         assert name in "abc"
         assert np.unique(labels, return_inverse=True)[1].tolist() == [1, 0, 0, 1]
         assert x[:, 0].tolist() == pytest.approx(a.tolist())
         assert x[:, 2].tolist() == pytest.approx([1, -1, 1, -1])  # red
-    assert not list(tables_of("sets", 3))  # each has more rows than that
+    assert not list(data_sets("sets", 3))  # each table has four rows
 
 
-def test_a_folder_that_is_not_there_is_no_toy_data(tmp_path, monkeypatch):
+def test_a_missing_folder_is_refused_and_not_replaced(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
     with pytest.raises(BadInput, match="uci: no such folder"):
-        list(tables_of("uci", 10))
-    assert [name for name, *_ in tables_of(None, 10)][:2] == ["iris", "wine"]
+        list(data_sets("uci", 10))
+    assert [name for name, *_ in data_sets(None, 10)][:2] == ["iris", "wine"]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +151,8 @@ def test_a_folder_that_is_not_there_is_no_toy_data(tmp_path, monkeypatch):
         ("a.txt", "", "no .parquet, .arff, .csv files"),
     ],
 )
-def test_tables_that_cannot_be_used_are_named(tmp_path, monkeypatch, name, content, says):
+def test_unusable_tables_are_named(tmp_path, monkeypatch, name, content, says):
     monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
     (tmp_path / name).write_text(content)
     with pytest.raises(BadInput, match=says):
-        list(tables_of("", 10))
+        list(data_sets("", 10))
