@@ -13,12 +13,10 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from multiprocessing import forkserver, spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 # what takes long to import and most stages import; none of the project's own modules, which may change meanwhile
 LIBRARIES = (
@@ -45,19 +43,12 @@ class Runner:
         self.context.set_forkserver_preload([__name__, *libraries])
         forkserver.ensure_running()
 
-    def run_stage(self, stage: Any, environment: Mapping[str, str], say: Say, seconds: float | None) -> int:
-        """Run the commands of a stage of DVC until one fails, each for at most so many seconds; the exit status."""
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        address = f"{Path(stage.path_in_repo).as_posix()}:{stage.name}"
-        environment = {"PATH": path, "DVC_ROOT": str(self.root), "DVC_STAGE": address, **environment}
-        commands = [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd
-        return next(filter(None, (self.run(command, environment, say, seconds) for command in commands)), 0)
-
     def run(self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None) -> int:
         """Run one command to its end, or for at most so many seconds; its exit status."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         lines, output = self.context.Pipe(duplex=False)
         held, leash = self.context.Pipe(duplex=False)
-        arguments = (command, str(self.root), dict(environment), output, held)
+        arguments = (command, str(self.root), {"PATH": path, **environment}, output, held)
         process = self.context.Process(target=supervise, args=arguments)
         timer = threading.Timer(seconds or threading.TIMEOUT_MAX, leash.close)
         timer.daemon = True
@@ -91,7 +82,7 @@ def supervise(command: str, folder: str, environment: Mapping[str, str], output:
     group = os.fork()
     if group == 0:
         leash.close()
-        become(command, folder, environment, output.fileno())
+        return become(command, folder, environment, output.fileno())
     with contextlib.suppress(OSError):  # both processes set it, so that it is set before either goes on
         os.setpgid(group, group)
     output.close()  # its reader sees the end once the group is gone
@@ -106,19 +97,8 @@ def supervise(command: str, folder: str, environment: Mapping[str, str], output:
     os._exit(status if status >= 0 else 128 - status)
 
 
-def end(group: int) -> None:
-    """End every process of the group."""
-    for kind, seconds in GRACE:
-        deadline = time.monotonic() + seconds
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, kind)
-            while time.monotonic() < deadline:
-                os.killpg(group, 0)
-                time.sleep(0.02)
-
-
 def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
-    """Become the program: for ``python -m MODULE ARGUMENTS`` in this process, or else in a shell."""
+    """Be the program: for ``python -m MODULE ARGUMENTS`` in this process, or else in a shell."""
     os.setpgid(0, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -129,17 +109,15 @@ def become(command: str, folder: str, environment: Mapping[str, str], output: in
         os.execl("/bin/sh", "sh", "-c", command)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.path[0], sys.argv = folder, words[2:]
-    status: Any = 1
-    try:
-        runpy.run_module(words[2], run_name="__main__", alter_sys=True)
-        status = 0
-    except SystemExit as error:
-        status = error.code or 0
-        if not isinstance(status, int):
-            print(status, file=sys.stderr)
-            status = 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(status)
+    runpy.run_module(words[2], run_name="__main__", alter_sys=True)  # multiprocessing turns its end into a status
+
+
+def end(group: int) -> None:
+    """End every process of the group."""
+    for kind, seconds in GRACE:
+        deadline = time.monotonic() + seconds
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, kind)
+            while time.monotonic() < deadline:
+                os.killpg(group, 0)
+                time.sleep(0.02)

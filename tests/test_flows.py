@@ -18,6 +18,7 @@ import dummy_project
 import psutil
 import pytest
 from dummy_project import ROOT, begun, call, environment, order, traces, until, until_hanging
+from networkx import DiGraph
 
 from flows.graph import Graph, Refused
 from flows.reproduce import visible_gpus
@@ -161,7 +162,8 @@ def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
 def test_at_the_papers_scale_the_report_is_made_of_what_there_is(scale: str, then: list[str]) -> None:
     needs = {"train": set(), "check@a": set(), "check@b": {"train"}, "verdicts": {"check@a", "check@b"},
              "report": {"verdicts"}}  # fmt: skip
-    graph = SimpleNamespace(root=None, scale=scale, needs=needs, stale=set)
+    edges = DiGraph([(name, need) for name in needs for need in needs[name]])
+    graph = SimpleNamespace(scale=scale, needs=needs, edges=edges, stale=set)
     schedule = Schedule(graph, list(needs), 2, [], force=False, keep_going=True)
     train, check = schedule.begin()
     schedule.end(train, [])
