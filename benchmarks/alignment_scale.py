@@ -14,7 +14,7 @@ from gramlab.data.alignment import alignment_reversing
 from gramlab.theory import centered_nfa, moments
 from gramlab.theory.nfa import statistics
 from tasks.papers.centered_nfa.experiments.b_fig3 import network, observed
-from tasks.papers.centered_nfa.experiments.b_rmt import printed
+from tasks.papers.centered_nfa.experiments.shared.appendix_e import printed
 
 POWERS = (0.0, 0.75, 0.775, 0.8, 0.825, 0.85)
 BALANCES = (0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)

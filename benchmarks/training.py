@@ -16,6 +16,7 @@ import itertools
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,11 @@ from torch.nn import functional as F
 
 import gramlab
 from gramlab.data import DataSet
-from gramlab.nets import Fit, fit, initialize, mlp
-from gramlab.nets.team import Team
+from gramlab.nets import TrainingConfig, fit, initialize, mlp
+from gramlab.nets.ensemble import Ensemble
 from gramlab.streams import stream
 
-HOW = Fit(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("benchmark",))
+CONFIG = TrainingConfig(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("benchmark",))
 
 
 def dataset(inputs, n):
@@ -41,11 +42,11 @@ def dataset(inputs, n):
     return DataSet("benchmark", x, y, x[:0], y[:0], classes=10)
 
 
-def bare(model, data, seed, optimizer=torch.optim.SGD, lr=HOW.lr):
+def bare(model, data, seed, optimizer=torch.optim.SGD, lr=CONFIG.lr):
     """The loop that everyone writes: one epoch over tensors in memory."""
     steps = optimizer(model.parameters(), lr=lr)
     order = torch.from_numpy(stream("benchmark", seed, "order", 0).permutation(len(data.x_train)))
-    for rows in order.split(HOW.batch):
+    for rows in order.split(CONFIG.batch):
         steps.zero_grad()
         F.cross_entropy(model(data.x_train[rows]), data.y_train[rows]).backward()
         steps.step()
@@ -57,26 +58,27 @@ def drawn(model, seed):
     return own
 
 
-def epoch(team):
+def epoch(ensemble):
     """An epoch's steps as fit() takes them."""
-    batches = team.batches(0)
-    for first in range(0, len(batches), team.block):
-        some = batches[first : first + team.block]
-        team.advance(first, [1.0] * len(some), some)
-    team.check_finite()
+    batches = ensemble.batches.epoch(0)
+    for first in range(0, len(batches), ensemble.steps_per_call):
+        some = batches[first : first + ensemble.steps_per_call]
+        ensemble.advance(first, [1.0] * len(some), some)
+    ensemble.check_finite()
 
 
 def step_against_bare(inputs, n, rounds):
     """The step of A.fig4's network: 4 x 256 GELU, batch 64, float32."""
     model, data = mlp(inputs, [256] * 4, 10), dataset(inputs, n)
     with tempfile.TemporaryDirectory() as scratch:
-        team, own = Team(model, data, HOW, 1, "cpu"), drawn(model, 0)
-        epoch(team)
+        ensemble, own = Ensemble(model, data, CONFIG, 1, "cpu"), drawn(model, 0)
+        epoch(ensemble)
         bare(own, data, 0)
-        error = max(gap(team.stack.values[name][0], value) for name, value in own.state_dict().items())
-        seconds = race({"a bare loop": lambda: bare(own, data, 0), "gramlab, one seed": lambda: epoch(team)}, rounds)
+        error = max(gap(ensemble.stacked.values[name][0], value) for name, value in own.state_dict().items())
+        candidates = {"a bare loop": lambda: bare(own, data, 0), "gramlab, one seed": lambda: epoch(ensemble)}
+        seconds = race(candidates, rounds)
         empty = map(Path, (tempfile.mkdtemp(dir=scratch) for _ in itertools.count()))
-        whole = race({"fit()": lambda: fit(model, data, HOW, 1, next(empty))}, 3)
+        whole = race({"fit()": lambda: fit(model, data, CONFIG, 1, next(empty))}, 3)
     show(f"An epoch of {-(-n // 64)} steps, {inputs} inputs; weights agree to {error:.1g}", seconds,
          [("gramlab, one seed", "a bare loop")])  # fmt: skip
     show("The same with loss and accuracy of the whole training set before and after", whole, [])
@@ -85,23 +87,23 @@ def step_against_bare(inputs, n, rounds):
 def loading(inputs, hidden, batch, rounds, n, seeds=1):
     """What an epoch spends on its data: the drawn order, and the samples picked for every step."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
-    team = Team(model, data, Fit(**{**vars(HOW), "batch": batch}), seeds, "cpu")
+    ensemble = Ensemble(model, data, replace(CONFIG, batch=batch), seeds, "cpu")
 
     def load():
-        for rows in team.batches(0):
-            for group in team.stack.groups:
-                team.pick(group, rows)
+        for rows in ensemble.batches.epoch(0):
+            for group in ensemble.stacked.groups:
+                ensemble.batches.pick(group.members, rows)
 
-    seconds = race({"loading": load, "an epoch": lambda: epoch(team)}, rounds)
+    seconds = race({"loading": load, "an epoch": lambda: epoch(ensemble)}, rounds)
     show(f"Loading the data, {seeds} x {hidden}, {inputs} inputs, batch {batch}", seconds, [("loading", "an epoch")])
 
 
 def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
     """All seeds in one run against one run after the other."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
-    how = Fit(**{**vars(HOW), "batch": batch})
-    together = Team(model, data, how, seeds, "cpu")
-    alone = Team(model, data, how, 1, "cpu")
+    config = replace(CONFIG, batch=batch)
+    together = Ensemble(model, data, config, seeds, "cpu")
+    alone = Ensemble(model, data, config, 1, "cpu")
 
     def in_turn():
         for _ in range(seeds):
@@ -109,9 +111,9 @@ def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
 
     epoch(together)
     epoch(alone)
-    error = max(gap(together.stack.values[name][0], value[0]) for name, value in alone.stack.values.items())
+    error = max(gap(together.stacked.values[name][0], value[0]) for name, value in alone.stacked.values.items())
     seconds = race({"together": lambda: epoch(together), "in turn": in_turn}, rounds)
-    way = "one batched product" if len(together.stack.groups) == 1 else "one after the other, in one run"
+    way = "one batched product" if len(together.stacked.groups) == 1 else "one after the other, in one run"
     show(f"{seeds} seeds of {hidden}, {inputs} inputs, batch {batch} ({way}); seed 0 agrees to {error:.1g}", seconds,
          [("together", "in turn")])  # fmt: skip
 
@@ -119,17 +121,17 @@ def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
 def compiled(inputs, hidden, batch, rounds, n=2048, seeds=5):
     """The same members' steps as torch.compile makes them and as they are, and how long the compiling takes."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
-    how = Fit(**{**vars(HOW), "batch": batch})
-    plain, took = Team(model, data, how, seeds, "cpu"), []
+    config = replace(CONFIG, batch=batch)
+    plain, took = Ensemble(model, data, config, seeds, "cpu"), []
     epoch(plain)
     with fresh_cache():
         for _ in range(2):  # from nothing, and from the compiler's cache
             torch.compiler.reset()
-            made = Team(model, data, Fit(**{**vars(how), "compile": "default"}), seeds, "cpu")
+            made = Ensemble(model, data, replace(config, compile="default"), seeds, "cpu")
             begin = time.perf_counter()
             epoch(made)
             took.append(time.perf_counter() - begin)
-        error = max(gap(made.stack.values[name], value) for name, value in plain.stack.values.items())
+        error = max(gap(made.stacked.values[name], value) for name, value in plain.stacked.values.items())
         seconds = race({"compiled": lambda: epoch(made), "plain": lambda: epoch(plain)}, rounds)
     show(f"{seeds} seeds of {hidden}, {inputs} inputs, batch {batch}, compiled in {took[0]:.0f} s, from the cache in"
          f" {took[1]:.0f} s; weights agree to {error:.1g}", seconds, [("compiled", "plain")])  # fmt: skip
@@ -139,17 +141,18 @@ def parting(marks=(50, 200, 1000, 4000)):
     """How a member and its solo run part: round-off grows as training magnifies it."""
     model, data = mlp(64, [64] * 3, 10), dataset(64, 1600)
     for lr in (0.01, 0.3):
-        how = Fit(**{**vars(HOW), "batch": 16, "lr": lr})
-        together, alone = Team(model, data, how, 5, "cpu"), Team(model, data, how, 1, "cpu")
-        apart = []
+        config = replace(CONFIG, batch=16, lr=lr)
+        together, alone = Ensemble(model, data, config, 5, "cpu"), Ensemble(model, data, config, 1, "cpu")
+        apart, orders = [], {}
         for step in range(marks[-1]):
-            for team in (together, alone):
-                if step % team.per_epoch == 0:
-                    team.orders = team.batches(step // team.per_epoch)
-                team.advance(step, [1.0], team.orders[step % team.per_epoch : step % team.per_epoch + 1])
+            number, position = divmod(step, alone.batches.per_epoch)
+            for ensemble in (together, alone):
+                if position == 0:
+                    orders[ensemble] = ensemble.batches.epoch(number)
+                ensemble.advance(step, [1.0], [orders[ensemble][position]])
             if step + 1 in marks:
-                ours, theirs = (torch.cat([value[0].flatten() for value in team.stack.values.values()])
-                                for team in (together, alone))  # fmt: skip
+                ours, theirs = (torch.cat([value[0].flatten() for value in ensemble.stacked.values.values()])
+                                for ensemble in (together, alone))  # fmt: skip
                 apart.append(f"{gap(ours, theirs):.1e} after {step + 1}")
         print(f"\nA member and its solo run, float32, lr {lr}: weights apart by {', '.join(apart)} steps")
 
@@ -160,11 +163,11 @@ def ends(members=24, epochs=30):
     After 4800 steps at a rate at which a member and its own solo run have parted, they can agree in distribution only.
     """
     model, data = mlp(64, [32] * 2, 10), dataset(64, 1600)
-    shared = {**vars(HOW), "batch": 10, "lr": 0.3, "epochs": epochs, "snapshots": (), "history_every": epochs}
+    config = replace(CONFIG, batch=10, lr=0.3, epochs=epochs, snapshots=(), history_every=epochs)
 
     def losses(seeds, *name):
         with tempfile.TemporaryDirectory() as scratch:
-            _, history = fit(model, data, Fit(**{**shared, "name": name}), seeds, Path(scratch))
+            _, history = fit(model, data, replace(config, name=name), seeds, Path(scratch))
         return [row["value"] for row in history if row["quantity"] == "train_loss" and row["x"] == epochs]
 
     together = losses(members, "benchmark", "together")

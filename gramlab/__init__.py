@@ -1,6 +1,14 @@
 """gramlab: measure what a neural network's weights have learned.
 
-The names below load on first use, so that ``import gramlab.tables`` costs no torch.
+Public names load on first use, so that ``import gramlab.tables`` does not import torch.
+
+Examples
+--------
+>>> import torch, gramlab
+>>> model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.GELU(), torch.nn.Linear(64, 3))
+>>> measurement = gramlab.measure(model, torch.randn(50, 20), torch.randn(50, 3))
+>>> measurement["0"].gram.shape
+torch.Size([20, 20])
 """
 
 from importlib import import_module
@@ -31,12 +39,16 @@ _HOME: dict[str, str] = {
     "WhitenedSGD": "gramlab.nets.whitened",
     # measuring a training run
     "Recorder": "gramlab.record",
-    # where a quantity has no value
+    # the error for a quantity that has no value
     "Undefined": "gramlab.measures.undefined",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("gramlab")
     if name == "theory":
         return import_module("gramlab.theory")
     if name not in _HOME:
@@ -45,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, "theory"])
+    return sorted([*globals(), *_HOME, "theory", "__version__"])

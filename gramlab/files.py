@@ -1,25 +1,86 @@
-"""Files that are whole or absent, and the error for those that are not."""
+"""Atomic writes, file hashes, and the error for bad files and settings."""
 
+import difflib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 class BadInput(ValueError):
-    """A file or a data set is missing, damaged, or not what was asked for."""
+    """A file, data set or setting is missing, damaged or out of range; the message names it."""
+
+
+def did_you_mean(name: object, allowed: Iterable[str]) -> str:
+    """Return the end of an error message that names the allowed name nearest to a mistyped one.
+
+    Parameters
+    ----------
+    name : object
+        The unknown name.
+    allowed : iterable of str
+        The names to choose from.
+
+    Returns
+    -------
+    str
+        Empty if no allowed name is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("crossentropy", ["mse", "cross_entropy"])
+    "; did you mean 'cross_entropy'?"
+    """
+    near = difflib.get_close_matches(str(name), allowed, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, in hexadecimal."""
+    """Return the file's SHA-256 in hexadecimal.
+
+    Parameters
+    ----------
+    path : Path
+        The file to read.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; on success it is synced and renamed over it, on failure removed."""
+    """Write a file completely or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write. Missing folders are created.
+
+    Yields
+    ------
+    Path
+        A temporary file in the same folder. It is synced and renamed to ``path`` on success, and removed on an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with atomic(folder / "notes.txt") as temporary:
+    ...     _ = temporary.write_text("done")
+    >>> [file.name for file in folder.iterdir()]
+    ['notes.txt']
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -1,4 +1,4 @@
-"""One page of figures from a gramlab table: over training steps if there are several, over layers if not."""
+"""One page of figures from a gramlab table: against training steps if it has several, else against layers."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gramlab.files import atomic
 
-# panel title -> the quantities in it; the papers' figures that it reproduces for the user's own network
+# panel title -> its quantities: the papers' figures for the user's own network
 PANELS: dict[str, list[str]] = {
     "NFA: cosine of AGOP and WᵀW (paper B, Fig. 2)": ["nfa", "centered_nfa", "double_centered_nfa"],
     "Pearson correlation with WᵀW (paper C, Fig. 8)": ["pearson_fact", "pearson_agop", "pearson_enfa"],
@@ -23,9 +23,34 @@ _LOGARITHMIC = {"surrogate", "nc1", "stationarity", "loss"}
 
 
 def page(table: pa.Table, path: Path | str) -> Path:
-    """Draw all panels that ``table`` has numbers for into one PNG; equal tables give equal bytes.
+    """Draw every panel that the table has numbers for into one PNG. Equal tables give equal bytes.
 
-    Needs seaborn. Raises ValueError if the table has nothing to draw.
+    Needs seaborn and matplotlib: ``pip install 'gramlab[figures]'``.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Written by ``gramlab.Recorder`` or ``gramlab probe`` (``gramlab.tables.read``).
+    path : Path or str
+        The PNG to write.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    ValueError
+        If the table has none of the quantities in ``PANELS``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gramlab import plots, tables
+    >>> rows = [{"layer": layer, "quantity": "nfa", "value": value} for layer, value in (("0", 0.9), ("2", 0.7))]
+    >>> plots.page(tables.table(rows), tempfile.mkdtemp() + "/run.png").name
+    'run.png'
     """
     import matplotlib
     import seaborn
@@ -33,19 +58,19 @@ def page(table: pa.Table, path: Path | str) -> Path:
 
     data = table.to_pandas()
     panels = {title: data[data.quantity.isin(names)] for title, names in PANELS.items()}
-    # one number alone is no figure
-    panels = {title: part for title, part in panels.items() if len(part) > 1}
+    panels = {title: part for title, part in panels.items() if len(part) > 1}  # a single number is no figure
     if not panels:
         raise ValueError("the table has none of the quantities that are drawn")
     order = list(dict.fromkeys(data.layer[data.quantity != "loss"]))  # a layer that is the whole model is called ""
     over_steps = data.step.nunique() > 1
     if not over_steps:
-        panels.pop("Loss", None)  # it is no layer's
-    with matplotlib.rc_context(matplotlib.rcParamsDefault), seaborn.axes_style("whitegrid"):  # whatever else is set
+        panels.pop("Loss", None)  # the loss belongs to no layer
+    # the caller's matplotlib settings do not matter
+    with matplotlib.rc_context(matplotlib.rcParamsDefault), seaborn.axes_style("whitegrid"):
         columns = min(3, len(panels))
-        lines = -(-len(panels) // columns)
-        figure = Figure(figsize=(5.2 * columns, 3.6 * lines), layout="constrained")
-        grid = figure.subplots(lines, columns, squeeze=False).ravel()
+        rows = -(-len(panels) // columns)
+        figure = Figure(figsize=(5.2 * columns, 3.6 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, (title, part) in zip(grid, panels.items(), strict=False):
             _draw(axes, part, over_steps, order)
             axes.set_title(title, fontsize=10)
@@ -64,29 +89,14 @@ def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
 
     several = part.quantity.nunique() > 1
     if over_steps:
-        layers = [layer for layer in order if layer in set(part.layer)]
-        seaborn.lineplot(
-            part,
-            x="step",
-            y="value",
-            hue="layer" if layers else None,
-            hue_order=layers or None,
-            palette="viridis" if layers else None,
-            style="quantity" if several else None,
-            errorbar=None,
-            ax=axes,
-        )
+        layers = [layer for layer in order if layer in set(part.layer)] or None
+        seaborn.lineplot(part, x="step", y="value", hue="layer" if layers else None, hue_order=layers,
+                         palette="viridis" if layers else None, style="quantity" if several else None,
+                         errorbar=None, ax=axes)  # fmt: skip
     else:
-        seaborn.lineplot(
-            part.assign(place=[order.index(layer) for layer in part.layer]),
-            x="place",
-            y="value",
-            hue="quantity" if several else None,
-            marker="o",
-            palette="colorblind" if several else None,
-            errorbar=None,
-            ax=axes,
-        )
+        part = part.assign(place=[order.index(layer) for layer in part.layer])
+        seaborn.lineplot(part, x="place", y="value", hue="quantity" if several else None, marker="o",
+                         palette="colorblind" if several else None, errorbar=None, ax=axes)  # fmt: skip
         axes.set_xticks(range(len(order)), [layer or "(model)" for layer in order], rotation=45, ha="right", fontsize=7)
         axes.set_xlabel("layer")
     if legend := axes.get_legend():

@@ -11,39 +11,84 @@ from gramlab import tables
 from gramlab.measures.arrays import Array, as_tensor
 from gramlab.measures.batches import Data
 from gramlab.measures.features import features
-from gramlab.measures.layers import Layers, find
+from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.measure import measure
-from gramlab.measures.measured import NEEDS, Measurement
-from gramlab.measures.observe import observe
+from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.results import NEEDS, Measurement
 from gramlab.measures.similarity import pearson
+from gramlab.measures.summary import summarize
 from gramlab.measures.undefined import Undefined
-from gramlab.measures.untouched import untouched
 
 
 class Recorder:
-    """Measures ``model`` on fixed samples every so many optimizer steps, and writes a gramlab table.
+    """Measure a model on fixed samples during training and write a gramlab table.
 
-    In a plain loop call ``step()`` after each ``optimizer.step()`` and ``write()`` at the end, or use it as a context
-    manager, which writes at its end; or attach it to the optimizer once, ``recorder.attach(optimizer)``. Lightning's
-    Trainer and the Hugging Face Trainer take ``recorder.callback()``. Training with and without a recorder ends in
-    the same weights: ``measure`` leaves model and random states alone.
+    In a plain loop call ``step()`` after each ``optimizer.step()`` and ``write()`` at the end, or use the recorder as a
+    context manager, which writes at its end; or attach it to the optimizer once, ``recorder.attach(optimizer)``.
+    Lightning's Trainer and the Hugging Face Trainer take ``recorder.callback()``. Training with and without a recorder
+    ends in the same weights: ``measure`` changes neither the model nor the random states.
 
-    The table has what papers A (Figures 4, 7), B (Figure 2) and C (Figure 8) plot, one row a step, layer and
-    quantity; ``undefined`` says why a value is missing.
+    The table has the curves of papers A (Figures 4 and 7), B (Figure 2) and C (Figure 8), one row for each step, layer
+    and quantity.
 
-    model: the network that is trained.
-    x, y: the samples to measure on, as tensors or arrays; a few hundred to a few thousand do.
-    path: the Parquet file to write.
-    every, at: measure every so many steps, and at these steps besides. Step 0 is measured at the first call.
-    loss, layers, weight_decay, batch_size, forward: as for ``gramlab.measure``.
-    quantities: which of ``LayerMeasures``' quantities to measure, None for all that are cheap enough for paper B's
-        plain and centred NFA; "centered_ptk" and what needs it double the work and are measured when named.
-    lr: the learning rate, for the sum of virtual covariance shifts (paper A, Figure 7); taken from the optimizer that
-        the recorder is attached to, at each step. The shift at a measured step stands for the steps up to the next
-        one, so ``every=1`` gives the exact sum of full-batch training on ``x``.
-    linearity: whether to measure target linearity, surrogate and neural collapse, which need all features at once.
-    experiment, case, seed: what the rows are labelled with.
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The network that is trained.
+    x : array of shape (n, ...), mapping of arrays, or list of batches
+        The samples to measure on; a few hundred to a few thousand are enough.
+    y : array of shape (n, ...) or None
+        Their targets.
+    path : Path or str
+        The Parquet file to write.
+    every : int, default 100
+        Measure after every so many optimizer steps. Step 0 is measured at the first call.
+    at : sequence of int, default ()
+        Further steps to measure at.
+    loss, layers, weight_decay, batch_size, forward
+        As for ``gramlab.measure``.
+    quantities : sequence of str, optional
+        The quantities of ``LayerMeasures`` to measure. Default: all except "centered_ptk" and those that need it, which
+        double the work, and FACT without weight decay.
+    lr : float, optional
+        The learning rate for the sum of virtual covariance shifts (paper A, Figure 7). Default: that of the optimizer
+        that the recorder is attached to, at each step. The shift at a measured step stands for the steps up to the next
+        one, so that ``every=1`` gives the exact sum of full-batch training on ``x``.
+    linearity : bool, default True
+        Whether to measure target linearity, surrogate and neural collapse, which need all features at once.
+    experiment, case : str, default "run", ""
+        Labels of the rows.
+    seed : int, default 0
+        A label of the rows; nothing is drawn from it.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The table's rows so far.
+    undefined : dict
+        "step S layer quantity" -> why the value is missing.
+    steps : int
+        Optimizer steps counted so far.
+
+    Raises
+    ------
+    ValueError
+        If ``every`` is below 1, or no layer matches ``layers``.
+
+    Examples
+    --------
+    >>> import tempfile, torch, gramlab
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    >>> x, y = torch.randn(30, 4), torch.randn(30, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> with gramlab.Recorder(model, x, y, tempfile.mkdtemp() + "/run.parquet", every=5).attach(optimizer) as recorder:
+    ...     for _ in range(10):
+    ...         optimizer.zero_grad()
+    ...         (model(x) - y).square().mean().backward()
+    ...         optimizer.step()
+    >>> sorted({row["step"] for row in recorder.rows})
+    [0, 5, 10]
     """
 
     def __init__(
@@ -69,8 +114,8 @@ class Recorder:
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, not {every}")
-        with untouched(model):
-            find(model, layers)
+        with preserved_state(model):
+            find_layers(model, layers)
         if quantities is None:
             quantities = [name for name, needs in NEEDS.items() if "centered_ptk" not in needs]
             if not weight_decay:
@@ -78,26 +123,21 @@ class Recorder:
         self.model, self.x, self.path = model, x, Path(path)
         self.y = None if y is None else as_tensor(y, "y")
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
-        self.options: dict[str, Any] = {
-            "loss": loss,
-            "layers": layers,
-            "weight_decay": weight_decay,
-            "batch_size": batch_size,
-            "quantities": list(quantities),
-            "forward": forward,
-        }
+        self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
+                                        "batch_size": batch_size, "quantities": list(quantities),
+                                        "forward": forward}  # fmt: skip
         self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = []
         self.undefined: dict[str, str] = {}
-        self.steps = 0  # optimizer steps taken, as far as the recorder knows
+        self.steps = 0
         self._initial: dict[str, Tensor] | None = None
         self._last: int | None = None
-        self._shifts: _Shifts = _Shifts()
+        self._shifts = _VirtualShifts()
         self._handles: list[Any] = []
         self._optimizer: torch.optim.Optimizer | None = None
 
     def begin(self) -> None:
-        """Measure the network before its first step, if that was not done: its weights are the initial ones."""
+        """Measure the network before its first step, once: its weights are the initial ones."""
         if self._initial is None:
             self._initial = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
             self.measure_at(self.steps)
@@ -107,7 +147,13 @@ class Recorder:
         self.reached(self.steps + 1)
 
     def reached(self, step: int) -> None:
-        """Say that ``step`` optimizer steps are done; measure if one that is due was reached."""
+        """Report that ``step`` optimizer steps are done; measure if one of the new steps is due.
+
+        Raises
+        ------
+        RuntimeError
+            If ``begin()`` was not called.
+        """
         if self._initial is None:
             raise RuntimeError("call begin() (or enter the recorder as a context) before the first optimizer step")
         due = any(s % self.every == 0 or s in self.at for s in range(self.steps + 1, step + 1))
@@ -116,28 +162,46 @@ class Recorder:
             self.measure_at(step)
 
     def measure_at(self, step: int) -> Measurement:
-        """Measure now and keep the numbers as those of ``step``."""
-        measured = measure(self.model, self.x, self.y, initial=self._initial, **self.options)
-        given: Mapping[str, Tensor] = {}
+        """Measure now, and record the numbers under ``step``.
+
+        Returns
+        -------
+        Measurement
+
+        Raises
+        ------
+        ValueError
+            If the network cannot be measured; for instance, its weights are NaN.
+        """
+        measurement = measure(self.model, self.x, self.y, initial=self._initial, **self.options)
+        layer_inputs: Mapping[str, Tensor] = {}
         if self.linearity:
             options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
-            given = features(self.model, self.x, **options)
-        found, undefined = observe(measured, given, self.y)
-        if "virtual_shift" in self.options["quantities"] and self._rate() is not None:
-            self._settle()
-            found += self._shifts.add(measured, step)
+            layer_inputs = features(self.model, self.x, **options)
+        numbers, undefined = summarize(measurement, layer_inputs, self.y)
+        if "virtual_shift" in self.options["quantities"] and self._learning_rate() is not None:
+            self._set_learning_rate()
+            numbers += self._shifts.add(measurement, step)
         dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
-        for layer, quantity, value in found:
+        for layer, quantity, value in numbers:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
             self.rows.append(self.labels | row)
         self.undefined |= {f"step {step} {key}": reason for key, reason in undefined.items()}
         self._last = step
-        return measured
+        return measurement
 
     def write(self) -> Path:
-        """Write the table, whole or not at all, and return its path; the last step is measured if it was not.
+        """Measure the last step if it was not measured, and write the table, completely or not at all.
 
-        Raises ValueError if it cannot be measured, a network that has diverged say; the rows before are written.
+        Returns
+        -------
+        Path
+            The table.
+
+        Raises
+        ------
+        ValueError
+            If the last step cannot be measured; for instance, training has diverged. The rows before it are written.
         """
         try:
             if self._initial is not None and self._last != self.steps:
@@ -147,14 +211,24 @@ class Recorder:
         return self.path
 
     def attach(self, optimizer: torch.optim.Optimizer) -> "Recorder":
-        """Follow an optimizer: every ``optimizer.step()`` counts, its learning rate is taken. Undo by ``detach()``."""
+        """Count every ``optimizer.step()`` from now on and take its learning rate. ``detach()`` ends this.
+
+        Parameters
+        ----------
+        optimizer : torch.optim.Optimizer
+
+        Returns
+        -------
+        Recorder
+            Itself.
+        """
         self._follow(optimizer)
         self.begin()
         self._handles.append(optimizer.register_step_post_hook(lambda *_: self.step()))
         return self
 
     def detach(self) -> None:
-        """Leave the optimizers that were followed."""
+        """Remove the recorder's hooks from the optimizers."""
         while self._handles:
             self._handles.pop().remove()
 
@@ -164,74 +238,77 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.detach()
-        if kind is not None and self.rows:  # what was measured is worth keeping; the network may not be worth measuring
+        if kind is not None and self.rows:  # keep the rows; after an error the network may not be measurable
             tables.write(self.path, self.rows)
         elif self.rows:
             self.write()
 
     def callback(self) -> "Callback":
-        """A callback for Lightning's Trainer or the Hugging Face Trainer; it writes the table when training ends."""
+        """Return a callback for Lightning's Trainer or the Hugging Face Trainer; it writes when training ends."""
         return Callback(self)
 
     def _follow(self, optimizer: Any) -> None:
-        """Take the learning rate of an optimizer, of each step when it comes: a scheduler may change it before."""
+        """Take the optimizer's learning rate just before each step: a scheduler may have changed it."""
         self._optimizer = optimizer
         if hasattr(optimizer, "register_step_pre_hook"):
-            self._handles.append(optimizer.register_step_pre_hook(lambda *_: self._settle()))
+            self._handles.append(optimizer.register_step_pre_hook(lambda *_: self._set_learning_rate()))
 
-    def _settle(self) -> None:
-        if (rate := self._rate()) is not None:
-            self._shifts.settle(rate)
+    def _set_learning_rate(self) -> None:
+        if (lr := self._learning_rate()) is not None:
+            self._shifts.set_learning_rate(lr)
 
-    def _rate(self) -> float | None:
+    def _learning_rate(self) -> float | None:
         if self._optimizer is not None and self.lr is None:
             return float(self._optimizer.param_groups[0]["lr"])
         return self.lr
 
 
-class _Shifts:
+class _VirtualShifts:
     """The sum of virtual covariance shifts over training, and its correlations with the Gram matrix (A, Figure 7)."""
 
     def __init__(self) -> None:
         self.totals: dict[str, Tensor] = {}
-        self.first: dict[str, Tensor] = {}
-        self.now: dict[str, Tensor] = {}
-        self.measured: Measurement | None = None  # whose shift waits for the learning rate of the step after it
-        self.step = 0
+        self.initial_grams: dict[str, Tensor] = {}
+        self.shifts: dict[str, Tensor] = {}  # of the last measurement, at the learning rate of the step after it
+        self.pending: Measurement | None = None  # a measurement whose learning rate is not known yet
+        self.last_step = 0
 
-    def settle(self, lr: float) -> None:
-        """Say the learning rate of the step after the last measurement; what is said later is of later steps."""
-        if self.measured is not None:
-            self.now = {name: layer.virtual_shift(lr) for name, layer in self.measured.items()}
-            self.measured = None
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the learning rate of the first step after the last measurement.
 
-    def add(self, measured: Measurement, step: int) -> list[tuple[str, str, float]]:
-        """Take in a measurement, once the one before it is settled; the correlations of the sum up to it."""
-        found = []
-        for name, layer in measured.items():
-            if name not in self.first:
-                self.first[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
+        Later calls are ignored until the next measurement.
+        """
+        if self.pending is not None:
+            self.shifts = {name: layer.virtual_shift(lr) for name, layer in self.pending.items()}
+            self.pending = None
+
+    def add(self, measurement: Measurement, step: int) -> list[tuple[str, str, float]]:
+        """Add the last measurement's shift for each step since then; return the sum's correlations."""
+        numbers = []
+        for name, layer in measurement.items():
+            if name not in self.initial_grams:
+                self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
             else:
-                self.totals[name] = self.totals[name] + (step - self.step) * self.now[name]
-            total = self.totals[name]
-            for quantity, gram, diagonal in (
-                ("pearson_virtual", layer.gram, False),
-                ("diagonal_virtual", layer.gram, True),
-                ("pearson_virtual_moved", layer.gram - self.first[name], False),
-                ("diagonal_virtual_moved", layer.gram - self.first[name], True),
-            ):
-                try:
-                    found.append((name, quantity, pearson(gram, total, diagonal=diagonal)))
-                except Undefined:  # nothing has moved yet
-                    continue
-        self.measured, self.step = measured, step
-        return found
+                self.totals[name] = self.totals[name] + (step - self.last_step) * self.shifts[name]
+            for suffix, gram in (("", layer.gram), ("_moved", layer.gram - self.initial_grams[name])):
+                for prefix in ("pearson", "diagonal"):
+                    try:
+                        value = pearson(gram, self.totals[name], diagonal=prefix == "diagonal")
+                    except Undefined:  # nothing has moved yet
+                        continue
+                    numbers.append((name, f"{prefix}_virtual{suffix}", value))
+        self.pending, self.last_step = measurement, step
+        return numbers
 
 
 class Callback:
-    """A recorder as a callback, by the names that Lightning and Hugging Face call.
+    """A recorder as a callback, with the methods that Lightning and Hugging Face call.
 
     Neither library is imported. Both call many more hooks than a recorder needs; those do nothing.
+
+    Parameters
+    ----------
+    recorder : Recorder
     """
 
     state_key = "gramlab.Recorder"  # Lightning's
@@ -241,10 +318,7 @@ class Callback:
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Lightning: before the first step."""
-        if trainer.optimizers and self.recorder._optimizer is None:
-            self.recorder._follow(getattr(trainer.optimizers[0], "optimizer", trainer.optimizers[0]))
-        self.recorder.steps = int(trainer.global_step)
-        self.recorder.begin()
+        self._begin(trainer.optimizers[0] if trainer.optimizers else None, trainer.global_step)
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
         """Lightning: after a batch; ``global_step`` counts optimizer steps."""
@@ -252,11 +326,7 @@ class Callback:
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Hugging Face: before the first step."""
-        if self.recorder._optimizer is None:
-            optimizer = others.get("optimizer")
-            self.recorder._follow(getattr(optimizer, "optimizer", optimizer))
-        self.recorder.steps = int(state.global_step)
-        self.recorder.begin()
+        self._begin(others.get("optimizer"), state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Hugging Face: after an optimizer step."""
@@ -268,12 +338,18 @@ class Callback:
         self.recorder.write()
 
     def on_exception(self, *_: Any, **__: Any) -> None:
-        """Lightning: what was measured before the error is kept."""
+        """Lightning: write the rows from before the error."""
         self.recorder.__exit__(Exception)
 
     def state_dict(self) -> dict[str, Any]:
-        """Lightning: nothing of the recorder goes into a checkpoint."""
+        """Lightning: the recorder adds nothing to a checkpoint."""
         return {}
+
+    def _begin(self, optimizer: Any, step: int) -> None:
+        if optimizer is not None and self.recorder._optimizer is None:
+            self.recorder._follow(getattr(optimizer, "optimizer", optimizer))  # of a wrapper, the optimizer in it
+        self.recorder.steps = int(step)
+        self.recorder.begin()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name.startswith("on_") or name in ("setup", "teardown", "load_state_dict"):

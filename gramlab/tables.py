@@ -1,5 +1,6 @@
 """Tidy Parquet tables: one row an observation, one schema for everything that gramlab measures."""
 
+import math
 from numbers import Real
 from pathlib import Path
 
@@ -15,9 +16,9 @@ SCHEMA = pa.schema(
         ("arm", pa.string()),  # "claim", or a control that the same rule must reject
         ("case", pa.string()),  # which instance: an architecture, a data set, an activation
         ("seed", pa.int32()),
-        ("step", pa.int64()),  # optimizer steps taken when it was measured
+        ("step", pa.int64()),  # optimizer steps before the measurement
         ("layer", pa.string()),  # the module's name as in model.named_modules()
-        ("dtype", pa.string()),  # the arithmetic it was measured in
+        ("dtype", pa.string()),  # the precision of the measurement
         ("quantity", pa.string()),
         ("x", pa.float64()),  # the independent variable where there is one: a step size, a pixel's index
         ("value", pa.float64()),
@@ -31,46 +32,99 @@ class TableError(BadInput):
 
 
 def table(rows: list[dict]) -> pa.Table:
-    """Rows as an Arrow table of ``SCHEMA``; a column that a row leaves out is blank (``""`` or 0).
+    """Convert rows to an Arrow table of ``SCHEMA``.
 
-    Raises TableError on a column that the schema lacks, on a row without a quantity or a value, and on a value that is
-    no finite number: an undefined quantity is left out, with the reason said where it is measured.
+    Parameters
+    ----------
+    rows : list of dict
+        Each has a ``quantity`` and a finite ``value``. Other columns are optional: ``""`` or 0 where they are missing.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Raises
+    ------
+    TableError
+        If a row has an unknown column or a cell of None, lacks its quantity or value, or holds a number that is not
+        finite. Leave a quantity that is undefined out of the rows.
+
+    Examples
+    --------
+    >>> from gramlab import tables
+    >>> tables.table([{"layer": "0", "quantity": "nfa", "value": 0.9}]).column("value").to_pylist()
+    [0.9]
     """
-    columns: dict[str, list] = {name: [] for name in SCHEMA.names}
+    known = set(SCHEMA.names)
     for row in rows:
-        if unknown := row.keys() - columns.keys():
-            raise TableError(f"no column {sorted(unknown)} in a gramlab table; it has {SCHEMA.names}")
+        if unknown := row.keys() - known:
+            raise TableError(f"a gramlab table has no column {sorted(unknown)}; its columns are {SCHEMA.names}")
         if not row.get("quantity") or isinstance(row.get("value"), bool) or not isinstance(row.get("value"), Real):
             raise TableError(f"a row needs a quantity and a number as its value: {row}")
-        if empty := [name for name, cell in row.items() if cell is None]:
-            raise TableError(f"{', '.join(empty)} is None in row {row}: leave it out")
-        for field in SCHEMA:
-            columns[field.name].append(row.get(field.name, _BLANK[field.type]))
-    made = pa.table(columns, schema=SCHEMA)
-    for name in ("x", "value"):
-        for row, number in zip(rows, columns[name], strict=True):
-            if number != number or number in (float("inf"), float("-inf")):
-                raise TableError(f"{name} is {number} in row {row}")
-    return made
+        for name, cell in row.items():
+            if cell is None:
+                raise TableError(f"{name} is None in row {row}: leave it out")
+            if name in ("x", "value") and not math.isfinite(cell):
+                raise TableError(f"{name} is {cell} in row {row}")
+    columns = {field.name: [row.get(field.name, _BLANK[field.type]) for row in rows] for field in SCHEMA}
+    return pa.table(columns, schema=SCHEMA)
 
 
 def write(path: Path | str, rows: list[dict]) -> None:
-    """Write rows to a Parquet file, whole or not at all; equal rows give equal bytes. Or raises TableError."""
-    made = table(rows)
+    """Write rows to a Parquet file, completely or not at all. Equal rows give equal bytes.
+
+    Parameters
+    ----------
+    path : Path or str
+        The Parquet file.
+    rows : list of dict
+        As for ``table``.
+
+    Raises
+    ------
+    TableError
+        If ``table`` refuses the rows, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gramlab import tables
+    >>> path = tempfile.mkdtemp() + "/run.parquet"
+    >>> tables.write(path, [{"quantity": "loss", "step": 10, "value": 0.25}])
+    >>> tables.read(path).column("step").to_pylist()
+    [10]
+    """
+    arrow_table = table(rows)
     try:
         with atomic(Path(path)) as temporary:
-            pq.write_table(made, temporary, compression="zstd")
+            pq.write_table(arrow_table, temporary, compression="zstd")
     except OSError as error:
-        raise TableError(f"{path}: not written ({error})") from error
+        raise TableError(f"{path}: cannot be written ({error})") from error
 
 
 def read(path: Path | str) -> pa.Table:
-    """Read a table back. Raises TableError naming the file when it is missing, damaged or of another schema."""
+    """Read a table that ``write`` wrote.
+
+    Parameters
+    ----------
+    path : Path or str
+        The Parquet file.
+
+    Returns
+    -------
+    pyarrow.Table
+        With the columns of ``SCHEMA``.
+
+    Raises
+    ------
+    TableError
+        If the file is missing, damaged, or has another schema.
+    """
     try:
-        # not through pyarrow.dataset, which takes longer to import than a check to run
-        found = pq.ParquetFile(path).read()
+        # ParquetFile rather than pyarrow.dataset, whose import takes longer than a check
+        arrow_table = pq.ParquetFile(path).read()
     except (OSError, pa.ArrowInvalid) as error:
         raise TableError(f"{path}: not a readable Parquet table ({error})") from error
-    if not found.schema.equals(SCHEMA):
-        raise TableError(f"{path}: its columns are {found.schema.names}, not those of a gramlab table, {SCHEMA.names}")
-    return found
+    if not arrow_table.schema.equals(SCHEMA):
+        raise TableError(f"{path}: its columns are {arrow_table.schema.names}; a gramlab table has {SCHEMA.names}")
+    return arrow_table

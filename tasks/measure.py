@@ -12,8 +12,8 @@ from tasks.settings import Simulation
 def main() -> None:
     """Run the experiment's measurements and write its table."""
     stage = stages.arguments("measure")
+    device = stages.compute(stage.settings)  # before the experiment's settings, whose module loads numpy and torch
     settings = stage.settings.experiments.pick(stage.key)
-    device = stages.compute(stage.settings)
     from gramlab import tables
 
     experiment = papers.experiment(stage.settings.paper[stage.key], stage.key)

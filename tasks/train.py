@@ -26,13 +26,13 @@ def main() -> None:
 
     from gramlab import tables
     from gramlab.data import DataSet
-    from gramlab.nets import Fit, build, fit
+    from gramlab.nets import TrainingConfig, build, fit
     from tasks.progress import Bar
 
     with stages.recorded(stage) as about:
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
         spent = Spent(scratch / "seconds", stage.settings.machine.checkpoint_seconds)
-        same = set(Fit.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
+        same = set(TrainingConfig.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
         kept = stage.settings.machine.checkpoint_seconds
         history: list[dict[str, Any]] = []
         snapshots: dict[str, dict[int, Path]] = {}
@@ -43,13 +43,13 @@ def main() -> None:
             data = parts[one.part]
             model = build(one.model.kind, data.x_train.shape[1:], data.outputs, **one.model.options())
             # the streams are named after the run: its variants share what a seed draws
-            how = Fit(
+            config = TrainingConfig(
                 **{name: getattr(one, name) for name in same}, grid=one.grid.axes(), snapshots=one.epochs_kept(),
                 name=(stage.key,),
             )  # fmt: skip
             with Bar(" ".join([f"train@{stage.key}", variant]).strip()) as bar:
                 part = data if one.samples is None else data.rows(train=torch.arange(one.samples))
-                snapshots[variant], rows = fit(model, part, how, run.seeds, scratch / variant, device, kept,
+                snapshots[variant], rows = fit(model, part, config, run.seeds, scratch / variant, device, kept,
                                                spent.along(bar.advance))  # fmt: skip
             history += [{**row, "case": ",".join(filter(None, (variant, row.get("case", ""))))} for row in rows]
         out = stage.run(stage.key)

@@ -50,7 +50,7 @@ def test_folder_of_images(tmp_path):
     data = prepare("folder", tmp_path, path="pets")
     assert data.x_train.shape == (4, 3, 5, 4)
     assert data.y_train.tolist() == [0, 0, 1, 1]
-    assert data.about["classes"] == ["cat", "dog"]
+    assert data.metadata["classes"] == ["cat", "dog"]
     image(1, size=(6, 4)).save(tmp_path / "pets" / "train" / "dog" / "big.png")
     with pytest.raises(DataError, match=r"several sizes.*big\.png"):
         prepare("folder", tmp_path, path="pets")
@@ -176,13 +176,13 @@ def test_real_images_where_they_are_at_hand():
     ("name", "cells", "labels", "says"),
     [
         ("train", [b"no image"], [0], r"train\.parquet row 0: not a readable image"),
-        ("train", [None], [0], r"train\.parquet row 0: column image holds no image file's bytes"),
+        ("train", [None], [0], r"train\.parquet row 0: column image does not hold the bytes of an image file"),
         ("train", ["good"], [-1], r"train\.parquet row 0: label must be a whole number from 0, not -1"),
         ("train", ["good"], [None], r"train\.parquet row 0: label must be a whole number from 0, not None"),
         ("test", ["good"], [5], r"labels \[5\] lie outside the 1 classes"),
         ("test", ["large"], [0], "images of several sizes: .* to train, .* to test"),
         ("test", [], [], r"test\.parquet: no rows"),
-        ("train-test", ["good"], [0], "Its name says both"),
+        ("train-test", ["good"], [0], "its name says both train and test"),
     ],
 )
 def test_parquet_that_is_not_sound(tmp_path, name, cells, labels, says):

@@ -218,6 +218,15 @@ def test_a_stages_linear_algebra_has_the_threads_of_the_settings():
     assert set(done.stdout) <= set("[1, ]\n"), done.stdout
 
 
+def test_the_threads_are_set_before_an_experiment_loads_numpy():
+    program = (
+        "import sys; from tasks import measure, stage; sys.argv = ['measure', 'b_fig3']\n"
+        "stage.compute = lambda settings: sys.exit('numpy' in sys.modules)\n"
+        "measure.main()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_machine_said_to_have_no_gpu_shows_none_to_the_kernel_machines_either():
     program = (
         "import os; from tasks import settings, stage; found = settings.load('quick')\n"

@@ -26,8 +26,8 @@ def likeness(one, other) -> float:
 
 
 def theory():
-    X, _, _, W = b_rmt.drawn(b_rmt.CASES[0], 32, 0)
-    more, _, _, _ = b_rmt.drawn(b_rmt.CASES[0], 32, 1)
+    X, _, _, W = b_rmt.sample(b_rmt.CASES[0], 32, 0)
+    more, _, _, _ = b_rmt.sample(b_rmt.CASES[0], 32, 1)
     return {
         "X": X,
         "another seed's X": more,
@@ -45,16 +45,16 @@ def figure_3():
 
 def figure_6():
     made = {
-        "W": b_fig6.weights(32, 32, 0)[0],
-        "V": b_fig6.weights(32, 32, 0)[1],
-        "wide W": b_fig6.weights(32, 64, 0)[0],
+        "W": b_fig6.initial_weights(32, 32, 0)[0],
+        "V": b_fig6.initial_weights(32, 32, 0)[1],
+        "wide W": b_fig6.initial_weights(32, 64, 0)[0],
     }
     return made | {"X": chain_monomial(32, 32, 5).x_train, "X, high rank": high_rank_polynomial(32, 32).x_train}
 
 
 def centerings():
     net = mlp(32, [32, 32], 1, "relu", bias=False)
-    W = [b_centerings.drawn_weights(net, "claim", "isotropic", seed, 1.0) for seed in range(2)]
+    W = [b_centerings.initial_weights(net, "claim", seed, 1.0) for seed in range(2)]
     drawn = {f"{key}, seed {seed}": W[seed][key] for seed in range(2) for key in ("0.weight", "2.weight")}
     data = chain_monomial(32, 32, 5, 32)
     return {**drawn, "x": data.x_train, "test x": data.x_test, "x, seed 1": chain_monomial(32, 32, 5, seed=1).x_train}
@@ -74,7 +74,7 @@ def test_data_and_weights_share_no_numbers(drawn):
 
 def test_a_small_experiment_shares_no_numbers():
     """Too few for a correlation: no number occurs twice, each in units of its array's first."""
-    _, weights, x, y = b_dynamics.drawn("prop3", 0, b_dynamics.SMOOTH)
+    _, weights, x, y = b_dynamics.sample("prop3", 0, b_dynamics.SMOOTH)
     numbers = np.concatenate([(one.ravel() / one.ravel()[0])[1:] for one in (*weights, x, y)])
     assert len(np.unique(numbers.round(10))) == len(numbers)
 

@@ -26,5 +26,5 @@ def test_a_row_that_measures_nothing_is_refused(row, says):
 
 def test_a_table_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(TableError, match="not written"):
+    with pytest.raises(TableError, match="cannot be written"):
         tables.write(tmp_path / "file" / "table.parquet", [{"quantity": "one", "value": 1}])

@@ -1,4 +1,4 @@
-"""A user's own images: a folder of files, or encoded images in Parquet."""
+"""A user's own images: a folder of image files, or encoded images in Parquet."""
 
 import io
 from collections.abc import Sequence
@@ -8,123 +8,254 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.dataset import DataError, DataSet
+from gramlab.data.dataset import DataError, DataSet, one_line
 
 
-def stack(images: Sequence[np.ndarray], names: Sequence[str]) -> Tensor:
-    """Images (h, w) or (h, w, 3) as one tensor (n, 1 or 3, h, w). Raises DataError naming one of another size."""
+def stack_images(images: Sequence[np.ndarray], names: Sequence[str]) -> Tensor:
+    """Stack images of one size.
+
+    Parameters
+    ----------
+    images : sequence of ndarray of shape (h, w) or (h, w, 3)
+    names : sequence of str
+        Where each image comes from, for error messages.
+
+    Returns
+    -------
+    Tensor of shape (n, 1, h, w) or (n, 3, h, w)
+
+    Raises
+    ------
+    DataError
+        If an image has another size than the first one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack_images([np.zeros((4, 5), np.uint8)] * 2, ["first", "second"]).shape
+    torch.Size([2, 1, 4, 5])
+    """
     for image, name in zip(images, names, strict=True):
         if image.shape != images[0].shape:
             raise DataError(f"images of several sizes: {names[0]} {images[0].shape}, {name} {image.shape}")
-    made = torch.from_numpy(np.stack(images))
-    return made[:, None] if made.ndim == 3 else made.permute(0, 3, 1, 2).contiguous()
+    stacked = torch.from_numpy(np.stack(images))
+    return stacked[:, None] if stacked.ndim == 3 else stacked.permute(0, 3, 1, 2).contiguous()
 
 
-def decode(content: Path | io.BytesIO, name: str, side: int | None = None) -> np.ndarray:
-    """One image as (h, w) or (h, w, 3) bytes; with ``side``, its middle square resized to side x side.
+def decode_image(content: Path | io.BytesIO, name: str, side: int | None = None) -> np.ndarray:
+    """Decode one image.
 
-    Raises DataError naming the image when it is not one, or not one of 8 bits.
+    Parameters
+    ----------
+    content : Path or BytesIO
+        An image file, or its bytes.
+    name : str
+        Where it comes from, for error messages.
+    side : int, optional
+        If given, the middle square of the image is resized to side x side pixels.
+
+    Returns
+    -------
+    ndarray of bytes of shape (h, w) for grey images or (h, w, 3) for colour images
+
+    Raises
+    ------
+    DataError
+        If it is not a readable image with 8 bits per pixel and channel.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.new("L", (5, 4)).save(file, "PNG")
+    >>> decode_image(file, "black").shape
+    (4, 5)
     """
     from PIL import Image
 
     try:
-        with Image.open(content) as image:
-            if image.mode[0] in "IF":  # 16 or 32 bits a pixel, which a conversion would cut off at 255
-                raise DataError(f"{name}: pixels of more than 8 bits ({image.mode}); convert it first")
-            made = image.convert("L" if image.mode in ("1", "L") else "RGB")
+        with Image.open(content) as opened:
+            if opened.mode[0] in "IF":  # 16 or 32 bits, which a conversion would cut off at 255
+                raise DataError(f"{name}: pixels of more than 8 bits ({opened.mode}); convert it first")
+            image = opened.convert("L" if opened.mode in ("1", "L") else "RGB")
             if side is not None:
-                # cropped before, since a resize's filter reads beyond the edge of the box that it is given
-                least = min(made.size)
-                left, top = (made.width - least) // 2, (made.height - least) // 2
-                square = made.crop((left, top, left + least, top + least))
-                made = square.resize((side, side), Image.Resampling.BILINEAR)
-            return np.asarray(made)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        # of a damaged file Pillow raises any of these
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{name}: not a readable image ({' '.join(str(error).split())})") from error
+                # cropped first, since the filter of `resize` reads beyond the edges of a box that it is given
+                length = min(image.size)
+                left, top = (image.width - length) // 2, (image.height - length) // 2
+                square = image.crop((left, top, left + length, top + length))
+                image = square.resize((side, side), Image.Resampling.BILINEAR)
+            return np.asarray(image)
+    except DataError:
+        raise
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:  # Pillow raises any of these
+        raise DataError(f"{name}: not a readable image ({one_line(error)})") from error
+
+
+def read_images(files: Sequence[Path], side: int | None = None) -> Tensor:
+    """Read image files of one size.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    side : int, optional
+        If given, the middle square of each image is resized to side x side pixels.
+
+    Returns
+    -------
+    Tensor of bytes of shape (n, channels, h, w)
+
+    Raises
+    ------
+    DataError
+        If a file is not a readable image, or the sizes differ.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "black.png")
+    ...     Image.new("RGB", (6, 4)).save(file)
+    ...     read_images([file, file], side=2).shape
+    torch.Size([2, 3, 2, 2])
+    """
+    names = [str(file) for file in files]
+    return stack_images([decode_image(file, name, side) for file, name in zip(files, names, strict=True)], names)
 
 
 def folder(root: Path, path: str) -> DataSet:
-    """Image files as ``path/train/CLASS/*`` and ``path/test/CLASS/*``, all of one size; relative to the data root.
+    """Image files in folders ``path/train/CLASS`` and ``path/test/CLASS``, all of one size.
 
-    Classes are numbered in the order of their names. Hidden files are left alone.
+    Parameters
+    ----------
+    root : Path
+    path : str
+        Relative to `root`, or absolute. Hidden files are ignored, and the test folder may be missing.
+
+    Returns
+    -------
+    DataSet
+        Images (n, channels, h, w) of bytes, and their classes (n,), numbered in the order of their names.
+
+    Raises
+    ------
+    DataError
+        If there are no images, a file is not an image, the sizes differ, or a class has no training images.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     for name in ("cat", "dog"):
+    ...         Path(root, "pets/train", name).mkdir(parents=True)
+    ...         Image.new("L", (6, 4)).save(Path(root, "pets/train", name, "first.png"))
+    ...     folder(root, "pets").metadata
+    {'classes': ['cat', 'dog']}
     """
     base = Path(root, path)
-    names = sorted(entry.name for entry in (base / "train").glob("*/")) if base.is_dir() else []
-    if not names:
+    classes = sorted(entry.name for entry in (base / "train").glob("*/")) if base.is_dir() else []
+    if not classes:
         raise DataError(f"{base}: no folder of images laid out as train/CLASS/image and test/CLASS/image")
-    parts: list[Tensor] = []
+    tensors: list[Tensor] = []
     for part in ("train", "test"):
         files = sorted(file for file in (base / part).glob("*/[!.]*") if file.is_file())
-        if unknown := {file.parent.name for file in files} - set(names):
+        if unknown := {file.parent.name for file in files} - set(classes):
             raise DataError(f"{base / part}: classes {sorted(unknown)} have no training images")
-        if part == "train" and (empty := set(names) - {file.parent.name for file in files}):
+        if part == "train" and (empty := set(classes) - {file.parent.name for file in files}):
             raise DataError(f"{base / part / min(empty)}: no images in it")
         if files:
-            parts.append(stack([decode(file, str(file)) for file in files], [str(file) for file in files]))
-            parts.append(torch.tensor([names.index(file.parent.name) for file in files]))
-        else:
-            parts += [parts[0][:0], parts[1][:0]]
-    _same_size(base, parts[0], parts[2])
-    return DataSet(path, *parts, classes=len(names), factor=1 / 255, about={"classes": names})
+            tensors += [read_images(files), torch.tensor([classes.index(file.parent.name) for file in files])]
+    return _image_set(base, path, tensors, len(classes), {"classes": classes})
 
 
 def parquet(root: Path, path: str, image: str = "image", label: str = "label") -> DataSet:
-    """Encoded images in Parquet: ``path/*train*.parquet``, if need be ``*test*.parquet``, an image and a label column.
+    """Encoded images in Parquet files ``path/*train*.parquet`` and ``path/*test*.parquet``.
 
-    An image cell holds the bytes of a PNG or JPEG file, or a struct with a field ``bytes``; a label is a whole
-    number from 0. The number of classes is the largest training label and one.
+    Parameters
+    ----------
+    root : Path
+    path : str
+        Relative to `root`, or absolute. Test files may be missing.
+    image : str, optional
+        Column of images. A cell holds the bytes of a PNG or JPEG file, or a struct with a field ``bytes``.
+    label : str, optional
+        Column of classes, whole numbers from 0.
+
+    Returns
+    -------
+    DataSet
+        Images (n, channels, h, w) of bytes, and their classes (n,). The number of classes is the largest training
+        label plus 1.
+
+    Raises
+    ------
+    DataError
+        If a file or a column is missing or damaged, or the image sizes differ.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> import pandas as pd
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.new("L", (6, 4)).save(file, "PNG")
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     table = pd.DataFrame({"image": [file.getvalue()] * 3, "label": [0, 1, 1]})
+    ...     table.to_parquet(Path(root, "train.parquet"))
+    ...     parquet(root, ".").y_train
+    tensor([0, 1, 1])
     """
     base = Path(root, path)
-    found = {part: sorted(base.glob(f"*{part}*.parquet")) for part in ("train", "test")}
-    if both := set(found["train"]) & set(found["test"]):
-        raise DataError(f"{min(both)}: is it for training or for testing? Its name says both")
-    parts: list[Tensor] = []
-    for part, files in found.items():
-        if not files and part == "test":  # as of a folder of images
-            parts += [parts[0][:0], parts[1][:0]]
-            continue
-        if not files:
-            raise DataError(f"{base}: no *{part}*.parquet with images")
+    files = {part: sorted(base.glob(f"*{part}*.parquet")) for part in ("train", "test")}
+    if ambiguous := set(files["train"]) & set(files["test"]):
+        raise DataError(f"{min(ambiguous)}: its name says both train and test")
+    if not files["train"]:
+        raise DataError(f"{base}: no *train*.parquet with images")
+    tensors: list[Tensor] = []
+    for part_files in filter(None, files.values()):
         images: list[np.ndarray] = []
         names: list[str] = []
         labels: list[int] = []
-        for file in files:
-            cells, of_file = _columns(file, image, label)
-            labels += of_file
+        for file in part_files:
+            cells, file_labels = _read_columns(file, image, label)
+            labels += file_labels
             for row, cell in enumerate(cells):
                 names.append(f"{file} row {row}")
                 encoded = cell["bytes"] if isinstance(cell, dict) and "bytes" in cell else cell
                 if not isinstance(encoded, bytes):
-                    raise DataError(f"{names[-1]}: column {image} holds no image file's bytes")
-                images.append(decode(io.BytesIO(encoded), names[-1]))
+                    raise DataError(f"{names[-1]}: column {image} does not hold the bytes of an image file")
+                images.append(decode_image(io.BytesIO(encoded), names[-1]))
         if not images:
-            raise DataError(f"{files[0]}: no rows")
-        parts += [stack(images, names), torch.tensor(labels, dtype=torch.int64)]
-    _same_size(base, parts[0], parts[2])
-    return DataSet(path, *parts, classes=int(parts[1].max()) + 1, factor=1 / 255)
+            raise DataError(f"{part_files[0]}: no rows")
+        tensors += [stack_images(images, names), torch.tensor(labels, dtype=torch.int64)]
+    return _image_set(base, path, tensors, int(tensors[1].max()) + 1, {})
 
 
-def _columns(file: Path, image: str, label: str) -> tuple[list, list[int]]:
+def _read_columns(file: Path, image: str, label: str) -> tuple[list, list[int]]:
+    """The image cells and the labels of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        have = pq.read_schema(file).names
-        if missing := [name for name in (image, label) if name not in have]:
-            raise DataError(f"{file}: no column {', '.join(missing)}; it has {', '.join(have)}")
-        content = pq.read_table(file, columns=[image, label])
+        columns = pq.read_schema(file).names
+        if missing := [name for name in (image, label) if name not in columns]:
+            raise DataError(f"{file}: no column {', '.join(missing)}; it has {', '.join(columns)}")
+        table = pq.read_table(file, columns=[image, label])
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{file}: not a readable Parquet file of images ({' '.join(str(error).split())})") from error
-    labels = content[label].to_pylist()
-    if odd := [row for row, value in enumerate(labels) if not isinstance(value, int) or value < 0]:
-        raise DataError(f"{file} row {odd[0]}: {label} must be a whole number from 0, not {labels[odd[0]]!r}")
-    return content[image].to_pylist(), labels
+        raise DataError(f"{file}: not a readable Parquet file of images ({one_line(error)})") from error
+    labels = table[label].to_pylist()
+    for row, value in enumerate(labels):
+        if not isinstance(value, int) or value < 0:
+            raise DataError(f"{file} row {row}: {label} must be a whole number from 0, not {value!r}")
+    return table[image].to_pylist(), labels
 
 
-def _same_size(base: Path, train: Tensor, test: Tensor) -> None:
-    if train.shape[1:] != test.shape[1:]:
-        sizes = [tuple(part.shape[1:]) for part in (train, test)]
+def _image_set(base: Path, name: str, tensors: list[Tensor], classes: int, metadata: dict) -> DataSet:
+    """A data set of bytes from training images and labels and, if there are any, test images and labels."""
+    x_train, y_train, x_test, y_test = tensors if len(tensors) == 4 else [*tensors, *(part[:0] for part in tensors)]
+    if x_train.shape[1:] != x_test.shape[1:]:
+        sizes = [tuple(part.shape[1:]) for part in (x_train, x_test)]
         raise DataError(f"{base}: images of several sizes: {sizes[0]} to train, {sizes[1]} to test")
+    return DataSet(name, x_train, y_train, x_test, y_test, classes=classes, factor=1 / 255, metadata=metadata)

@@ -5,23 +5,23 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from gramlab.data.checks import among, share, whole
 from gramlab.data.dataset import DataError, DataSet
+from gramlab.data.validation import check_choice, check_fraction, check_integer
 from gramlab.streams import stream
 
 
-def _over(y: np.ndarray, p: int) -> np.ndarray:
-    """The inverse of each y modulo the prime p; of 0 it is 0, which nobody reads."""
-    return np.array([pow(value, -1, p) if value else 0 for value in range(p)])[y]
+def _divide(x: np.ndarray, y: np.ndarray, p: int) -> np.ndarray:
+    """x times the inverse of y modulo the prime p; 0 where y is 0, which no operation reads."""
+    return x * np.array([pow(value, -1, p) if value else 0 for value in range(p)])[y]
 
 
-# Power et al. (2022), whose table this is, and Mallinar et al. (2025), of which paper C takes + and its splits
+# the table of Power et al. (2022); paper C takes x+y and its split from Mallinar et al. (2025)
 OPERATIONS: dict[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]] = {
     "x+y": lambda x, y, p: x + y,
     "x-y": lambda x, y, p: x - y,
     "x*y": lambda x, y, p: x * y,
-    "x/y": lambda x, y, p: x * _over(y, p),
-    "x/y if y is odd else x-y": lambda x, y, p: np.where(y % 2 == 1, x * _over(y, p), x - y),
+    "x/y": _divide,
+    "x/y if y is odd else x-y": lambda x, y, p: np.where(y % 2 == 1, _divide(x, y, p), x - y),
     "x^2+y^2": lambda x, y, p: x**2 + y**2,
     "x^2+xy+y^2": lambda x, y, p: x**2 + x * y + y**2,
     "x^2+xy+y^2+x": lambda x, y, p: x**2 + x * y + y**2 + x,
@@ -31,18 +31,46 @@ OPERATIONS: dict[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]] = {
 
 
 def modular(modulus: int, operation: str = "x+y", constant: int = 0, fraction: float = 0.5, seed: int = 0) -> DataSet:
-    """All pairs (x, y) and the class (x ∘ y + constant) mod p; a fraction of them to train, the rest to test.
+    """All pairs (x, y) modulo p, with the class (x ∘ y + constant) mod p.
 
-    Inputs (n, 2p) are the one-hot codes of x and y side by side; n = p², or p(p - 1) for x/y, which leaves out
-    y = 0. The split is drawn from a stream of its own: the same pairs at every operation and constant. Paper A has
-    p = 61 and doesn't print its fraction; paper C p = 61 and a half.
+    Both papers have p = 61. Paper C trains on half of the pairs; paper A does not print its fraction.
+
+    Parameters
+    ----------
+    modulus : int
+        p; a prime for operations that divide.
+    operation : str, optional
+        A key of `OPERATIONS`.
+    constant : int, optional
+        From 0 to p - 1.
+    fraction : float, optional
+        Share of the pairs to train on, in (0, 1]; the others are test samples. The split has a random stream of its
+        own, so it is the same for every operation and constant.
+    seed : int, optional
+
+    Returns
+    -------
+    DataSet
+        The one-hot codes of x and y side by side, (n, 2p), and classes (n,). There are p² pairs, or p(p - 1) for
+        x/y, which leaves out y = 0.
+
+    Raises
+    ------
+    DataError
+        If an option is out of range.
+
+    Examples
+    --------
+    >>> data = modular(5)
+    >>> x, y = data.x_train[0, :5].argmax(), data.x_train[0, 5:].argmax()
+    >>> bool(data.y_train[0] == (x + y) % 5)
+    True
     """
     source = "modular"
-    p = whole(source, "modulus", modulus, 2)
-    among(source, "operation", operation, OPERATIONS)
-    share(source, "fraction", fraction, zero=False)
-    if whole(source, "constant", constant, 0) >= p:
-        raise DataError(f"{source}: constant must lie below the modulus {p}, not {constant}")
+    p = check_integer(source, "modulus", modulus, 2)
+    check_choice(source, "operation", operation, OPERATIONS)
+    check_fraction(source, "fraction", fraction, allow_zero=False)
+    check_integer(source, "constant", constant, 0, p - 1)
     if "/" in operation and (factor := next((k for k in range(2, int(p**0.5) + 1) if p % k == 0), None)):
         raise DataError(f"{source}: {operation} needs a prime modulus, and {p} is {factor} times {p // factor}")
     x, y = (axis.ravel() for axis in np.mgrid[:p, :p])
@@ -57,5 +85,5 @@ def modular(modulus: int, operation: str = "x+y", constant: int = 0, fraction: f
         raise DataError(f"{source}: a fraction of {fraction} leaves none of {len(x)} pairs to train on")
     order = stream(source, seed, "split").permutation(len(x))
     inputs, classes = torch.from_numpy(codes[order]), torch.from_numpy(labels[order])
-    about = {"operation": operation, "modulus": p, "constant": constant}
-    return DataSet(source, inputs[:n], classes[:n], inputs[n:], classes[n:], classes=p, about=about)
+    metadata = {"operation": operation, "modulus": p, "constant": constant}
+    return DataSet(source, inputs[:n], classes[:n], inputs[n:], classes[n:], classes=p, metadata=metadata)

@@ -1,4 +1,4 @@
-"""Sparse parities, paper C."""
+"""Sparse parities: paper C, Section 4.3, Figures 1 and 5."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.checks import among, whole
 from gramlab.data.dataset import DataError, DataSet
+from gramlab.data.validation import check_choice, check_integer
 from gramlab.streams import stream
 
 INPUTS = ("unit_signs", "signs", "bits")
@@ -18,50 +18,76 @@ def sparse_parity(
     samples: int, dimension: int, support: Sequence[int] | None = None, degree: int | None = None,
     test_samples: int = 0, inputs: str = "unit_signs", labels: str = "zero_one", seed: int = 0,
 ) -> DataSet:  # fmt: skip
-    """The parity of a few coordinates of uniform inputs (n, d). Paper C, Section 4.3, Figures 1 and 5.
+    """The parity of a few coordinates of uniform inputs.
 
-    support: the coordinates, counted from 0; or degree: how many, drawn from a stream of their own (``about`` has
-    them). inputs: ``unit_signs`` ±1/√d (Section 4.3), ``signs`` ±1, ``bits`` 0 and 1 (Figure 1). A bit 1 is a
-    negative sign. labels: 1 where the product of the signs is positive, else 0 (``zero_one``, (n, 1)) or -1
-    (``signs``, (n, 1)), or those two as ``classes`` 0 and 1 (n,). For ``bits`` it is the exclusive or, as Figure 1
-    has it: 1 where the product of the signs is negative.
+    A label is positive if the product of the signs on the support is positive. For ``bits`` it is the exclusive or,
+    as in Figure 1: positive if that product is negative, where a bit 1 stands for a negative sign.
+
+    Parameters
+    ----------
+    samples, test_samples : int
+    dimension : int
+        Number of inputs d.
+    support : sequence of int, optional
+        The coordinates of the parity, counted from 0.
+    degree : int, optional
+        How many coordinates to draw for the support, instead of listing them.
+    inputs : {"unit_signs", "signs", "bits"}, optional
+        ±1/√d (Section 4.3), ±1, or 0 and 1 (Figure 1).
+    labels : {"zero_one", "signs", "classes"}, optional
+        Numbers 0 and 1 (n, 1), numbers -1 and 1 (n, 1), or classes 0 and 1 (n,).
+    seed : int, optional
+
+    Returns
+    -------
+    DataSet
+        Inputs (n, d) and targets; ``metadata`` has the ``support``.
+
+    Raises
+    ------
+    DataError
+        If an option is out of range, or not exactly one of `support` and `degree` is given.
+
+    Examples
+    --------
+    >>> data = sparse_parity(4, 3, support=[0, 2], inputs="signs", labels="signs")
+    >>> bool((data.x_train[:, 0] * data.x_train[:, 2] == data.y_train[:, 0]).all())
+    True
     """
     source = "sparse_parity"
-    whole(source, "samples", samples)
-    whole(source, "test_samples", test_samples, 0)
-    whole(source, "dimension", dimension)
-    among(source, "inputs", inputs, INPUTS)
-    among(source, "labels", labels, LABELS)
-    chosen = _support(source, dimension, support, degree, seed)
-    parts: list[Tensor] = []
+    check_integer(source, "samples", samples)
+    check_integer(source, "test_samples", test_samples, 0)
+    check_integer(source, "dimension", dimension)
+    check_choice(source, "inputs", inputs, INPUTS)
+    check_choice(source, "labels", labels, LABELS)
+    coordinates = _support(source, dimension, support, degree, seed)
+    tensors: list[Tensor] = []
     for part, n in (("train", samples), ("test", test_samples)):
         bits = stream(source, seed, "data", part).integers(2, size=(n, dimension), dtype=np.int8)
-        odd = bits[:, chosen].sum(1) % 2 == 1
-        one = odd if inputs == "bits" else ~odd
-        parts.append(torch.from_numpy(bits if inputs == "bits" else 1 - 2 * bits))
-        parts.append(_labels(one, labels))
+        is_odd = bits[:, coordinates].sum(1) % 2 == 1
+        tensors.append(torch.from_numpy(bits if inputs == "bits" else 1 - 2 * bits))
+        tensors.append(_targets(is_odd if inputs == "bits" else ~is_odd, labels))
     return DataSet(
-        source, *parts, classes=2 if labels == "classes" else 0,
-        factor=dimension**-0.5 if inputs == "unit_signs" else 1.0, about={"support": chosen},
+        source, *tensors, classes=2 if labels == "classes" else 0,
+        factor=dimension**-0.5 if inputs == "unit_signs" else 1.0, metadata={"support": coordinates},
     )  # fmt: skip
 
 
-def _labels(one: np.ndarray, labels: str) -> Tensor:
+def _targets(positive: np.ndarray, labels: str) -> Tensor:
+    """The labels in the form that the option `labels` names."""
     if labels == "classes":
-        return torch.from_numpy(one.astype(np.int64))
-    return torch.from_numpy(one.astype(float) if labels == "zero_one" else np.where(one, 1.0, -1.0))[:, None]
+        return torch.from_numpy(positive.astype(np.int64))
+    return torch.from_numpy(positive.astype(float) if labels == "zero_one" else np.where(positive, 1.0, -1.0))[:, None]
 
 
 def _support(source: str, dimension: int, support: Sequence[int] | None, degree: int | None, seed: int) -> list[int]:
+    """The given coordinates once they are checked, or as many random ones as the degree says."""
     if (support is None) == (degree is None):
         raise DataError(f"{source}: give either support, a list of coordinates, or degree, their number")
     if degree is not None:
-        if whole(source, "degree", degree) > dimension:
-            raise DataError(f"{source}: degree {degree} is more than the dimension {dimension}")
+        check_integer(source, "degree", degree, 1, dimension)
         return sorted(stream(source, seed, "support").permutation(dimension)[:degree].tolist())
-    chosen = [whole(source, "every index of support", index, 0) for index in support or ()]
-    if outside := [index for index in chosen if index >= dimension]:
-        raise DataError(f"{source}: support {outside} lies outside the dimension {dimension} (counted from 0)")
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise DataError(f"{source}: support must name different coordinates, at least one, not {chosen}")
-    return chosen
+    coordinates = [check_integer(source, "every index of support", i, 0, dimension - 1) for i in support or ()]
+    if not coordinates or len(set(coordinates)) < len(coordinates):
+        raise DataError(f"{source}: support must name different coordinates, at least one, not {coordinates}")
+    return coordinates

@@ -4,21 +4,41 @@ import itertools
 
 import torch
 
-from gramlab.data.checks import share
 from gramlab.data.dataset import DataSet
+from gramlab.data.validation import check_fraction
 
 
 def fact_population(p: float = 1e-5, tau: float = 0.02) -> DataSet:
-    """Paper C, Theorem 3.4, D(p, τ): every point of {0, 1, 2}⁴ with its probability, y = τ x₁x₂ + x₃x₄.
+    """Paper C, Theorem 3.4, D(p, τ): the points of {0, 1, 2}⁴ with y = τ x₁x₂ + x₃x₄ and their probabilities.
 
-    x is uniform on the 81 points with probability p and (1, 1, 0, 0), one of them, with 1 - p. So the population
-    has 81 different points, (81, 4) with targets (81, 1), and ``weight_train`` (81,) is p/81 but for that one's
-    1 - p + p/81. The defaults are Figure 4's.
+    With probability p, x is uniform on the 81 points; otherwise it is (1, 1, 0, 0), one of them.
+
+    Parameters
+    ----------
+    p, tau : float, optional
+        In [0, 1]; by default those of Figure 4.
+
+    Returns
+    -------
+    DataSet
+        Inputs (81, 4) and targets (81, 1). ``weight_train`` (81,) is p/81, and 1 - p + p/81 at (1, 1, 0, 0). There
+        are no test samples.
+
+    Raises
+    ------
+    DataError
+        If p or τ lies outside [0, 1].
+
+    Examples
+    --------
+    >>> data = fact_population(p=0.5)
+    >>> round(float(data.weight_train.max()), 4)
+    0.5062
     """
-    share("fact_population", "p", p)
-    share("fact_population", "tau", tau)
+    check_fraction("fact_population", "p", p)
+    check_fraction("fact_population", "tau", tau)
     x = torch.tensor(list(itertools.product((0, 1, 2), repeat=4)), dtype=torch.float64)
     y = (tau * x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3])[:, None]
     weight = torch.full((81,), p / 81, dtype=torch.float64)
     weight[(x == torch.tensor([1.0, 1.0, 0.0, 0.0])).all(1)] += 1 - p
-    return DataSet("fact_population", x, y, x[:0], y[:0], about={"p": p, "tau": tau}, weight_train=weight)
+    return DataSet("fact_population", x, y, x[:0], y[:0], metadata={"p": p, "tau": tau}, weight_train=weight)

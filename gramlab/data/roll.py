@@ -1,20 +1,43 @@
-"""The Swiss roll of paper A."""
+"""The Swiss roll of paper A, Figure 1."""
 
 import math
 
 import numpy as np
 import torch
 
-from gramlab.data.checks import whole
 from gramlab.data.dataset import DataSet
+from gramlab.data.validation import check_integer
 from gramlab.streams import stream
 
 
 def swiss_roll(samples: int, seed: int = 0) -> DataSet:
-    """Paper A, Figure 1: a Swiss roll in the plane, (n, 2), both coordinates and the target, its angle, in [0, 1]."""
-    whole("swiss_roll", "samples", samples, 2)
-    name = ("swiss_roll", seed, "data") if seed else ("swiss_roll",)  # the roll that Figure 1's run began with
-    turn = 1.5 * math.pi * (1 + 2 * stream(*name).uniform(size=samples))
-    plane = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1)
-    x, y = (torch.from_numpy((part - part.min(0)) / np.ptp(part, 0)) for part in (plane, turn[:, None]))
+    """A Swiss roll in the plane; the target is the angle along the roll (paper A, Figure 1).
+
+    Parameters
+    ----------
+    samples : int
+        At least 2.
+    seed : int, optional
+
+    Returns
+    -------
+    DataSet
+        Inputs (n, 2) and targets (n, 1), each coordinate scaled to [0, 1]; no test samples.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than 2 samples.
+
+    Examples
+    --------
+    >>> data = swiss_roll(50)
+    >>> data.x_train.shape, float(data.y_train.max())
+    (torch.Size([50, 2]), 1.0)
+    """
+    check_integer("swiss_roll", "samples", samples, 2)
+    name = ("swiss_roll", seed, "data") if seed else ("swiss_roll",)  # seed 0 keeps the stream it had before seeds
+    angle = 1.5 * math.pi * (1 + 2 * stream(*name).uniform(size=samples))
+    plane = np.stack([angle * np.cos(angle), angle * np.sin(angle)], 1)
+    x, y = (torch.from_numpy((part - part.min(0)) / np.ptp(part, 0)) for part in (plane, angle[:, None]))
     return DataSet("swiss_roll", x, y, x[:0], y[:0])

@@ -1,4 +1,4 @@
-"""Where data sets come from, by name."""
+"""Data sources by name."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -14,14 +14,15 @@ from gramlab.data.parity import sparse_parity
 from gramlab.data.polynomials import chain_monomial, gaussian, high_rank_polynomial, staircase
 from gramlab.data.population import fact_population
 from gramlab.data.roll import swiss_roll
-from gramlab.data.select import Select, standardized, with_random_labels
+from gramlab.data.subset import Subset
 from gramlab.data.teacher import linear_teacher
+from gramlab.data.transforms import standardized, with_random_labels
 
-# A source is a function of its options; those that read files also take ``root``, the folder to seek them in,
-# and those that cost too much to read whole take ``select``.
+# A source is a function of its options. `prepare` also passes `root`, the folder of raw files, `seed`, and `subset`,
+# for a source that is too large to read whole, to those that take them.
 SOURCES: dict[str, Callable[..., DataSet]] = {
-    made.__name__: made
-    for made in (
+    source.__name__: source
+    for source in (
         digits, mnist, cifar10, cifar100, svhn, celeba, folder, parquet, swiss_roll, chain_monomial,
         high_rank_polynomial, staircase, gaussian, alignment_reversing, sparse_parity, modular, fact_population,
         linear_teacher,
@@ -30,9 +31,24 @@ SOURCES: dict[str, Callable[..., DataSet]] = {
 
 
 def options_of(source: str) -> dict[str, inspect.Parameter]:
-    """The options that a source takes, by name, without those that ``prepare`` fills in."""
-    found = inspect.signature(SOURCES[source]).parameters
-    return {name: option for name, option in found.items() if name not in ("root", "select", "seed")}
+    """The options of a data source, without those that `prepare` passes to every source.
+
+    Parameters
+    ----------
+    source : str
+        A key of `SOURCES`.
+
+    Returns
+    -------
+    dict of str to inspect.Parameter
+
+    Examples
+    --------
+    >>> list(options_of("modular"))
+    ['modulus', 'operation', 'constant', 'fraction']
+    """
+    parameters = inspect.signature(SOURCES[source]).parameters
+    return {name: option for name, option in parameters.items() if name not in ("root", "subset", "seed")}
 
 
 def prepare(
@@ -40,12 +56,40 @@ def prepare(
     classes: Sequence[int] | None = None, balanced: bool = False, order: str = "random",
     random_labels: float | None = None, standardize: bool = False, seed: int = 0, **options,
 ) -> DataSet:  # fmt: skip
-    """The data set of this source, or a part of it (see ``Select``), drawn reproducibly.
+    """Make the data set of a source, or a part of it; equal arguments give equal data sets.
 
-    root: the folder where raw files are sought and downloaded to. random_labels: each training label is drawn
-    anew with this probability. standardize: see ``standardized``. seed: another one gives other draws of
-    everything that is drawn here. Raises DataError saying what was sought, where, and how to provide it, or which
-    option is wrong.
+    Parameters
+    ----------
+    source : str
+        A key of `SOURCES`.
+    root : Path
+        Folder of the raw files; torchvision's data sets are downloaded to it if missing.
+    train, test, classes, balanced, order
+        Which samples to choose, see `Subset`.
+    random_labels : float, optional
+        Probability that a training label is random, see `gramlab.data.random_labels`.
+    standardize : bool, optional
+        Scale the inputs to mean 0 and variance 1, see `standardized`.
+    seed : int, optional
+        Another seed gives other random numbers.
+    **options
+        The source's own options, see `options_of`.
+
+    Returns
+    -------
+    DataSet
+
+    Raises
+    ------
+    DataError
+        If an option is wrong, or files are missing or damaged; the message says which and where.
+
+    Examples
+    --------
+    >>> prepare("digits", "data/raw", train=100, classes=[0, 1]).x_train.shape
+    torch.Size([100, 1, 8, 8])
+    >>> prepare("modular", "data/raw", modulus=7).classes
+    7
     """
     if source not in SOURCES:
         raise DataError(f"no data source {source!r}; there are {', '.join(SOURCES)}")
@@ -54,11 +98,11 @@ def prepare(
         raise DataError(f"{source}: no option {', '.join(unknown)}; it takes {', '.join(known) or 'none'}")
     if missing := [name for name, option in known.items() if option.default is option.empty and name not in options]:
         raise DataError(f"{source}: {', '.join(missing)} must be given")
-    select = Select(train, test, None if classes is None else tuple(classes), balanced, order, seed)
-    filled = {"root": Path(root), "select": select, "seed": seed}
-    takes = inspect.signature(SOURCES[source]).parameters
-    made = SOURCES[source](**{name: value for name, value in filled.items() if name in takes}, **options)
-    made = made if "select" in takes else select.apply(made)
+    subset = Subset(train, test, None if classes is None else tuple(classes), balanced, order, seed)
+    parameters = inspect.signature(SOURCES[source]).parameters
+    passed = {"root": Path(root), "subset": subset, "seed": seed}
+    data = SOURCES[source](**{name: value for name, value in passed.items() if name in parameters}, **options)
+    data = data if "subset" in parameters else subset.apply(data)
     if random_labels is not None:
-        made = with_random_labels(made, random_labels, seed)
-    return standardized(made) if standardize else made
+        data = with_random_labels(data, random_labels, seed)
+    return standardized(data) if standardize else data

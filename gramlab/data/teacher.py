@@ -2,16 +2,41 @@
 
 import torch
 
-from gramlab.data.checks import whole
 from gramlab.data.dataset import DataSet
 from gramlab.data.inputs import gaussian_inputs
+from gramlab.data.validation import check_integer
 from gramlab.streams import stream
 
 
 def linear_teacher(samples: int, dimension: int, outputs: int, test_samples: int = 0, seed: int = 0) -> DataSet:
-    """Paper C, Appendix C: x ~ N(0, I), (n, d), and y = W* x, (n, c), with independent standard normal W* (c, d)."""
-    whole("linear_teacher", "outputs", outputs)
-    parts = gaussian_inputs("linear_teacher", samples, test_samples, dimension, None, None, seed)
+    """A random linear map, ``y = W* x`` with x ~ N(0, I) and standard normal W* (paper C, Appendix C).
+
+    Parameters
+    ----------
+    samples, test_samples : int
+    dimension : int
+        Number of inputs d.
+    outputs : int
+        Number of targets c.
+    seed : int, optional
+
+    Returns
+    -------
+    DataSet
+        Inputs (n, d) and targets (n, c).
+
+    Raises
+    ------
+    DataError
+        If an option is out of range.
+
+    Examples
+    --------
+    >>> linear_teacher(samples=5, dimension=4, outputs=3).y_train.shape
+    torch.Size([5, 3])
+    """
+    check_integer("linear_teacher", "outputs", outputs)
+    inputs = gaussian_inputs("linear_teacher", samples, test_samples, dimension, None, None, seed)
     W = torch.from_numpy(stream("linear_teacher", seed, "target").normal(size=(outputs, dimension)))
-    x_train, x_test = (torch.from_numpy(part) for part in parts)
+    x_train, x_test = (torch.from_numpy(part) for part in inputs)
     return DataSet("linear_teacher", x_train, x_train @ W.T, x_test, x_test @ W.T)

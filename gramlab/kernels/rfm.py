@@ -19,15 +19,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput, atomic
-from gramlab.kernels.arguments import number, one_of, placed, tensor, truth, whole
+from gramlab.kernels.arguments import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_number,
+    resolve_device,
+    to_tensor,
+)
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out
-from gramlab.kernels.updates import UPDATES, updated
+from gramlab.kernels.updates import UPDATES, next_features
+from gramlab.measures.arrays import all_finite
 
 TASKS = ("regression", "classification")
-ARRAYS = ("features_", "dual_coef_", "X_fit_")  # of a fitted machine, and its other attributes, which a file holds
-ABOUT = ("history_", "best_iter_", "n_iter_", "ridge_", "_flat")
+# attributes of a fitted machine that a file holds: as tensors, and as JSON
+ARRAYS = ("features_", "dual_coef_", "X_fit_")
+SCALARS = ("history_", "best_iter_", "n_iter_", "ridge_", "_flat")
 
 
 def _classifies(machine: "RFM") -> bool:
@@ -35,42 +44,88 @@ def _classifies(machine: "RFM") -> bool:
 
 
 class RFM(BaseEstimator):
-    """A kernel machine f = K_M(·, X) alpha whose features M are learned by a fixed-point iteration.
+    """Recursive feature machine: a kernel machine whose feature matrix M is learned (paper C, Algorithm 1).
 
-    In turn alpha = (K_M(X, X) + ridge I)⁻¹ y, and M becomes what ``update`` says, ``n_iters`` times from M = I. A
-    scikit-learn estimator: inputs are (n, d); standardise them first. In classification y holds labels, fitted by
-    least squares to their one-hot codes; in regression it is (n,) or (n, c).
+    From M = I, in turn
+
+        alpha = (K_M(X, X) + ridge I)⁻¹ y,    f = K_M(·, X) alpha,    M ← update(f),
+
+    ``n_iters`` times. A scikit-learn estimator: X is (n, d); standardise it first. In classification y holds labels,
+    fitted by least squares to their one-hot codes; in regression y is (n,) or (n, c).
 
     Parameters
     ----------
-    task : "regression" or "classification".
-    kernel : laplace, gaussian, exponential, polynomial or quadratic, with ``bandwidth``, ``degree`` and ``offset``;
-        gramlab.kernels.functions.Kernel has the formulas.
-    update : "agop" (M = AGOP^power), "fact", "fact-geometric", "fact-simplified" (inner-product kernels), as
-        gramlab.kernels.updates.updated defines them, or None: kernel regression.
-    power : the AGOP's; paper C's s. 1 is the RFM of Radhakrishnan et al., 1/2 paper C's Section 5.
-    centered : subtract the gradients' mean from them in the AGOP.
-    ridge : on the kernel matrix's diagonal: nλ in paper C's Algorithm 1.
-    solver : "direct" factors the kernel matrix, in the memory of one; "iterative" never holds it, for more samples than
-        fit (gramlab.kernels.iterative.dual_iterative, with a preconditioner of ``rank``), to a residual of √eps. It
-        needs a ridge above 0 and has no leave-one-out errors.
-    n_iters : feature updates; one more solve than that.
-    early_stopping : keep the iterate with the least squared error on (X_val, y_val), or without these the least
-        leave-one-out error in closed form, which costs as much again as the solve. False keeps the last.
-    patience : with early stopping, end after so many updates without a smaller error; None goes on to the end.
-    dtype : "float64" or "float32". device : "auto" takes a GPU where there is one, or a torch device.
-
-    A singular kernel matrix is solved with a larger ridge, and said (gramlab.kernels.solve.dual). The iteration ends
-    with a ConvergenceWarning where an update leaves no finite or nonzero features, and, under early stopping, where
-    it diverges after it has converged: the best iterate explained at least half of y's variance, and half of that is
-    lost. The best iterate is kept.
+    task : {"regression", "classification"}, default "regression"
+    kernel : {"laplace", "gaussian", "exponential", "polynomial", "quadratic"}, default "laplace"
+        ``gramlab.kernels.functions.Kernel`` has the formulas.
+    bandwidth : float, default 10.0
+        In the units of the inputs.
+    degree : int, default 3
+        Of the polynomial kernel.
+    offset : float, default 1.0
+        Of the polynomial kernel.
+    update : {"agop", "fact", "fact-geometric", "fact-simplified", None}, default "agop"
+        M becomes AGOP^power, (FACT FACTᵀ)^{1/2}, (FACT M M FACTᵀ)^{1/4}, or (FACT M)^{1/2} for inner-product kernels
+        (``gramlab.kernels.updates.next_features``). None is kernel ridge regression.
+    power : float, default 0.5
+        The AGOP's, paper C's s: 1 for the RFM of Radhakrishnan et al., 1/2 in paper C's Section 5.
+    centered : bool, default False
+        Whether the AGOP is of the gradients minus their mean.
+    ridge : float, default 1e-3
+        The number on the kernel matrix's diagonal: nλ in Algorithm 1.
+    solver : {"direct", "iterative"}, default "direct"
+        "direct" factors the kernel matrix in its own memory. "iterative" never holds it
+        (``gramlab.kernels.iterative.dual_iterative``), solves to a residual of √eps, needs a ridge above 0 and has no
+        leave-one-out errors.
+    rank : int, default 500
+        Of the iterative solver's preconditioner.
+    n_iters : int, default 5
+        Feature updates; there is one more solve.
+    early_stopping : bool, default True
+        Whether to keep the iterate with the least squared error on (X_val, y_val), or without these the least
+        leave-one-out error in closed form, which costs as much again as the solve. False keeps the last iterate.
+    patience : int, optional
+        With early stopping, end after so many updates without a smaller error. Default: make all updates.
+    dtype : {"float64", "float32"}, default "float64"
+    device : str or torch.device, default "auto"
+        "auto" takes a GPU where there is one.
 
     Attributes
     ----------
-    features_ : M, (d, d). dual_coef_ : alpha, (n, c). X_fit_ : (n, d). classes_ : in classification, sorted.
-    history_ : one dict an iterate: ``ridge`` used, ``error`` (mean squared, if monitored), ``change`` of the features
-        ‖M - M_before‖/‖M_before‖, ``trace`` of M. best_iter_ : the iterate kept. n_iter_ : updates made.
-    ridge_ : on the diagonal of the iterate kept.
+    features_ : ndarray of shape (d, d)
+        M.
+    dual_coef_ : ndarray of shape (n, c)
+        alpha.
+    X_fit_ : ndarray of shape (n, d)
+    classes_ : ndarray
+        The sorted labels, in classification.
+    history_ : list of dict
+        For each iterate the ``ridge`` used, the ``error`` (mean squared, if monitored), the ``change`` of the features
+        ‖M − M_before‖/‖M_before‖, and the ``trace`` of M.
+    best_iter_ : int
+        The iterate that was kept.
+    n_iter_ : int
+        The number of updates made.
+    ridge_ : float
+        The ridge used for the iterate that was kept.
+
+    Notes
+    -----
+    A singular kernel matrix is solved with a larger ridge and a SingularKernel warning
+    (``gramlab.kernels.solve.dual``). The iteration ends with a ConvergenceWarning, and the best iterate is kept, if an
+    update leaves no finite or nonzero features, and, under early stopping, if it diverges after it has converged: the
+    best iterate explained at least half of y's variance, and half of that is lost.
+
+    Examples
+    --------
+    >>> import numpy as np, gramlab
+    >>> X = np.random.default_rng(0).normal(size=(200, 10))
+    >>> y = X[:, 0] * X[:, 1]
+    >>> machine = gramlab.RFM(kernel="gaussian", bandwidth=5.0, n_iters=3).fit(X[:150], y[:150])
+    >>> machine.score(X[150:], y[150:]) > 0.9
+    True
+    >>> sorted(np.diag(machine.features_).argsort()[-2:].tolist())  # the two coordinates that y depends on
+    [0, 1]
     """
 
     def __init__(
@@ -107,12 +162,28 @@ class RFM(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
-        """Fit to X (n, d) and y; (X_val, y_val), if given, choose the iterate.
+        """Fit the machine.
 
-        Raises ValueError on NaN, infinity or other bad input, on numbers beyond ``dtype``, on distances that overflow,
-        and (BadInput, naming it) on a parameter of a wrong type or out of range.
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,) or (n, c)
+            Labels, or values.
+        X_val, y_val : array, optional
+            Samples that choose the iterate.
+
+        Returns
+        -------
+        RFM
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            On NaN, infinity and other bad input, on numbers beyond ``dtype``, and on distances that overflow. BadInput,
+            a ValueError, names a parameter of a wrong type or out of range.
         """
-        kernel = self._checked()
+        kernel = self._check_parameters()
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together")
         if self.solver == "iterative" and self.early_stopping and self.update and X_val is None:
@@ -120,13 +191,13 @@ class RFM(BaseEstimator):
         X, y = validate_data(
             self, X, y, dtype=np.float64, y_numeric=not _classifies(self), multi_output=not _classifies(self)
         )
-        x, targets = self._tensor(X), self._tensor(self._encoded(y, fit=True))
+        x, targets = self._tensor(X), self._tensor(self._encode(y, fit=True))
         held_out = None
         if X_val is not None:
             X_val, y_val = validate_data(
                 self, X_val, y_val, reset=False, dtype=np.float64, multi_output=not _classifies(self)
             )
-            held_out = self._tensor(X_val), self._tensor(self._encoded(y_val))
+            held_out = self._tensor(X_val), self._tensor(self._encode(y_val))
             if held_out[1].shape[1] != targets.shape[1]:
                 raise BadInput(f"y_val has {held_out[1].shape[1]} outputs, y {targets.shape[1]}")
         self._iterate(kernel, x, targets, held_out)
@@ -141,14 +212,14 @@ class RFM(BaseEstimator):
         updates = int(self.n_iters) if self.update else 0
         for step in range(updates + 1):
             try:
-                alpha, used, error = self._solved(kernel, x, y, M, held_out)
+                alpha, used, error = self._solve(kernel, x, y, M, held_out)
             except ArithmeticError as problem:
                 if step == 0:
                     raise ValueError(str(problem)) from problem
                 self._warn(f"{problem} at iterate {step}", best)
                 break
-            about = {"ridge": used, "trace": float(M.diagonal().sum()), "change": change}
-            self.history_.append(about if error is None else {**about, "error": error})
+            entry = {"ridge": used, "trace": float(M.diagonal().sum()), "change": change}
+            self.history_.append(entry if error is None else {**entry, "error": error})
             if error is None or error < least or step == 0:
                 best, least = step, float("inf") if error is None else error
                 self.features_, self.dual_coef_, self.ridge_ = M.cpu().numpy(), alpha.cpu().numpy(), used
@@ -158,20 +229,21 @@ class RFM(BaseEstimator):
             elif self.patience is not None and step - best >= self.patience:
                 break
             if step < updates:
-                before, M = M, updated(str(self.update), kernel, x, alpha, M, power=self.power, centered=self.centered)
-                if not bool(torch.isfinite(M).all()) or not bool(M.any()):
+                before = M
+                M = next_features(str(self.update), kernel, x, alpha, M, power=self.power, centered=self.centered)
+                if not all_finite(M) or not bool(M.any()):
                     self._warn(f"no finite or nonzero feature is left at iterate {step + 1}", best)
                     break
                 change = float((M - before).norm() / before.norm())
         self.best_iter_, self.n_iter_ = best, len(self.history_) - 1
 
-    def _warn(self, what: str, best: int) -> None:
-        warnings.warn(f"update {self.update}: {what}; iterate {best} is kept", ConvergenceWarning, stacklevel=4)
+    def _warn(self, problem: str, best: int) -> None:
+        warnings.warn(f"update {self.update}: {problem}; iterate {best} is kept", ConvergenceWarning, stacklevel=4)
 
-    def _solved(
+    def _solve(
         self, kernel: Kernel, x: Tensor, y: Tensor, M: Tensor, held_out: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, float, float | None]:
-        """Dual weights, the ridge used, and the squared error by which the iterate is judged."""
+        """Dual weights, the ridge used, and the squared error that judges the iterate."""
         if self.early_stopping and held_out is None and len(x) > 1 and self.update:
             alpha, used, errors = dual_left_out(lambda: kernel.matrix(x, None, M), y, self.ridge)
             return alpha, used, float(errors.square().mean())
@@ -185,7 +257,7 @@ class RFM(BaseEstimator):
         return alpha, used, float((predict(kernel, held_out[0], x, alpha, M) - held_out[1]).square().mean())
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels (n,), or in regression the values, in the shape of y."""
+        """Return labels (n,), or in regression values in the shape of y, for samples X (n, d)."""
         scores = self._scores(X)
         if _classifies(self):
             return self.classes_[scores.argmax(1)]
@@ -193,66 +265,84 @@ class RFM(BaseEstimator):
 
     @available_if(_classifies)
     def decision_function(self, X: Any) -> np.ndarray:
-        """The fitted one-hot codes (n, classes); of two classes the second's less the first's, (n,)."""
+        """Return the fitted one-hot codes (n, classes); of two classes the second's minus the first's, (n,)."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, or in regression R²."""
-        measure = accuracy_score if _classifies(self) else r2_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+        """Return the accuracy, or in regression R², on samples X (n, d) and y."""
+        metric = accuracy_score if _classifies(self) else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
 
     def save(self, path: Path | str) -> None:
-        """Write the fitted machine to one safetensors file, without pickle, whole or not at all."""
+        """Write the fitted machine to one safetensors file, without pickle, completely or not at all.
+
+        Parameters
+        ----------
+        path : Path or str
+        """
         check_is_fitted(self)
         arrays = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in ARRAYS}
-        about = {name: getattr(self, name) for name in ABOUT}
+        metadata = {"parameters": self.get_params(), **{name: getattr(self, name) for name in SCALARS}}
         if _classifies(self):
-            about["classes_"] = {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}
+            metadata["classes_"] = {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}
         if hasattr(self, "feature_names_in_"):
-            about["feature_names_in_"] = {"dtype": "|O", "values": self.feature_names_in_.tolist()}
-        about = {"parameters": self.get_params(), **about}
+            metadata["feature_names_in_"] = {"dtype": "|O", "values": self.feature_names_in_.tolist()}
         with atomic(Path(path)) as temporary:
-            save_file(arrays, temporary, {"gramlab.RFM": json.dumps(about, default=_plain)})
+            save_file(arrays, temporary, {"gramlab.RFM": json.dumps(metadata, default=_plain)})
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """The machine that ``save`` wrote. Raises gramlab.files.BadInput, naming the file, if it is not one."""
+        """Return the machine that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : Path or str
+
+        Returns
+        -------
+        RFM
+
+        Raises
+        ------
+        BadInput
+            If the file is not a saved machine.
+        """
         try:
             with safe_open(path, "pt") as file:
-                about = json.loads((file.metadata() or {})["gramlab.RFM"])
-                machine = cls(**about.pop("parameters"))
-                found = {name: about.pop(name) for name in ABOUT}
-                found |= {name: file.get_tensor(name).numpy() for name in ARRAYS}
-            for name, coded in about.items():
-                found[name] = np.array(coded["values"], dtype=coded["dtype"])
-            for name, value in {**found, "n_features_in_": found["X_fit_"].shape[1]}.items():
+                metadata = json.loads((file.metadata() or {})["gramlab.RFM"])
+                machine = cls(**metadata.pop("parameters"))
+                attributes = {name: metadata.pop(name) for name in SCALARS}
+                attributes |= {name: file.get_tensor(name).numpy() for name in ARRAYS}
+            for name, coded in metadata.items():
+                attributes[name] = np.array(coded["values"], dtype=coded["dtype"])
+            for name, value in {**attributes, "n_features_in_": attributes["X_fit_"].shape[1]}.items():
                 setattr(machine, name, value)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(f"{path}: not a saved RFM ({type(error).__name__}: {error})") from error
         return machine
 
-    def _checked(self) -> Kernel:
-        """The kernel; raises BadInput on parameters of a wrong type or out of range."""
+    def _check_parameters(self) -> Kernel:
+        """Return the kernel. Raises BadInput on parameters of a wrong type or out of range."""
         for name, allowed in (
             ("task", TASKS), ("update", (*UPDATES, None)), ("solver", ("direct", "iterative")),
             ("dtype", ("float64", "float32")),
         ):  # fmt: skip
-            one_of(name, getattr(self, name), allowed)
-        for name, least in (("n_iters", 0), ("patience", 1), ("rank", 1)):
+            check_choice(name, getattr(self, name), allowed)
+        for name, minimum in (("n_iters", 0), ("patience", 1), ("rank", 1)):
             if name != "patience" or self.patience is not None:
-                whole(name, getattr(self, name), least)
-        number("power", self.power)
-        number("ridge", self.ridge, positive=False)
+                check_integer(name, getattr(self, name), minimum)
+        check_number("power", self.power)
+        check_number("ridge", self.ridge, positive=False)
         for name in ("early_stopping", "centered"):
-            truth(name, getattr(self, name))
-        placed(self.device)
+            check_bool(name, getattr(self, name))
+        resolve_device(self.device)
         return self._kernel()
 
     def _kernel(self) -> Kernel:
         return Kernel(self.kernel, self.bandwidth, self.degree, self.offset)
 
-    def _encoded(self, y: np.ndarray, fit: bool = False) -> np.ndarray:
+    def _encode(self, y: np.ndarray, fit: bool = False) -> np.ndarray:
         """Targets (n, c): the one-hot codes of the labels, or the values themselves."""
         if not _classifies(self):
             if fit:
@@ -273,10 +363,10 @@ class RFM(BaseEstimator):
         parts = (self._tensor(part) for part in (X, self.X_fit_, self.dual_coef_, self.features_))
         return predict(self._kernel(), *parts).cpu().numpy()
 
-    def _tensor(self, a: np.ndarray) -> Tensor:
-        return tensor(a, self.dtype, self.device)
+    def _tensor(self, values: np.ndarray) -> Tensor:
+        return to_tensor(values, self.dtype, self.device)
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has in place of a parameter's value: a grid search sets numpy's numbers."""
+    """A parameter's value as JSON can hold it: a grid search sets numpy's numbers."""
     return value.item() if isinstance(value, np.generic) else str(torch.device(value))

@@ -8,88 +8,127 @@ from torch import Tensor
 
 
 class SingularKernel(UserWarning):
-    """A kernel matrix was singular to working precision, and was solved with a larger ridge."""
+    """A kernel matrix is singular to working precision and is solved with a larger ridge."""
 
 
 def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> tuple[Tensor, float]:
-    """(K + ridge I)⁻¹ y, (n, c), and the ridge that was used.
+    """Return the dual weights (K + ridge I)⁻¹ y of kernel ridge regression (paper C, Algorithm 1).
 
-    ``kernel_matrix()`` makes K (n, n), which the Cholesky factorisation then overwrites: no second matrix is held.
-    The ridge is the whole number on the diagonal: Algorithm 1 of paper C has nλ there.
+    K + ridge I counts as singular if its factorisation fails, or if its squared pivots span more than 1/(n eps), so
+    that duplicate samples would get arbitrary weights. The ridge is then raised to √eps tr(K)/n, and tenfold until the
+    matrix is regular, with a SingularKernel warning. This keeps both the noise in directions that K lacks and the
+    distance from the least-squares solution of least norm at about √eps.
 
-    Where K + ridge I is singular to working precision (the factorisation breaks down, or its squared pivots span
-    more than 1/(n eps), so that duplicate samples would get arbitrary weights) the ridge is raised to
-    sqrt(eps) tr(K)/n, then tenfold until it is not, a SingularKernel warning says so, and the second value is that
-    ridge: it keeps both the noise in directions that K lacks and the distance from the least-squares solution of
-    least norm at about sqrt(eps). Raises ValueError on a negative ridge, ArithmeticError if K is zero or not finite.
+    Parameters
+    ----------
+    kernel_matrix : callable () -> Tensor of shape (n, n)
+        Makes K, which the Cholesky factorisation overwrites: no second matrix is held.
+    y : Tensor of shape (n, c)
+        Targets.
+    ridge : float, default 0.0
+        The number on the diagonal, which is nλ in Algorithm 1.
+
+    Returns
+    -------
+    alpha : Tensor of shape (n, c)
+    ridge : float
+        The ridge that was used.
+
+    Raises
+    ------
+    ValueError
+        If the ridge is negative.
+    ArithmeticError
+        If K is zero or not finite.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab.kernels.solve import dual
+    >>> dual(lambda: torch.eye(2), torch.tensor([[2.0], [4.0]]), ridge=1.0)
+    (tensor([[1.],
+            [2.]]), 1.0)
     """
     factor, used = _factor(kernel_matrix, y, ridge)
-    return substituted(factor, y), used
+    return cholesky_solve(factor, y), used
 
 
 def dual_left_out(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> tuple[Tensor, float, Tensor]:
-    """``dual``, and y_i - f_i(x_i) of the machine f_i that was fitted without sample i, (n, c): the same work again.
+    """Return ``dual`` and its leave-one-out errors, for about twice the work.
 
-    It is alpha_i / (C⁻¹)_ii for C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted anew.
+    The error y_i − f_i(x_i) of the machine f_i that is fitted without sample i is alpha_i / (C⁻¹)_ii for
+    C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted again.
+
+    Parameters
+    ----------
+    kernel_matrix, y, ridge
+        As for ``dual``.
+
+    Returns
+    -------
+    alpha : Tensor of shape (n, c)
+    ridge : float
+    errors : Tensor of shape (n, c)
     """
     factor, used = _factor(kernel_matrix, y, ridge)
-    alpha = substituted(factor, y)
+    alpha = cholesky_solve(factor, y)
     n, step = len(y), 256
     for first in reversed(range(0, n, step)):  # L⁻¹ in L's place, from its last columns to its first
-        own, below = slice(first, first + step), slice(first + step, n)
-        unit = torch.eye(min(step, n - first), dtype=y.dtype, device=y.device)
-        factor[own, own] = torch.linalg.solve_triangular(factor[own, own].clone(), unit, upper=False)
-        factor[below, own] = factor[below, below] @ (factor[below, own] @ -factor[own, own])
-    inverse = torch.cat([part.square().sum(0) for part in factor.split(step, 1)])  # C⁻¹ = L⁻ᵀL⁻¹
-    return alpha, used, alpha / inverse[:, None]
+        block, below = slice(first, first + step), slice(first + step, n)
+        identity = torch.eye(min(step, n - first), dtype=y.dtype, device=y.device)
+        factor[block, block] = torch.linalg.solve_triangular(factor[block, block].clone(), identity, upper=False)
+        factor[below, block] = factor[below, below] @ (factor[below, block] @ -factor[block, block])
+    inverse_diagonal = torch.cat([part.square().sum(0) for part in factor.split(step, 1)])  # C⁻¹ = L⁻ᵀL⁻¹
+    return alpha, used, alpha / inverse_diagonal[:, None]
 
 
 def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tuple[Tensor, float]:
-    """The lower Cholesky factor of K + ridge I in the memory of K, and the ridge that made it regular."""
+    """The lower Cholesky factor of K + ridge I in the memory of K, and the ridge that makes it regular."""
     if not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
     n, eps, used = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()
-        scale = size(K, whole=used != ridge)  # no ridge makes a matrix regular that is not finite
+        scale = mean_diagonal(K, all_entries=used != ridge)  # no ridge makes a matrix regular that is not finite
         K.diagonal().add_(used)
         factor, regular = cholesky(K)
         pivots = factor.diagonal().square()
         if regular and float(pivots.min()) > n * eps * float(pivots.max()):
             break
-        used = raised(used, eps, scale)
+        used = next_ridge(used, eps, scale)
         del K, factor
     if used != ridge:
-        singular(ridge, used, 4)
+        warn_singular(ridge, used, 4)
     return factor, used
 
 
-def size(K: Tensor, whole: bool = False) -> float:
-    """The mean of a kernel matrix's diagonal; raises ArithmeticError if it is zero or not finite, or K's ``whole`` not.
+def mean_diagonal(K: Tensor, all_entries: bool = False) -> float:
+    """Return the mean of a kernel matrix's diagonal.
 
-    A finite diagonal may stand in a matrix of NaN: a radial kernel's is 1 whatever the distances.
+    Raises ArithmeticError if it is zero or not finite, or, with ``all_entries``, if K is not finite. A matrix of NaN
+    may have a finite diagonal: a radial kernel's is 1 whatever the distances.
     """
     scale = float(K.diagonal().mean())
-    if not 0 < scale < float("inf") or (whole and not all(bool(end.isfinite()) for end in K.aminmax())):
-        what = "zero" if scale == 0 else "not finite"
-        raise ArithmeticError(f"the kernel matrix is {what}: scale the inputs, or raise the bandwidth")
+    if not 0 < scale < float("inf") or (all_entries and not all(bool(bound.isfinite()) for bound in K.aminmax())):
+        problem = "zero" if scale == 0 else "not finite"
+        raise ArithmeticError(f"the kernel matrix is {problem}: scale the inputs, or raise the bandwidth")
     return scale
 
 
 def cholesky(K: Tensor) -> tuple[Tensor, bool]:
-    """The lower factor in the memory of K, of which it reads what is right of the diagonal; and whether it exists."""
+    """Return the lower factor in the memory of K, and whether it exists. Only K's upper triangle is read."""
     factor, info = K.mT, torch.zeros((), dtype=torch.int32, device=K.device)
     torch.linalg.cholesky_ex(factor, out=(factor, info))
     return factor, int(info) == 0
 
 
-def raised(ridge: float, eps: float, scale: float) -> float:
-    """The next larger ridge for a singular matrix."""
+def next_ridge(ridge: float, eps: float, scale: float) -> float:
+    """Return the next larger ridge for a singular matrix."""
     return max(10 * ridge, eps**0.5 * scale)
 
 
-def singular(ridge: float, used: float, level: int) -> None:
-    """Warn of it, so many calls up."""
+def warn_singular(ridge: float, used: float, level: int) -> None:
+    """Issue a SingularKernel warning, ``level`` calls up."""
     warnings.warn(
         f"the kernel matrix is singular at ridge {ridge:g}; solved with {used:.3g} on the diagonal, "
         f"near the least-squares solution of least norm",
@@ -98,7 +137,7 @@ def singular(ridge: float, used: float, level: int) -> None:
     )
 
 
-def substituted(factor: Tensor, y: Tensor) -> Tensor:
-    """The factorised system's solution."""
+def cholesky_solve(factor: Tensor, y: Tensor) -> Tensor:
+    """Return the solution of the factorised system."""
     half = torch.linalg.solve_triangular(factor, y, upper=False)
     return torch.linalg.solve_triangular(factor.mT, half, upper=True)

@@ -1,4 +1,4 @@
-"""The next feature matrix M of a recursive feature machine, from the one it was fitted with (paper C, Section 4).
+"""The next feature matrix M of a recursive feature machine (paper C, Section 4).
 
 M = WᵀW. Every update is a fixed point where its ansatz holds: M = AGOP^s, or M = FACT.
 """
@@ -9,34 +9,59 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gramlab.files import did_you_mean
 from gramlab.kernels.functions import Kernel, agop, fact, times
 from gramlab.kernels.solve import dual, dual_left_out
-from gramlab.losses import all_finite
+from gramlab.measures.arrays import all_finite
 from gramlab.measures.powers import psd_power
 
 UPDATES = ("agop", "fact", "fact-geometric", "fact-simplified")
 
 
-def updated(
+def next_features(
     update: str, kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None, *, power: float = 0.5,
     centered: bool = False,
 ) -> Tensor:  # fmt: skip
-    """M after one step, (d, d), of the machine K_M(·, x) alpha; x is (n, d), alpha (n, c), M (d, d) or None for I.
+    """Return M after one update of the machine K_M(·, x) alpha (paper C, Section 4).
 
-    agop: AGOP^power, of the gradients less their mean if ``centered`` (the NFA-RFM update, W = AGOP^{power/2}).
-    fact: (FACT FACTᵀ)^{1/2} (the FACT-RFM update, W = (FACT FACTᵀ)^{1/4}).
-    fact-geometric: (FACT M M FACTᵀ)^{1/4} (FACT-RFM update′). FACT M is symmetric for all of these kernels, so it is
-    |FACT M|^{1/2}.
-    fact-simplified: (FACT M)^{1/2} (update′ for inner-product kernels, for which FACT M is psd: Proposition 5.1);
-    ValueError for the others.
+    ================  ============================  ==========================================================
+    update            M becomes                     paper C
+    ================  ============================  ==========================================================
+    agop              AGOP^power                    the NFA-RFM update, W = AGOP^{power/2}
+    fact              (FACT FACTᵀ)^{1/2}            the FACT-RFM update, W = (FACT FACTᵀ)^{1/4}
+    fact-geometric    (FACT M M FACTᵀ)^{1/4}        FACT-RFM update′. FACT M is symmetric: it is |FACT M|^{1/2}
+    fact-simplified   (FACT M)^{1/2}                update′ for inner-product kernels, for which FACT M is
+                                                    positive semi-definite (Proposition 5.1)
+    ================  ============================  ==========================================================
 
-    Where AGOP or FACT leave the range of numbers, so does M: infinite or NaN entries, and no error.
+    Parameters
+    ----------
+    update : {"agop", "fact", "fact-geometric", "fact-simplified"}
+    kernel : Kernel
+    x : Tensor of shape (n, d)
+    alpha : Tensor of shape (n, c)
+    M : Tensor of shape (d, d), or None for the identity
+    power : float, default 0.5
+        Of the AGOP, paper C's s.
+    centered : bool, default False
+        Whether the AGOP is of the gradients minus their mean.
+
+    Returns
+    -------
+    Tensor of shape (d, d)
+        With infinite or NaN entries, and no error, if AGOP or FACT leave the range of numbers.
+
+    Raises
+    ------
+    ValueError
+        On another update, and on "fact-simplified" with a radial kernel.
     """
     if update == "agop":
-        found = agop(kernel, x, x, alpha, M, centered=centered)
-        return found if power == 1 or not all_finite(found) else psd_power((found + found.mT) / 2, power).to(x)
+        G = agop(kernel, x, x, alpha, M, centered=centered)
+        return G if power == 1 or not all_finite(G) else psd_power((G + G.mT) / 2, power).to(x)
     if update not in UPDATES:
-        raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}")
+        near = did_you_mean(update, UPDATES)
+        raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}{near}")
     if update == "fact-simplified" and kernel.radial:
         raise ValueError(f"update fact-simplified needs an inner-product kernel; {kernel.name} is radial")
     F = fact(kernel, x, alpha, M)
@@ -55,7 +80,19 @@ def updated(
 
 @dataclass(frozen=True)
 class Iterate:
-    """A kernel machine on the way: its features M (d, d), dual weights (n, c), and errors (n, c) if asked for."""
+    """A kernel machine during the iteration.
+
+    Attributes
+    ----------
+    M : Tensor of shape (d, d)
+        Its features.
+    alpha : Tensor of shape (n, c)
+        Its dual weights.
+    ridge : float
+        The ridge that was used.
+    left_out : Tensor of shape (n, c), or None
+        Its leave-one-out errors.
+    """
 
     M: Tensor
     alpha: Tensor
@@ -67,9 +104,33 @@ def iterates(
     update: str, kernel: Kernel, x: Tensor, y: Tensor, ridge: float, *, power: float = 0.5, centered: bool = False,
     leave_one_out: bool = False,
 ) -> Iterator[Iterate]:  # fmt: skip
-    """The machines of Algorithm 1, from M = I on and without end; x is (n, d), y (n, c), ridge on the diagonal.
+    """Yield the machines of paper C's Algorithm 1 without end, the first with M = I.
 
-    With ``leave_one_out`` each comes with its leave-one-out errors (gramlab.kernels.solve.dual_left_out).
+    Parameters
+    ----------
+    update, kernel, power, centered
+        As for ``next_features``.
+    x : Tensor of shape (n, d)
+    y : Tensor of shape (n, c)
+    ridge : float
+        The number on the kernel matrix's diagonal, nλ in Algorithm 1.
+    leave_one_out : bool, default False
+        Whether to compute leave-one-out errors (gramlab.kernels.solve.dual_left_out).
+
+    Yields
+    ------
+    Iterate
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> import torch
+    >>> from gramlab.kernels.functions import Kernel
+    >>> from gramlab.kernels.updates import iterates
+    >>> x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    >>> first, second = islice(iterates("agop", Kernel("gaussian", 2.0), x, x[:, :1].sin(), ridge=1e-3), 2)
+    >>> int(second.M.diagonal().argmax())  # the first coordinate alone matters
+    0
     """
     M = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
     while True:
@@ -79,4 +140,4 @@ def iterates(
         else:
             alpha, used = dual(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
         yield Iterate(M, alpha, used, left_out)
-        M = updated(update, kernel, x, alpha, M, power=power, centered=centered)
+        M = next_features(update, kernel, x, alpha, M, power=power, centered=centered)

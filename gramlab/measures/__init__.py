@@ -1,1 +1,1 @@
-"""What is measured on any ``torch.nn.Module``; one module a quantity."""
+"""Measures of any ``torch.nn.Module``: feature matrices of its layers, and comparisons of matrices and features."""

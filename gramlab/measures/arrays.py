@@ -1,4 +1,4 @@
-"""Whatever array a caller has, as a float64 tensor. Of several, the others go to the first one's device."""
+"""Convert the caller's arrays to tensors and check them. Of several, the others move to the first one's device."""
 
 import numpy as np
 import torch
@@ -8,47 +8,48 @@ from torch import Tensor
 Array = Tensor | np.ndarray | ArrayLike
 
 
-def float64(a: Array, name: str) -> Tensor:
-    """Return ``a`` detached, in float64, where it lies. Raises ValueError on NaN or infinite entries."""
-    return real(a, name).to(torch.float64)
+def as_float64(values: Array, name: str) -> Tensor:
+    """Return ``values`` detached, in float64, on their device. Raises ValueError on NaN or infinite entries."""
+    return as_finite(values, name).to(torch.float64)
 
 
-def real(a: Array, name: str) -> Tensor:
-    """Return ``a`` detached, in its own dtype. Raises ValueError on complex, NaN or infinite entries."""
-    tensor = array(a, name)
-    if not finite(tensor):
+def as_finite(values: Array, name: str) -> Tensor:
+    """Return ``values`` detached, in their own dtype. Raises ValueError on complex, NaN or infinite entries."""
+    tensor = as_real(values, name)
+    if not all_finite(tensor):
         index = tuple(int(i) for i in (~torch.isfinite(tensor)).nonzero()[0])
         raise ValueError(f"{name} holds a NaN or an infinity, first at index {index}")
     return tensor
 
 
-def array(a: Array, name: str) -> Tensor:
-    """Return ``a`` detached, in its own dtype, entries unchecked. Raises ValueError on all but arrays of reals."""
-    tensor = as_tensor(a, name)
+def as_real(values: Array, name: str) -> Tensor:
+    """Return ``values`` detached, in their own dtype, which may hold NaN. Raises ValueError on complex entries."""
+    tensor = as_tensor(values, name)
     if tensor.is_complex():
         raise ValueError(f"{name} is complex; gramlab measures real arrays")
     return tensor
 
 
-def as_tensor(a: Array, name: str) -> Tensor:
-    """Return ``a`` detached, in its own dtype; in int64 where it is one that torch can only store.
+def as_tensor(values: Array, name: str) -> Tensor:
+    """Return ``values`` detached, in their own dtype, or in int64 for unsigned integers that torch cannot compute with.
 
-    Raises ValueError, with its ``name``, if it is no array of numbers.
+    Raises ValueError, with the array's ``name``, if ``values`` are not numbers.
     """
     try:
-        if isinstance(a, Tensor):
-            tensor = a.detach()
+        if isinstance(values, Tensor):
+            tensor = values.detach()
         else:
-            own = np.asarray(a)
-            tensor = torch.as_tensor(own if own.flags.writeable else own.copy())  # or torch warns: a data frame's isn't
+            array = np.asarray(values)
+            # torch warns about an array that is not writeable, such as a data frame's
+            tensor = torch.as_tensor(array if array.flags.writeable else array.copy())
     except (TypeError, ValueError) as error:
-        kind = f" of {a.dtype}" if hasattr(a, "dtype") else ""
-        raise ValueError(f"{name} is a {type(a).__name__}{kind}, which is no tensor or array of numbers") from error
+        kind = type(values).__name__ + (f" of {values.dtype}" if hasattr(values, "dtype") else "")
+        raise ValueError(f"{name} must be a tensor or array of numbers, not a {kind}") from error
     return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
 
 
-def finite(tensor: Tensor) -> bool:
-    """Whether every entry is finite; the sum decides, and only a sum that is not finite costs a scan."""
+def all_finite(tensor: Tensor) -> bool:
+    """Whether no entry is NaN or infinite. A finite sum decides quickly; entries are checked only where it is not."""
     if not tensor.is_floating_point():
         return True
     return bool(torch.isfinite(tensor.sum())) or bool(torch.isfinite(tensor).all())

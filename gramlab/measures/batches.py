@@ -1,4 +1,4 @@
-"""Batches of inputs, targets and masks, from whatever the caller has, checked as they come."""
+"""Batches of inputs, targets and masks from the caller's data in any form, checked as they come."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
@@ -8,140 +8,149 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.arrays import as_tensor, finite
+from gramlab.measures.arrays import all_finite, as_tensor
 
 Data = Tensor | np.ndarray | Mapping | Iterable
 
 
 class Batch(NamedTuple):
-    """One batch: what the model is called with, its targets, and which tokens count."""
+    """One batch: the model's inputs, their targets, and which tokens count."""
 
     inputs: Any  # a tensor, a tuple of tensors, or a mapping of them
     targets: Tensor | None
     mask: Tensor | None  # (n, T) booleans
 
 
-def stream(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
-    """Batches on the model's device, floating-point inputs in the model's dtype.
+def iterate_batches(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
+    """Return batches on the model's device, with floating-point inputs in the model's dtype.
 
-    ``x`` is a tensor, array, data frame or list of numbers (n, ...), or a mapping of them, cut into batches of
-    ``batch_size``; or an iterable of batches as they are: inputs, (inputs, targets), (inputs, targets, mask), or a
-    mapping, whose "labels" are the targets and whose "attention_mask" is the mask.
-    Raises ValueError on NaN or infinite inputs (which batch, which row), unequal lengths, and an empty data set.
+    Parameters
+    ----------
+    model : torch.nn.Module
+    x : array, list of numbers, data frame, mapping of arrays, or iterable of batches
+        Arrays of n rows are sliced into batches. Each batch of an iterable is inputs, (inputs, targets),
+        (inputs, targets, mask), or a mapping, whose "labels" are the targets and whose "attention_mask" is the mask.
+    y, mask : array or None
+        Targets (n, ...) and token mask (n, T), for ``x`` that is sliced.
+    batch_size : int
+        Rows of a slice.
+
+    Returns
+    -------
+    iterator of Batch
+
+    Raises
+    ------
+    ValueError
+        On NaN or infinite inputs or targets, naming batch and row, on unequal lengths, and on an empty data set.
     """
-    whole_rows(batch_size)
-    whole = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _are_numbers(x))
-    if not whole and (y is not None or mask is not None):
-        raise ValueError("with an iterable of batches, targets and mask come in its batches, not beside it")
-    if not whole and not isinstance(x, Iterable):
+    check_batch_size(batch_size)
+    sliceable = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _is_numeric(x))
+    if not sliceable and (y is not None or mask is not None):
+        raise ValueError("x is an iterable of batches: give targets and mask in its batches, not as y= and mask=")
+    if not sliceable and not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
-    return _checked(model, _cut(x, y, mask, batch_size) if whole else _given(x))
+    return _on_model(model, _slices(x, y, mask, batch_size) if sliceable else _parsed_batches(x))
 
 
-def whole_rows(batch_size: Any) -> None:
-    """Raise ValueError unless it is a whole number of at least 1."""
+def check_batch_size(batch_size: Any) -> None:
+    """Raise ValueError unless ``batch_size`` is a whole number of at least 1."""
     if not isinstance(batch_size, Integral) or batch_size < 1:
         raise ValueError(f"batch_size must be a whole number of at least 1, not {batch_size!r}")
 
 
-def _are_numbers(x: Any) -> bool:
-    """Whether it is a list of numbers, or of lists of them, and not of batches."""
+def _is_numeric(x: Any) -> bool:
+    """Whether a list holds numbers, or nested lists of numbers, rather than batches."""
     while isinstance(x, (list, tuple)) and len(x):
         x = x[0]
     return isinstance(x, (int, float, np.number))
 
 
-def _cut(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
+def _slices(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
     inputs: Any
     if isinstance(x, Mapping):
-        parts = {key: as_tensor(value, key) for key, value in x.items()}
-        inputs, y, mask = _named(parts, y, mask)
+        inputs, y, mask = _split_mapping({key: as_tensor(value, key) for key, value in x.items()}, y, mask)
     else:
         inputs = as_tensor(x, "x")
-    all_parts = leaves(inputs)
-    if not all_parts or all_parts[0].ndim == 0 or len(all_parts[0]) == 0:
-        shape = tuple(all_parts[0].shape) if all_parts else ()
-        raise ValueError(f"the data set is empty: x has shape {shape}")
-    n = len(all_parts[0])
-    others = {"y": y, "mask": mask}
-    tensors = {name: None if t is None else as_tensor(t, name) for name, t in others.items()}
-    for name, t in [*tensors.items(), *(inputs.items() if isinstance(inputs, dict) else ())]:
+    tensors = input_tensors(inputs)
+    if not tensors or tensors[0].ndim == 0 or len(tensors[0]) == 0:
+        raise ValueError(f"the data set is empty: x has shape {tuple(tensors[0].shape) if tensors else ()}")
+    n = len(tensors[0])
+    beside = {name: None if t is None else as_tensor(t, name) for name, t in (("y", y), ("mask", mask))}
+    for name, t in [*beside.items(), *(inputs.items() if isinstance(inputs, dict) else ())]:
         if t is not None and (t.ndim == 0 or len(t) != n):
             raise ValueError(f"x has {n} rows and {name} has shape {tuple(t.shape)}")
-    # all of it is looked at before the first batch is measured
+    # all data are checked before the first batch is measured
     for start in range(0, n, batch_size):
-        _finite([t[start : start + batch_size] for t in all_parts], "input", start // batch_size, start)
-        if tensors["y"] is not None:
-            _finite([tensors["y"][start : start + batch_size]], "target", start // batch_size, start)
+        rows = slice(start, start + batch_size)
+        _check_finite([t[rows] for t in tensors], "input", start // batch_size, start)
+        if beside["y"] is not None:
+            _check_finite([beside["y"][rows]], "target", start // batch_size, start)
     for start in range(0, n, batch_size):
-        part = slice(start, start + batch_size)
-        cut = {key: t[part] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[part]
-        yield Batch(cut, *(None if t is None else t[part] for t in tensors.values()))
+        rows = slice(start, start + batch_size)
+        part = {key: t[rows] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
+        yield Batch(part, *(None if t is None else t[rows] for t in beside.values()))
 
 
-def _given(x: Iterable) -> Iterator[Batch]:
+def _parsed_batches(x: Iterable) -> Iterator[Batch]:
     start = 0
-    for number, batch in enumerate(x):
-        made = _batch(batch)
-        parts = leaves(made.inputs)
-        _finite(parts, "input", number, start)
-        if made.targets is not None:
-            _finite([made.targets], "target", number, start)
-        start += len(parts[0])
-        yield made
+    for number, item in enumerate(x):
+        batch = _parse_batch(item)
+        tensors = input_tensors(batch.inputs)
+        _check_finite(tensors, "input", number, start)
+        if batch.targets is not None:
+            _check_finite([batch.targets], "target", number, start)
+        start += len(tensors[0])
+        yield batch
     if start == 0:
         raise ValueError("the data set is empty: the iterable gave no samples (is it a generator already used up?)")
 
 
-def _batch(batch: Any) -> Batch:
-    if isinstance(batch, Mapping):
-        return Batch(*_named({key: as_tensor(value, key) for key, value in batch.items()}, None, None))
-    if isinstance(batch, (tuple, list)):
-        if not 1 <= len(batch) <= 3:
-            raise ValueError(f"a batch is inputs, (inputs, targets) or (inputs, targets, mask), not {len(batch)} parts")
-        inputs, targets, mask = [*batch, None, None][:3]
-        if isinstance(inputs, Mapping):
-            inputs, targets, mask = _named({k: as_tensor(v, k) for k, v in inputs.items()}, targets, mask)
-        elif isinstance(inputs, (tuple, list)):
-            inputs = tuple(as_tensor(part, "x") for part in inputs)
-        else:
-            inputs = as_tensor(inputs, "x")
-        return Batch(
-            inputs,
-            None if targets is None else as_tensor(targets, "y"),
-            None if mask is None else as_tensor(mask, "mask"),
-        )
-    return Batch(as_tensor(batch, "x"), None, None)
+def _parse_batch(item: Any) -> Batch:
+    if not isinstance(item, (tuple, list)):
+        item = (item,)
+    if not 1 <= len(item) <= 3:
+        raise ValueError(f"a batch is inputs, (inputs, targets) or (inputs, targets, mask), not {len(item)} parts")
+    inputs, targets, mask = [*item, None, None][:3]
+    if isinstance(inputs, Mapping):
+        tensors = {key: as_tensor(value, key) for key, value in inputs.items()}
+        inputs, targets, mask = _split_mapping(tensors, targets, mask)
+    elif isinstance(inputs, (tuple, list)):
+        inputs = tuple(as_tensor(value, "x") for value in inputs)
+    else:
+        inputs = as_tensor(inputs, "x")
+    targets, mask = (None if t is None else as_tensor(t, name) for name, t in (("y", targets), ("mask", mask)))
+    return Batch(inputs, targets, mask)
 
 
-def _named(parts: dict[str, Tensor], y: Any, mask: Any) -> tuple[dict[str, Tensor], Any, Any]:
-    """Inputs, targets and mask of a mapping such as a Hugging Face tokenizer and collator give."""
-    labels = parts.pop("labels", None)
-    return parts, labels if y is None else y, parts.get("attention_mask") if mask is None else mask
+def _split_mapping(tensors: dict[str, Tensor], y: Any, mask: Any) -> tuple[dict[str, Tensor], Any, Any]:
+    """Inputs, targets and mask of a mapping, as a Hugging Face tokenizer and collator make it."""
+    labels = tensors.pop("labels", None)
+    return tensors, labels if y is None else y, tensors.get("attention_mask") if mask is None else mask
 
 
-def leaves(inputs: Any) -> list[Tensor]:
-    """The tensors of a batch's inputs."""
+def input_tensors(inputs: Any) -> list[Tensor]:
+    """Return the tensors of a batch's inputs."""
     if isinstance(inputs, Tensor):
         return [inputs]
     return list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs)
 
 
-def rows_of(inputs: Any) -> int | None:
-    """How many samples the inputs have; None where they don't tell, tensors of several lengths (a graph's, say)."""
-    lengths = set() if inputs is None else {len(t) for t in leaves(inputs) if t.ndim}
+def sample_count(inputs: Any) -> int | None:
+    """Return the number of samples of the inputs; None if the tensors' lengths differ (those of a graph, say)."""
+    lengths = set() if inputs is None else {len(t) for t in input_tensors(inputs) if t.ndim}
     return lengths.pop() if len(lengths) == 1 else None
 
 
-def _finite(parts: list[Tensor], what: str, number: int, start: int) -> None:
-    for leaf in parts:
-        if not finite(leaf):
-            row = int((~torch.isfinite(leaf)).reshape(len(leaf), -1).any(1).nonzero()[0])
-            raise ValueError(f"{what} row {start + row} (row {row} of batch {number}) holds a NaN or an infinity")
+def _check_finite(tensors: list[Tensor], kind: str, number: int, start: int) -> None:
+    for tensor in tensors:
+        if not all_finite(tensor):
+            row = int((~torch.isfinite(tensor)).reshape(len(tensor), -1).any(1).nonzero()[0])
+            raise ValueError(f"{kind} row {start + row} (row {row} of batch {number}) holds a NaN or an infinity")
 
 
-def _checked(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Move batches to where the model is; a model of one floating dtype gets floating inputs in it."""
+def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Move batches to the model's device; floating inputs take the model's dtype if it has a single one."""
     parameters = [p for p in model.parameters() if p.is_floating_point()]
     device = parameters[0].device if parameters else torch.device("cpu")
     dtypes = {p.dtype for p in parameters}
@@ -161,11 +170,11 @@ def _checked(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
         yield Batch(
             moved,
             None if targets is None else targets.to(device),
-            None if mask is None else _token_mask(mask, rows_of(inputs)).to(device),
+            None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
         )
 
 
-def _token_mask(mask: Tensor, n: int | None) -> Tensor:
+def _boolean_mask(mask: Tensor, n: int | None) -> Tensor:
     if mask.ndim != 2 or (n is not None and len(mask) != n):
         raise ValueError(f"a mask has the shape (n, T), a row for each of the {n} samples, not {tuple(mask.shape)}")
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
@@ -173,10 +182,11 @@ def _token_mask(mask: Tensor, n: int | None) -> Tensor:
     return mask.bool()
 
 
-def call(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
-    """The model's outputs (n, ...) for a batch, by ``forward(model, inputs)`` or the usual way of calling.
+def run_model(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
+    """Return the model's outputs (n, ...) for a batch's inputs.
 
-    Raises ValueError if no tensor of at least one axis comes out.
+    They come from ``forward(model, inputs)`` if ``forward`` is given, else from calling the model.
+    Raises ValueError if the result is not a real tensor with at least one axis.
     """
     if forward is not None:
         outputs = forward(model, inputs)

@@ -1,4 +1,4 @@
-"""See what goes in and out of layers during a forward pass, without changing it."""
+"""Record the inputs and outputs of layers during a forward pass, without changing it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,27 +13,27 @@ from gramlab.measures.layers import Layer, check_product
 
 
 @dataclass(frozen=True, eq=False)
-class Use:
-    """One call of a layer: its input, its output's place in the graph, and the output's shape."""
+class LayerCall:
+    """One call of a layer: its input, its output's place in the graph, and the output."""
 
     layer: str
     input: Tensor
-    version: int  # the input's, to notice an in-place change after the call
+    version: int  # of the input, to notice an in-place change after the call
     edge: GradientEdge | None
     output: Tensor | None  # a copy, without gradients only
 
 
-class Capture:
+class CallRecord:
     """The calls of the captured layers since the last ``take``."""
 
     def __init__(self) -> None:
         self.recording = True
-        self.uses: list[Use] = []
+        self.calls: list[LayerCall] = []
 
-    def take(self) -> list[Use]:
+    def take(self) -> list[LayerCall]:
         """Return the calls so far, in order, and forget them."""
-        uses, self.uses = self.uses, []
-        return uses
+        calls, self.calls = self.calls, []
+        return calls
 
 
 class _Anchor(torch.autograd.Function):
@@ -50,50 +50,65 @@ class _Anchor(torch.autograd.Function):
 
 
 @contextmanager
-def capture(layers: Mapping[str, Layer], gradients: bool = True, products: bool = True) -> Iterator[Capture]:
-    """Record each call of the layers while the context is open; hooks are gone afterwards, also on an error.
+def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products: bool = True) -> Iterator[CallRecord]:
+    """Record each call of the layers while the context is open. Hooks are removed afterwards, also on an error.
 
-    With ``gradients`` every output becomes a place that autograd can differentiate with respect to, whatever
-    the parameters' ``requires_grad``. The place is the node in the graph, not the tensor, since the tensor may be
-    changed in place afterwards (by a ReLU, say). Without, copies of inputs and outputs are kept.
-    With ``products`` the first call of a layer must give W h + b. Raises ValueError, in that call, if it does not.
+    Parameters
+    ----------
+    layers : mapping of str to torch.nn.Linear or torch.nn.Conv2d
+        The layers by name.
+    gradients : bool, default True
+        Whether to make every output a place that autograd can differentiate with respect to, whatever the parameters'
+        ``requires_grad``. The place is the node in the graph, not the tensor, which may be changed in place afterwards
+        (by a ReLU, say). Without gradients, copies of inputs and outputs are kept.
+    products : bool, default True
+        Whether to check that the first call of each layer gives W h + b.
+
+    Yields
+    ------
+    CallRecord
+
+    Raises
+    ------
+    ValueError
+        In the first call of a layer that does not give W h + b, if ``products``.
     """
-    seen = Capture()
+    record = CallRecord()
     handles: list[Any] = []
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
 
-    def before(name: str) -> Any:
+    def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
-            if seen.recording:
+            if record.recording:
                 h = (args[0] if args else next(iter(kwargs.values()))).detach()
                 arguments[name].append(h if gradients else h.clone())
 
         return hook
 
-    def after(name: str) -> Any:
+    def record_call(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, z: Tensor) -> Tensor | None:
-            made = None
-            if seen.recording and name in unchecked:
+            replaced = None
+            if record.recording and name in unchecked:
                 unchecked.remove(name)
                 check_product(name, layers[name], arguments[name][-1], z)
             if gradients and torch.is_grad_enabled() and not z.requires_grad:
                 # a leaf tensor that the model may change in place afterwards must not be a leaf of ours
-                made = z = _Anchor.apply(z, torch.empty(0, requires_grad=True))
-            if seen.recording:
+                replaced = z = _Anchor.apply(z, torch.empty(0, requires_grad=True))
+            if record.recording:
                 h = arguments[name].pop()
                 edge = get_gradient_edge(z) if gradients and z.requires_grad else None
-                seen.uses.append(Use(name, h, h._version, edge, None if gradients else z.detach().clone()))
-            return made
+                record.calls.append(LayerCall(name, h, h._version, edge, None if gradients else z.detach().clone()))
+            return replaced
 
         return hook
 
     try:
         for name, layer in layers.items():
-            # after the user's own pre-hooks and before his forward hooks: the layer's very input and output
-            handles.append(layer.register_forward_pre_hook(before(name), with_kwargs=True))
-            handles.append(layer.register_forward_hook(after(name), prepend=True))
-        yield seen
+            # after the user's pre-hooks and before the user's forward hooks: the input and output of the layer alone
+            handles.append(layer.register_forward_pre_hook(keep_input(name), with_kwargs=True))
+            handles.append(layer.register_forward_hook(record_call(name), prepend=True))
+        yield record
     finally:
         for handle in handles:
             handle.remove()

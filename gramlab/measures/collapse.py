@@ -1,21 +1,27 @@
-"""Neural collapse: within- and between-class variability (paper D, Section 3.2)."""
+"""Neural collapse: within- and between-class variability of features (paper D, Section 3.2)."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, float64, real
-from gramlab.measures.batches import whole_rows
+from gramlab.measures.arrays import Array, as_finite, as_float64
+from gramlab.measures.batches import check_batch_size
 from gramlab.measures.undefined import Undefined
 
 
 @dataclass(frozen=True, eq=False)
 class Collapse:
-    """What ``neural_collapse`` found.
+    """Class statistics of features, as ``neural_collapse`` returns them.
 
-    ``within`` = tr(S_W) and ``between`` = tr(S_B), whose sum is exactly the total variance tr(S_T);
-    ``means`` (K, d) are the class means, ``mean`` (d,) the mean of all samples.
+    Attributes
+    ----------
+    within, between : float
+        tr(S_W) and tr(S_B). Their sum is exactly the total variance tr(S_T).
+    means : Tensor of shape (K, d)
+        The class means, in the order of the sorted labels.
+    mean : Tensor of shape (d,)
+        The mean of all samples.
     """
 
     within: float
@@ -41,14 +47,14 @@ class Collapse:
     def nc2(self) -> float:
         """‖H̄ᵀH̄ − Σ_ETF‖_F of the centred, normalised class means H̄ (paper D, Section 3.2 and Figure 3).
 
-        Σ_ETF has 1 on its diagonal and −1/(K−1) off it. Zero for a simplex equiangular tight frame.
+        Σ_ETF has 1 on its diagonal and −1/(K−1) elsewhere. Zero for a simplex equiangular tight frame.
         Raises Undefined if a class mean coincides with the mean of all samples.
         """
         centred = self.means - self.mean
         lengths = centred.norm(dim=1)
         if float(lengths.min()) <= 1e-14 * float(self.means.norm(dim=1).max()):
-            which = int(lengths.argmin())
-            raise Undefined(f"NC2 is undefined: the mean of class {which} coincides with the mean of all samples")
+            label = int(lengths.argmin())
+            raise Undefined(f"NC2 is undefined: the mean of class {label} coincides with the mean of all samples")
         unit = centred / lengths.unsqueeze(1)
         K = len(unit)
         etf = (1 + 1 / (K - 1)) * torch.eye(K, dtype=unit.dtype, device=unit.device) - 1 / (K - 1)
@@ -56,50 +62,80 @@ class Collapse:
 
 
 class RunningCollapse:
-    """``neural_collapse`` of features that come in batches: it keeps the class means, (K, d), and no features.
+    """``neural_collapse`` of features that come in batches. It keeps the class means (K, d) and no features.
 
-    Batches of any sizes, in any order of the classes, in float64: sums within classes are merged about the classes'
-    own means, so that features that have collapsed lose no digits.
+    Batches have any size and any order of the classes. Sums are in float64, and sums within a class are merged around
+    that class's mean, so that features that have collapsed lose no digits.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> running = gramlab.RunningCollapse()
+    >>> running.add([[0.0, 1.0], [2.0, 1.0]], [0, 1])
+    >>> running.add([[0.0, 3.0], [2.0, 3.0]], [0, 1])
+    >>> running.collapse().nc1
+    1.0
     """
 
     def __init__(self) -> None:
         self._labels: Tensor | None = None  # (K,), sorted
 
     def add(self, H: Array, labels: Array) -> None:
-        """Features ``H`` (b, d), of more axes flattened, with integer ``labels`` (b,) or one-hot ones (b, K).
+        """Add a batch.
 
-        Raises ValueError on NaN or infinity, and on wrong shapes.
+        Parameters
+        ----------
+        H : array of shape (b, d) or (b, ...)
+            Features; further axes are flattened.
+        labels : array of shape (b,) or (b, K)
+            Integer or one-hot labels.
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinite features, and on wrong shapes.
         """
-        X = float64(H, "H")
+        X = as_float64(H, "H")
         if X.ndim == 0 or X.shape[0] == 0:
             raise ValueError(f"H has no rows: its shape is {tuple(X.shape)}")
-        self._add(X.reshape(X.shape[0], -1), _classes(labels, len(X)).to(X.device))
+        self._add(X.reshape(X.shape[0], -1), _class_labels(labels, len(X)).to(X.device))
 
     def _add(self, X: Tensor, y: Tensor) -> None:
         if self._labels is None:
-            self._shift = X.mean(0)  # about which means are kept: features far from the origin lose no digits
+            self._shift = X.mean(0)  # means are kept relative to it: features far from the origin lose no digits
             self._labels, self._sizes, self._within = y[:0], X.new_zeros(0, 1), X.new_zeros(())
             self._means = X.new_zeros(0, X.shape[1])
         if X.shape[1] != self._means.shape[1]:
-            raise ValueError(f"H has {X.shape[1]} columns, and {self._means.shape[1]} before")
+            raise ValueError(f"H has {X.shape[1]} columns and the batches before had {self._means.shape[1]}")
         X = X - self._shift
         labels, index, counts = y.unique(return_inverse=True, return_counts=True)
         sizes = counts.to(X.dtype).unsqueeze(1)
         means = X.new_zeros(len(labels), X.shape[1]).index_add_(0, index, X) / sizes
         self._within = self._within + X.sub_(means[index]).square_().sum()
-        # the classes of both, and where each one's stand among them
-        both, place = torch.cat([self._labels, labels]).unique(return_inverse=True)
-        old, new = place[: len(self._labels)], place[len(self._labels) :]
-        total = X.new_zeros(len(both), 1).index_add_(0, old, self._sizes).index_add_(0, new, sizes)
-        merged = X.new_zeros(len(both), X.shape[1]).index_copy_(0, old, self._means)
-        before = X.new_zeros(len(both), 1).index_copy_(0, old, self._sizes)[new]
-        apart, share = means - merged[new], sizes / total[new]
-        self._within = self._within + (before * share * apart.square()).sum()
-        merged.index_add_(0, new, share * apart)
-        self._labels, self._sizes, self._means = both, total, merged
+        # all labels so far, and the places of the old and of the batch's labels among them
+        merged_labels, places = torch.cat([self._labels, labels]).unique(return_inverse=True)
+        old, new = places[: len(self._labels)], places[len(self._labels) :]
+        K = len(merged_labels)
+        total = X.new_zeros(K, 1).index_add_(0, old, self._sizes).index_add_(0, new, sizes)
+        merged = X.new_zeros(K, X.shape[1]).index_copy_(0, old, self._means)
+        old_sizes = X.new_zeros(K, 1).index_copy_(0, old, self._sizes)[new]
+        gap, share = means - merged[new], sizes / total[new]
+        self._within = self._within + (old_sizes * share * gap.square()).sum()
+        merged.index_add_(0, new, share * gap)
+        self._labels, self._sizes, self._means = merged_labels, total, merged
 
     def collapse(self) -> Collapse:
-        """Of all that was added. Raises Undefined if there are fewer than two classes, or variances overflow."""
+        """Return the class statistics of all batches.
+
+        Returns
+        -------
+        Collapse
+
+        Raises
+        ------
+        Undefined
+            If there are fewer than two classes, or the variances overflow.
+        """
         K = 0 if self._labels is None else len(self._labels)
         if K < 2:
             raise Undefined(f"neural collapse is undefined for {K} class: it compares classes")
@@ -112,29 +148,60 @@ class RunningCollapse:
 
 
 def neural_collapse(H: Array, labels: Array, *, batch_size: int = 4096) -> Collapse:
-    """Within- and between-class variability of features ``H`` (n, d) with integer ``labels`` (n,).
+    """Within- and between-class variability of features.
 
-        S_W = (1/n) Σ_c Σ_{i∈c} (h_i − μ_c)(h_i − μ_c)ᵀ,    S_B = Σ_c (n_c/n) (μ_c − μ_G)(μ_c − μ_G)ᵀ
+    With class means μ_c, class sizes n_c and the mean μ_G of all samples (paper D, Section 3.2),
 
-    The paper has classes of one size, where the weights n_c/n are its 1/K; with other classes they keep
-    S_W + S_B = S_T. Only traces are formed, from ``batch_size`` rows at a time: nothing of the size of ``H`` beside it.
-    ``H`` of more axes is flattened; one-hot labels (n, K) are taken too. ``RunningCollapse`` takes batches.
-    Raises ValueError on wrong shapes and NaN, Undefined if there are fewer than two classes, or variances overflow.
+        S_W = (1/n) Σ_c Σ_{i∈c} (h_i − μ_c)(h_i − μ_c)ᵀ,    S_B = Σ_c (n_c/n) (μ_c − μ_G)(μ_c − μ_G)ᵀ.
+
+    The paper has classes of equal size, where n_c/n is its 1/K; for other classes these weights keep S_W + S_B = S_T.
+
+    Parameters
+    ----------
+    H : array of shape (n, d) or (n, ...)
+        Features; further axes are flattened.
+    labels : array of shape (n,) or (n, K)
+        Integer or one-hot labels.
+    batch_size : int, default 4096
+        Rows taken at a time. Only traces are formed, so memory beside ``H`` does not grow with n.
+
+    Returns
+    -------
+    Collapse
+        With ``nc1`` = tr(S_W)/tr(S_B), ``nc2``, ``within``, ``between``, ``total``, ``means`` and ``mean``.
+
+    Raises
+    ------
+    ValueError
+        On NaN or infinite features, and on wrong shapes.
+    Undefined
+        If there are fewer than two classes, or the variances overflow.
+
+    See Also
+    --------
+    RunningCollapse : the same for features that come in batches.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> collapse = gramlab.neural_collapse([[0.0, 1.0], [0.0, 3.0], [2.0, 1.0], [2.0, 3.0]], [0, 0, 1, 1])
+    >>> collapse.within, collapse.between, collapse.nc1
+    (1.0, 1.0, 1.0)
     """
-    whole_rows(batch_size)
-    X = real(H, "H")
+    check_batch_size(batch_size)
+    X = as_finite(H, "H")
     if X.ndim == 0 or X.shape[0] == 0:
         raise ValueError(f"H has no rows: its shape is {tuple(X.shape)}")
-    y = _classes(labels, len(X)).to(X.device)
-    found = RunningCollapse()
+    y = _class_labels(labels, len(X)).to(X.device)
+    running = RunningCollapse()
     for start in range(0, len(X), batch_size):
-        part = slice(start, start + batch_size)
-        found._add(X[part].reshape(len(y[part]), -1).to(torch.float64), y[part])
-    return found.collapse()
+        rows = slice(start, start + batch_size)
+        running._add(X[rows].reshape(len(y[rows]), -1).to(torch.float64), y[rows])
+    return running.collapse()
 
 
-def _classes(labels: Array, n: int) -> Tensor:
-    y = real(labels, "labels")
+def _class_labels(labels: Array, n: int) -> Tensor:
+    y = as_finite(labels, "labels")
     if y.ndim == 2 and y.shape[1] > 1:
         y = y.argmax(1)
     y = y.reshape(-1)

@@ -1,4 +1,4 @@
-"""What a linear layer's right singular structure does to neural collapse, and what the nonlinearity (paper D, 5)."""
+"""Neural collapse before and after a linear layer's right singular structure, and after its nonlinearity (D, 5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,22 +9,25 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures.arrays import Array
-from gramlab.measures.batches import Data, call, stream
-from gramlab.measures.capture import Use, capture
+from gramlab.measures.batches import Data, iterate_batches, run_model
+from gramlab.measures.capture import capture_calls
 from gramlab.measures.collapse import Collapse, RunningCollapse
-from gramlab.measures.layers import Layers, find
-from gramlab.measures.untouched import untouched
-
-Cores = dict[str, Tensor]  # S V^T by layer
-Running = dict[str, RunningCollapse]
+from gramlab.measures.layers import Layers, find_layers
+from gramlab.measures.preserve_state import preserved_state
 
 
 @dataclass(frozen=True, eq=False)
 class Denoising:
-    """Within- and between-class variability on the way through one layer with W = U S V^T.
+    """Class variability at three places of one layer W = U S Vᵀ.
 
-    ``input`` is that of the layer's input h, ``projected`` that of S V^T h, ``output`` that of the next layer's input,
-    which is sigma(U S V^T h) where only an activation stands between them.
+    Attributes
+    ----------
+    input : Collapse
+        Of the layer's input h.
+    projected : Collapse
+        Of S Vᵀ h.
+    output : Collapse
+        Of the next layer's input: σ(U S Vᵀ h + b), if only an activation stands between the two layers.
     """
 
     input: Collapse
@@ -41,52 +44,81 @@ def denoising(
     batch_size: int = 4096,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
 ) -> dict[str, Denoising]:
-    """NC1 before and after the right singular structure of each linear layer, and at the next one (paper D, Figure 2).
+    """Split the change of NC1 in each linear layer into the part of S Vᵀ and the part of U and σ.
 
-    ``x`` (n, ...), integer or one-hot ``labels`` of n samples; or ``x`` are batches (inputs, labels), as ``measure``
-    takes them. ``layers`` are the linear layers that follow on one another in the model, all by default, in the order
-    of its calls, which is the result's too. The last one gives the output of the one before and is not in the result.
-    U and a bias leave both traces alone, so S V^T h has the layer's own output's NC1. Nothing of the samples is kept:
-    beside a batch, d x d numbers a layer at most.
-    Raises ValueError as ``measure`` does, if a layer is not an nn.Linear, if there are fewer than two or the model
-    calls one twice, and if there are no labels.
+    For W = U S Vᵀ paper D (Section 5, Figure 2) measures NC1 of h, of S Vᵀ h, and of the next layer's input. U and a
+    bias leave tr(S_W) and tr(S_B) unchanged, so that S Vᵀ h has the NC1 of the layer's own output. No samples are kept:
+    memory beside a batch is at most d × d numbers a layer.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    x : array of shape (n, ...), or iterable of batches (inputs, labels)
+        As for ``measure``.
+    labels : array of shape (n,) or (n, K), optional
+        Integer or one-hot labels, unless they come with the batches.
+    layers : None, str, sequence of str, or predicate (name, module), default None
+        The linear layers that follow on one another, None for all.
+    batch_size : int, default 4096
+    forward : callable (model, inputs) -> outputs, optional
+        How to call the model, as for ``measure``.
+
+    Returns
+    -------
+    dict of str to Denoising
+        In the order in which the model calls the layers. The last layer has no entry: it gives the output of the
+        layer before it.
+
+    Raises
+    ------
+    ValueError
+        As ``measure`` does, if a layer is not an nn.Linear, if there are fewer than two, if the model does not call
+        each of them once, or if there are no labels.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    >>> labels = torch.arange(30) % 3
+    >>> x = torch.randn(3, 4)[labels] + 0.1 * torch.randn(30, 4)
+    >>> parts = gramlab.denoising(model, x, labels)["0"]
+    >>> [place.nc1 < 0.1 for place in (parts.input, parts.projected, parts.output)]
+    [True, True, True]
     """
-    with untouched(model):
-        found = find(model, layers)
-    if other := [name for name, layer in found.items() if not isinstance(layer, nn.Linear)]:
-        raise ValueError(f"denoising is of linear layers, and {', '.join(other)} are not; name them in layers=")
-    if len(found) < 2:
-        raise ValueError("denoising needs two linear layers: the last one stands for the output of the one before")
-    cores: Cores = {}
-    given, projected = ({name: RunningCollapse() for name in found} for _ in range(2))
+    with preserved_state(model):
+        linear = find_layers(model, layers)
+    if others := [name for name, layer in linear.items() if not isinstance(layer, nn.Linear)]:
+        raise ValueError(f"denoising takes linear layers only, not {', '.join(others)}; name the layers in layers=")
+    if len(linear) < 2:
+        raise ValueError("denoising needs two linear layers: the last one gives the output of the one before")
+    cores: dict[str, Tensor] = {}  # S Vᵀ by layer
+    inputs, projected = ({name: RunningCollapse() for name in linear} for _ in range(2))
     order: list[str] = []
-    with untouched(model), torch.no_grad(), capture(found, gradients=False) as seen:
-        for batch in stream(model, x, labels, None, batch_size):
+    with preserved_state(model), torch.no_grad(), capture_calls(linear, gradients=False) as record:
+        for batch in iterate_batches(model, x, labels, None, batch_size):
             if batch.targets is None:
                 raise ValueError("denoising compares classes: give labels, or batches of (inputs, labels)")
-            call(model, batch.inputs, forward)
-            uses = seen.take()
-            called = [use.layer for use in uses]
-            if not order:  # by calls: a model may have registered its last layer first
-                order, cores = called, {name: _core(found[name]) for name in called[:-1]}
-            if called != order or sorted(called) != sorted(found):
-                called_once = f"calls once each: {', '.join(found)}"
-                raise ValueError(f"denoising needs layers that the model {called_once}; in all batches in one order")
-            _add(uses, batch.targets, cores, given, projected)
-            del uses  # not kept while the next batch is made
-    collapse = {name: one.collapse() for name, one in given.items()}
+            run_model(model, batch.inputs, forward)
+            calls = record.take()
+            called = [call.layer for call in calls]
+            if not order:  # the order of calls: a model may have registered its last layer first
+                order, cores = called, {name: _core(linear[name]) for name in called[:-1]}
+            if called != order or sorted(called) != sorted(linear):
+                names = ", ".join(linear)
+                raise ValueError(f"denoising needs layers that each forward pass calls once, in one order: {names}")
+            for call in calls:
+                inputs[call.layer].add(call.input, batch.targets)
+                if call.layer in cores:
+                    projected[call.layer].add(call.input.double() @ cores[call.layer].mT, batch.targets)
+            del calls, call  # not kept while the next batch is made
+    collapse = {name: running.collapse() for name, running in inputs.items()}
     return {
         name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(order)
     }
 
 
 def _core(layer: nn.Module) -> Tensor:
+    """S Vᵀ of the layer's weight, in float64."""
     _, S, Vh = torch.linalg.svd(layer.weight.detach().double(), full_matrices=False)  # type: ignore[operator, union-attr]
     return S[:, None] * Vh
-
-
-def _add(uses: list[Use], labels: Tensor, cores: Cores, given: Running, projected: Running) -> None:
-    for use in uses:
-        given[use.layer].add(use.input, labels)
-        if use.layer in cores:
-            projected[use.layer].add(use.input.double() @ cores[use.layer].mT, labels)

@@ -1,4 +1,4 @@
-"""What each layer is given, or gives, for every sample of a data set."""
+"""Inputs or outputs of each layer for every sample of a data set."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.batches import Data, call, stream
-from gramlab.measures.capture import capture
-from gramlab.measures.layers import Layers, find
-from gramlab.measures.untouched import untouched
+from gramlab.measures.batches import Data, iterate_batches, run_model
+from gramlab.measures.capture import capture_calls
+from gramlab.measures.layers import Layers, find_layers
+from gramlab.measures.preserve_state import preserved_state
 
 
 def features(
@@ -21,29 +21,59 @@ def features(
     batch_size: int = 4096,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """Each layer's inputs h_l (or outputs W h_l + b) for all samples, (n, ...), in the model's dtype and place.
+    """Return each layer's inputs h_l, or its outputs W h_l + b, for all samples.
 
-    ``what`` is "input" or "output"; ``x``, ``layers`` and ``forward`` are as in ``measure``, targets ignored.
-    The second call of a layer in one forward pass is given as "name:2", and so on. All n rows are kept, since
-    target linearity and neural collapse are of the whole data set. The model comes back as it was.
-    Raises ValueError as ``measure`` does.
+    All n rows are kept, since target linearity and neural collapse need the whole data set. The model is left as it
+    was.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    x : array of shape (n, ...), mapping of arrays, or iterable of batches
+        As for ``measure``; targets are ignored.
+    layers : None, str, sequence of str, or predicate (name, module), default None
+        The layers, None for every Linear and Conv2d.
+    what : {"input", "output"}, default "input"
+    batch_size : int, default 4096
+    forward : callable (model, inputs) -> outputs, optional
+        How to call the model, as for ``measure``.
+
+    Returns
+    -------
+    dict of str to Tensor of shape (n, ...)
+        In the model's dtype and on its device. The second call of a layer in one forward pass is "name:2", and so on.
+
+    Raises
+    ------
+    ValueError
+        As ``measure`` does.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2))
+    >>> x = torch.randn(10, 4)
+    >>> {name: tuple(h.shape) for name, h in gramlab.features(model, x).items()}
+    {'0': (10, 4), '2': (10, 6)}
+    >>> bool(torch.equal(gramlab.features(model, x, "2")["2"], torch.relu(model[0](x))))
+    True
     """
     if what not in ("input", "output"):
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
     parts: dict[tuple[int, str], list[Tensor]] = {}  # by the number of a layer's call, and the layer
-    with untouched(model), torch.no_grad():
-        found = find(model, layers)
-        batches = stream(model, x, None, None, batch_size)
-        with capture(found, gradients=False, products=False) as seen:
+    with preserved_state(model), torch.no_grad():
+        measured = find_layers(model, layers)
+        batches = iterate_batches(model, x, None, None, batch_size)
+        with capture_calls(measured, gradients=False, products=False) as record:
             for batch in batches:
-                call(model, batch.inputs, forward)
-                calls: dict[str, int] = {}
-                for use in seen.take():
-                    calls[use.layer] = calls.get(use.layer, 0) + 1
-                    kept = use.input if what == "input" or use.output is None else use.output
-                    parts.setdefault((calls[use.layer], use.layer), []).append(kept)
-    if missed := [name for name in found if (1, name) not in parts]:
+                run_model(model, batch.inputs, forward)
+                counts: dict[str, int] = {}
+                for call in record.take():
+                    counts[call.layer] = counts.get(call.layer, 0) + 1
+                    values = call.input if what == "input" or call.output is None else call.output
+                    parts.setdefault((counts[call.layer], call.layer), []).append(values)
+    if missed := [name for name in measured if (1, name) not in parts]:
         raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
-    order = {name: index for index, name in enumerate(found)}
+    order = {name: index for index, name in enumerate(measured)}
     ordered = sorted(parts, key=lambda part: (part[0], order[part[1]]))
     return {name if call == 1 else f"{name}:{call}": torch.cat(parts[call, name]) for call, name in ordered}

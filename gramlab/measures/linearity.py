@@ -7,43 +7,72 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, finite, real
+from gramlab.measures.arrays import Array, all_finite, as_finite
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.undefined import Undefined
 
-_ROWS = 512  # rows taken in at once; a block of them stays in cache
+_ROWS = 512  # rows taken at once; a block of them stays in cache
 _EPS = torch.finfo(torch.float64).eps
-_LEAST = 1e-150  # squares of less, and of more than its inverse, leave the range of float64
+_SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
 
 def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = False) -> float:
-    """R² of the ridge regression of ``Y`` on ``H``, without an intercept: paper A, Definition 2.
+    """R² of the ridge regression of ``Y`` on ``H`` without an intercept (paper A, Definition 2).
 
         T_λ(H, Y) = 1 − ‖Y − Ŷ_λ‖² / ‖Y − Ȳ‖²,    Ŷ_λ = H (HᵀH + λI)⁻¹ HᵀY
 
-    ``H`` is (n, d) or (n, ...), flattened; ``Y`` is (n,) or (n, c), with Ȳ its column means and Frobenius
-    norms. As printed, neither is centred in the fit, so a target with a mean can give a value below 0;
-    ``center`` takes the column means off both (a fit with an intercept), and then T_0 lies in [0, 1].
+    Ȳ are the column means of Y; norms are Frobenius norms. As in the paper neither H nor Y is centred in the fit, so
+    that a target with a mean can give a value below 0.
 
-    In float64, block by block of rows, whatever the dtype: no n × n matrix, no copy of H. Features whose scaled
-    Gram matrix has a condition number below 1e11 are solved by its Cholesky factor, from 1e4 on with one step of
-    iterative refinement by the residual of the data; other features by the QR of [H Y] and the singular values of its
-    H part, where those up to max(n, d)·eps of the largest count as zero (the minimum-norm fit of numpy's lstsq).
-    So the error grows with the condition number of H, not with its square as in the printed inverse, and repeated,
-    dead, or more than n features are allowed.
+    Parameters
+    ----------
+    H : array of shape (n, d) or (n, ...)
+        Features; further axes are flattened.
+    Y : array of shape (n,) or (n, c)
+        Targets.
+    ridge : float, default 0.0
+        λ ≥ 0. With 0 the fit is ordinary least squares.
+    center : bool, default False
+        Whether to subtract the column means from both, which is a fit with an intercept. T_0 then lies in [0, 1].
 
-    Raises Undefined if the target is constant, or if sums of ``H`` leave float64's range; ValueError on wrong shapes,
-    a negative ridge, non-finite data.
+    Returns
+    -------
+    float
+        At most 1.
+
+    Raises
+    ------
+    Undefined
+        If the target is constant, or sums of ``H`` leave float64's range.
+    ValueError
+        On wrong shapes, a negative ridge, and non-finite data.
+
+    Notes
+    -----
+    In float64, block by block of rows, whatever the dtype: no n × n matrix and no copy of H. Features whose scaled Gram
+    matrix has a condition number below 1e11 are solved by its Cholesky factor, from 1e4 on with one step of iterative
+    refinement; other features by the QR of [H Y] and the singular values of its H part, where values up to
+    max(n, d)·eps of the largest count as zero (numpy's lstsq). The error therefore grows with the condition number of
+    H, not with its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> H = [[1.0], [2.0], [3.0], [4.0]]
+    >>> round(gramlab.target_linearity(H, [2.0, 4.0, 6.0, 8.0]), 12)
+    1.0
+    >>> round(gramlab.target_linearity(H, [1.0, -1.0, -1.0, 1.0], center=True), 12)
+    0.0
     """
     if not isinstance(ridge, Real) or not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
-    X = _rows(H, "H")
-    T, n = _in_range(_rows(Y, "Y").to(X.device).double()), len(X)
+    X = _flat_rows(H, "H")
+    T, n = _in_range(_flat_rows(Y, "Y").to(X.device).double()), len(X)
     if len(T) != n:
         raise ValueError(f"H has {n} rows and Y has {len(T)}")
     spread = T - T.mean(0)
     total = float(spread.square().sum())
-    # a constant column's computed mean is off by rounding; what is left is then no spread
+    # the computed mean of a constant column is off by rounding, and what remains is no spread
     if total <= (n * _EPS) ** 2 * float(T.square().sum()):
         raise Undefined("target linearity is undefined: every row of Y is the same, so Y has no spread to explain")
     mean = None
@@ -55,7 +84,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
             residual = _by_qr(X, T, mean, ridge)
         except torch.linalg.LinAlgError:
             residual = float("nan")
-    return _in_float64(1.0 - residual / total, "target linearity", "H")
+    return _check_range(1.0 - residual / total, "target linearity", "H")
 
 
 def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
@@ -70,7 +99,7 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
         right.addmm_(block.mT, T[rows])
     G = mirrored(stacked)[0]
     scale = G.diagonal().sqrt()
-    if not bool(((scale > _LEAST) & (scale < 1 / _LEAST)).all()):  # dead, or out of range
+    if not bool(((scale > _SMALLEST) & (scale < 1 / _SMALLEST)).all()):  # a dead or out-of-range feature
         return None
     A = (G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)
     factor, failed = torch.linalg.cholesky_ex(A)
@@ -81,23 +110,23 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
     if not condition < 1e11:
         return None
     inverse = inverse / scale / scale.unsqueeze(1)
-    if not finite(inverse):
+    if not all_finite(inverse):
         return None
     beta = inverse @ right
-    if condition < 1e4:  # what the Gram matrix rounded away cannot matter
+    if condition < 1e4:  # the rounding of the Gram matrix cannot matter
         return float(T.square().sum()) - 2 * float((beta * right).sum()) + float((beta * (G @ beta)).sum())
-    # once more with the residual of the data themselves
+    # one step of refinement by the residual of the data themselves
     square, gradient = 0.0, torch.zeros_like(right)
     for rows, block in _blocks(X, mean):
-        left = T[rows] - block @ beta
-        square += float(left.square().sum())
-        gradient.addmm_(block.mT, left)
+        residual = T[rows] - block @ beta
+        square += float(residual.square().sum())
+        gradient.addmm_(block.mT, residual)
     step = inverse @ (gradient - ridge * beta)
     return square - 2 * float((step * gradient).sum()) + float((step * (G @ step)).sum())
 
 
 def _by_qr(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float:
-    """The same for any features: QᵀT in and out of their span, and their singular values."""
+    """The same residual for any features, by QᵀT in and outside their span and by their singular values."""
     n, d = X.shape
     width = d + T.shape[1]
     R = T.new_zeros(0, width)
@@ -105,46 +134,100 @@ def _by_qr(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float:
         R = torch.linalg.qr(torch.cat([R, torch.cat([block, T[rows]], 1)]), mode="r").R
     R = torch.cat([R, R.new_zeros(width - R.shape[0], width)])
     U, sigma, _ = torch.linalg.svd(R[:d, :d])
-    kept = sigma > max(n, d) * _EPS * sigma.max() if d else sigma > 0
-    # what a ridge leaves of the target along each direction; all of it where the features have none
-    left = torch.where(kept, ridge / (sigma.square() + ridge).clamp_min(torch.finfo(torch.float64).tiny), 1.0)
-    inside = (U.mT @ R[:d, d:]) * left.unsqueeze(1)
+    nonzero = sigma > max(n, d) * _EPS * sigma.max() if d else sigma > 0
+    # the unfitted share of the target along each direction; all of it where the features are zero
+    share = torch.where(nonzero, ridge / (sigma.square() + ridge).clamp_min(torch.finfo(torch.float64).tiny), 1.0)
+    inside = (U.mT @ R[:d, d:]) * share.unsqueeze(1)
     return float(inside.square().sum()) + float(R[d:, d:].square().sum())
 
 
 def surrogate(H: Array, W: Array, Y: Array) -> float:
-    """The surrogate S(G_id) = tr(Yᵀ H WᵀW Hᵀ Y) of paper A, Section 4.1, with G_id = H WᵀW Hᵀ.
+    """The surrogate of target linearity (paper A, Section 4.1).
 
-    ``H`` is (n, d), ``W`` is (k, d), ``Y`` is (n,) or (n, c). Computed as ‖W HᵀY‖²_F in O(nd): the n × n
-    matrix is never formed. Pass a nonlinear layer's outputs with ``W = torch.eye(d)`` for S(G_σ).
-    Centre ``Y`` yourself if you want the paper's centred labels. Raises Undefined where it leaves float64's range.
+        S(G_id) = tr(Yᵀ G_id Y),    G_id = H WᵀW Hᵀ
+
+    It grows with target linearity's lower bound, T_λ(H, Y) ≥ 1 − C / S(G_id) (Theorem 2).
+    Computed as ‖W HᵀY‖²_F in O(nd): the n × n matrix is never formed. For S(G_σ) give a layer's outputs after the
+    activation as ``H`` and ``W = torch.eye(d)``. Centre ``Y`` before the call for the paper's centred labels.
+
+    Parameters
+    ----------
+    H : array of shape (n, d) or (n, ...)
+        The layer's inputs; further axes are flattened.
+    W : array of shape (k, d) or (k, ...)
+        Its weight.
+    Y : array of shape (n,) or (n, c)
+        Targets.
+
+    Returns
+    -------
+    float
+        At least 0.
+
+    Raises
+    ------
+    Undefined
+        If the result leaves float64's range.
+    ValueError
+        On wrong shapes and non-finite data.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> gramlab.surrogate([[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0]], [1.0, -1.0])
+    4.0
     """
-    X = _rows(H, "H")
-    T, V = _rows(Y, "Y").to(X.device), real(W, "W").to(X.device).double()
+    X = _flat_rows(H, "H")
+    T, V = _flat_rows(Y, "Y").to(X.device), as_finite(W, "W").to(X.device).double()
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and Y has {T.shape[0]}")
     V = V.reshape(V.shape[0], -1)
     if V.shape[1] != X.shape[1]:
         raise ValueError(f"W takes {V.shape[1]} features and H has {X.shape[1]}")
-    return _in_float64(float((V @ _across(X, T)).square().sum()), "the surrogate", "H, W or Y")
+    return _check_range(float((V @ _transposed_product(X, T)).square().sum()), "the surrogate", "H, W or Y")
 
 
 def k_norm(H: Array, V: Array) -> float:
-    """‖V‖_K = sqrt(tr(VᵀKV)) with K = H Hᵀ, the semi-norm of paper A, Section 4.2: ‖HᵀV‖_F.
+    """The semi-norm ‖V‖_K of the feature kernel K = HHᵀ (paper A, Section 4.2).
 
-    ``H`` is (n, d), ``V`` is (n,) or (n, c). It is zero on what no linear function of the features sees.
-    Raises Undefined where it leaves float64's range.
+        ‖V‖_K = √tr(VᵀKV) = ‖HᵀV‖_F
+
+    It is zero for a ``V`` that is orthogonal to every linear function of the features.
+
+    Parameters
+    ----------
+    H : array of shape (n, d) or (n, ...)
+        Features; further axes are flattened.
+    V : array of shape (n,) or (n, c)
+
+    Returns
+    -------
+    float
+        At least 0.
+
+    Raises
+    ------
+    Undefined
+        If the result leaves float64's range.
+    ValueError
+        On wrong shapes and non-finite data.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> gramlab.k_norm([[3.0, 0.0], [0.0, 4.0]], [1.0, 1.0])
+    5.0
     """
-    X = _rows(H, "H")
-    T = _rows(V, "V").to(X.device)
+    X = _flat_rows(H, "H")
+    T = _flat_rows(V, "V").to(X.device)
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")
-    return _in_float64(float(_across(X, T).norm()), "the K-norm", "H or V")
+    return _check_range(float(_transposed_product(X, T).norm()), "the K-norm", "H or V")
 
 
-def _in_float64(value: float, what: str, of: str) -> float:
+def _check_range(value: float, quantity: str, arguments: str) -> float:
     if not math.isfinite(value):
-        raise Undefined(f"{what} is undefined: it leaves float64's range; scale {of}")
+        raise Undefined(f"{quantity} is undefined: it leaves float64's range; scale {arguments}")
     return value
 
 
@@ -154,22 +237,22 @@ def _in_range(T: Tensor) -> Tensor:
     return T if peak == 0.0 or 1e-140 < peak < 1e140 else T / peak
 
 
-def _rows(a: Array, name: str) -> Tensor:
-    tensor = real(a, name)
+def _flat_rows(values: Array, name: str) -> Tensor:
+    tensor = as_finite(values, name)
     if tensor.ndim == 0 or tensor.shape[0] == 0:
         raise ValueError(f"{name} has no rows: its shape is {tuple(tensor.shape)}")
     return tensor.reshape(tensor.shape[0], -1)
 
 
 def _blocks(X: Tensor, mean: Tensor | None, size: int = _ROWS) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of rows in float64, centred if there is a mean."""
+    """Blocks of rows in float64, minus the mean if there is one."""
     for start in range(0, X.shape[0], size):
         rows = slice(start, start + size)
         block = X[rows].double()
         yield rows, block if mean is None else block - mean
 
 
-def _across(X: Tensor, T: Tensor) -> Tensor:
+def _transposed_product(X: Tensor, T: Tensor) -> Tensor:
     """XᵀT (d, c) in float64."""
     total = X.new_zeros(X.shape[1], T.shape[1], dtype=torch.float64)
     for rows, block in _blocks(X, None):

@@ -5,54 +5,74 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gramlab.losses import LOSSES, laid_out
-from gramlab.measures.layers import widened
+from gramlab.files import did_you_mean
+from gramlab.losses import LOSSES, reshape_targets
+from gramlab.measures.layers import at_least_float32
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
-_OF_TORCH = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
+_TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
 
 
-def check(loss: Loss) -> None:
-    """Raise ValueError if ``loss`` is neither a name that is known nor a callable."""
+def check_loss(loss: Loss) -> None:
+    """Raise ValueError unless ``loss`` is a known name or a callable."""
     if not callable(loss) and loss not in LOSSES:
-        raise ValueError(f"loss must be one of {sorted(LOSSES)} or a callable of (outputs, targets), not {loss!r}")
+        allowed = f"one of {sorted(LOSSES)} or a callable of (outputs, targets)"
+        raise ValueError(f"loss must be {allowed}, not {loss!r}{did_you_mean(loss, LOSSES)}")
 
 
 def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The losses (n,) whose mean over the data set is L.
+    """Return the samples' losses, whose mean over the data set is L.
 
-    By name they are those of torch with ``reduction="mean"`` over one sample, so that L is what such a training
-    loop minimises: ``mse`` is the mean over a sample's outputs of their squared errors (the papers' ‖f − y‖² is
-    c times that; pass a callable for it), with class indices standing for one-hot rows; ``cross_entropy`` takes
-    class indices or probabilities and, for outputs (n, ..., c), is the mean over a sample's positions;
-    ``bce_with_logits`` is the mean over a sample's outputs. A callable gives (n,) losses itself.
+    A named loss is torch's with ``reduction="mean"`` over one sample, so that L is what such a training loop
+    minimises: ``mse`` is the mean over a sample's outputs of their squared errors (the papers' ‖f − y‖² is c times
+    that; pass a callable for it), where class indices stand for one-hot rows; ``cross_entropy`` takes class indices or
+    probabilities and, for outputs (n, ..., c), is the mean over a sample's positions; ``bce_with_logits`` is the mean
+    over a sample's outputs. Positions of class -100, and tokens where the mask is False, are left out of a sample's
+    mean; a sample with no others has the loss 0.
 
-    Positions with the class -100, and tokens of outputs (n, T, ...) where the ``mask`` (n, T) is False, are left out
-    of a sample's mean; the loss of a sample with no others is 0.
+    Parameters
+    ----------
+    loss : str or callable (outputs, targets) -> (n,) losses
+    outputs : Tensor of shape (n, ...)
+    targets : Tensor of shape (n, ...)
+    mask : Tensor of shape (n, T), optional
+        Booleans for the tokens of outputs (n, T, ...).
 
-    Raises ValueError if the targets don't fit the outputs, or the callable does not give one loss a sample.
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the targets do not fit the outputs, or a callable does not give one loss a sample.
+
+    Examples
+    --------
+    >>> per_sample("mse", torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 0.0]]))
+    tensor([5.])
     """
-    if callable(loss) or loss not in _OF_TORCH:
+    if callable(loss) or loss not in _TORCH_LOSSES:
         losses = (loss if callable(loss) else LOSSES[loss])(outputs, targets)
     else:
-        losses = _of_torch(loss, outputs, targets, mask)
+        losses = _torch_loss(loss, outputs, targets, mask)
     if not isinstance(losses, Tensor) or losses.shape != outputs.shape[:1]:
-        got = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
+        result = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise ValueError(
-            f"the loss must give one number a sample, a tensor of shape {tuple(outputs.shape[:1])}, not {got}"
+            f"the loss must give one number a sample, a tensor of shape {tuple(outputs.shape[:1])}, not {result}"
             " (a loss that averages over the batch needs reduction='none')"
         )
     return losses
 
 
-def _of_torch(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None) -> Tensor:
+def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None) -> Tensor:
     shape = tuple(outputs.shape)
-    fit(loss, shape, targets)
-    outputs = widened(outputs)
+    check_targets(loss, shape, targets)
+    outputs = at_least_float32(outputs)
     classes = _are_classes(loss, shape, targets)
-    targets = targets.long() if classes else laid_out(targets.to(outputs.dtype), shape)
-    masked = mask is not None and masks(mask, outputs)
-    # one loss a position of these leading axes
+    targets = targets.long() if classes else reshape_targets(targets.to(outputs.dtype), shape)
+    masked = mask is not None and is_token_mask(mask, outputs)
+    # one loss for each position of these leading axes
     lead = outputs.ndim - 1 if loss == "cross_entropy" else 2 if masked else 1
     if outputs.ndim == 1:
         outputs, targets = outputs.unsqueeze(1), targets.unsqueeze(1)
@@ -67,42 +87,43 @@ def _of_torch(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None) 
     return losses.sum(1) / counted.sum(1).clamp_min(1)
 
 
-def masks(mask: Tensor, outputs: Tensor) -> bool:
+def is_token_mask(mask: Tensor, outputs: Tensor) -> bool:
     """Whether the outputs are those of the mask's tokens, (n, T, ...)."""
     return outputs.ndim >= 3 and outputs.shape[:2] == mask.shape
 
 
-def fit(loss: str, want: tuple[int, ...], targets: Tensor) -> None:
-    """Raise ValueError if the targets don't fit a named loss and outputs of shape ``want``."""
-    if loss not in _OF_TORCH:
+def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
+    """Raise ValueError if the targets do not fit a named loss and outputs of this shape."""
+    if loss not in _TORCH_LOSSES:
         return
-    have = tuple(targets.shape)
-    if len(have) == 0 or have[0] != want[0]:
-        raise ValueError(f"targets of shape {have} don't fit outputs of shape {want}: a target a sample is needed")
-    classes = _are_classes(loss, want, targets)
+    target_shape = tuple(targets.shape)
+    if len(target_shape) == 0 or target_shape[0] != shape[0]:
+        raise ValueError(f"targets of shape {target_shape} don't fit outputs of shape {shape}: each sample needs one")
+    classes = _are_classes(loss, shape, targets)
     if loss == "cross_entropy":
-        if len(want) < 2:
-            raise ValueError(f"cross_entropy needs outputs (n, classes), not {want}")
-        if not (have == want[:-1] and classes) and not (have == want and targets.is_floating_point()):
+        if len(shape) < 2:
+            raise ValueError(f"cross_entropy needs outputs (n, classes), not {shape}")
+        probabilities = target_shape == shape and targets.is_floating_point()
+        if not (target_shape == shape[:-1] and classes) and not probabilities:
             raise ValueError(
-                f"cross_entropy with outputs {want} needs integer targets {want[:-1]} or probabilities {want},"
-                f" not {targets.dtype} {have}"
+                f"cross_entropy with outputs {shape} needs integer targets {shape[:-1]} or probabilities {shape},"
+                f" not {targets.dtype} {target_shape}"
             )
     elif not classes:
-        laid_out(targets, want)
+        reshape_targets(targets, shape)
     if classes and len(targets):
         low, high = int(targets.min()), int(targets.max())
         if loss == "cross_entropy" and low == -100 and len(counted := targets[targets != -100]):
             low = int(counted.min())
-        if high >= want[-1] or (low < 0 and not (loss == "cross_entropy" and low == -100)):
-            raise ValueError(f"class targets from {low} to {high} don't fit {want[-1]} outputs")
+        if high >= shape[-1] or (low < 0 and not (loss == "cross_entropy" and low == -100)):
+            raise ValueError(f"class targets from {low} to {high} don't fit {shape[-1]} outputs")
     if loss == "bce_with_logits" and len(targets) and (float(targets.min()) < 0 or float(targets.max()) > 1):
         raise ValueError(f"bce_with_logits needs targets in [0, 1], not from {targets.min()} to {targets.max()}")
 
 
-def _are_classes(loss: str, want: tuple[int, ...], targets: Tensor) -> bool:
-    """Whether the targets are class indices, and not values beside the outputs of shape ``want``."""
+def _are_classes(loss: str, shape: tuple[int, ...], targets: Tensor) -> bool:
+    """Whether the targets are class indices rather than values in the shape of the outputs."""
     if targets.is_floating_point() or targets.dtype == torch.bool:
         return False
-    one_hot = len(want) == 2 and targets.ndim == 1 and want[1] > 1  # one output is a value, not a class of one
-    return loss == "cross_entropy" or (loss == "mse" and one_hot)
+    several_outputs = len(shape) == 2 and targets.ndim == 1 and shape[1] > 1  # a single output is a value, not a class
+    return loss == "cross_entropy" or (loss == "mse" and several_outputs)

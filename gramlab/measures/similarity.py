@@ -1,4 +1,4 @@
-"""How alike two matrices are: the papers' two correlations, over all entries or over the diagonals."""
+"""Similarity of two matrices: the papers' two correlations, over all entries or over the diagonals."""
 
 import math
 
@@ -6,38 +6,88 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, array, float64
+from gramlab.measures.arrays import Array, as_float64, as_real
 from gramlab.measures.undefined import Undefined
 
 
 def cosine(a: Array, b: Array, *, diagonal: bool = False) -> float:
-    """Cosine similarity tr(AᵀB) / (‖A‖_F ‖B‖_F), the ρ of paper B (Ansatz 1), in [-1, 1].
+    """Cosine similarity of two arrays, the ρ of papers B (Ansatz 1) and D (Ansatz 3.2).
 
-    ``a`` and ``b`` are arrays of one shape. With ``diagonal`` only their diagonals are compared.
-    Raises Undefined if one of them is zero, ValueError on different shapes or non-finite entries.
+        ρ(A, B) = tr(AᵀB) / (‖A‖_F ‖B‖_F)
+
+    Parameters
+    ----------
+    a, b : array
+        Of the same shape.
+    diagonal : bool, default False
+        Whether to compare only the diagonals.
+
+    Returns
+    -------
+    float
+        In [-1, 1].
+
+    Raises
+    ------
+    Undefined
+        If one of them is zero.
+    ValueError
+        If the shapes differ or an entry is not finite.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> gramlab.cosine([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]])
+    0.7071067811865475
     """
     u, v = _pair(a, b, diagonal)
     _, _, uu, vv, uv = _sums(u, v)
     if not _in_range(uu, vv):
-        u, v = _scaled(*_pair(float64(a, "a"), float64(b, "b"), diagonal))
+        u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
         _, _, uu, vv, uv = _sums(u, v)
     return _ratio(uu, vv, uv)
 
 
 def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
-    """Pearson correlation of the entries (papers A, C: Table 2), in [-1, 1]; the cosine after centring.
+    """Pearson correlation of the entries of two arrays, as papers A (Figure 7), C (Table 2) and D report it.
 
-    Two psd matrices are never uncorrelated under the cosine; centring takes their common mean away.
-    Raises Undefined if one of them is constant, ValueError on different shapes or non-finite entries.
+        ρ̄(A, B) = ρ(A − m(A), B − m(B)),    m the mean of the entries (paper B, Appendix I)
+
+    Two positive semi-definite matrices never have the cosine 0; subtracting the means removes what they share.
+
+    Parameters
+    ----------
+    a, b : array
+        Of the same shape.
+    diagonal : bool, default False
+        Whether to compare only the diagonals.
+
+    Returns
+    -------
+    float
+        In [-1, 1].
+
+    Raises
+    ------
+    Undefined
+        If one of them is constant.
+    ValueError
+        If the shapes differ or an entry is not finite.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> round(gramlab.pearson([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]), 12)
+    0.5
     """
     u, v = _pair(a, b, diagonal)
     if u.numel() == 0:
-        raise Undefined("a Pearson correlation of nothing is undefined")
-    uu, vv, uv = _centred(u, v)
+        raise Undefined("the Pearson correlation of empty arrays is undefined")
+    uu, vv, uv = _centred_sums(u, v)
     if not _in_range(uu, vv):
-        u, v = _scaled(*_pair(float64(a, "a"), float64(b, "b"), diagonal))
-        uu, vv, uv = _centred(u, v)
-    # spreads down here may be rounding alone, of an array that is constant
+        u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
+        uu, vv, uv = _centred_sums(u, v)
+    # so small a spread may be rounding alone, of an array that is constant
     for w, square in ((u, uu), (v, vv)):
         if square <= 1e-20 * w.numel() * float(w.abs().max()) ** 2 and bool((w == w[0]).all()):
             raise Undefined("a Pearson correlation with a constant array is undefined: its spread is zero")
@@ -47,46 +97,95 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
 def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     """Mean and standard deviation of ``cosine(a, Q b Qᵀ)`` over uniformly random orthogonal Q.
 
-    What the spectra of two symmetric (d, d) matrices alone make of their cosine: two psd matrices are never
-    uncorrelated. In closed form: tr(A Q B Qᵀ) has the mean tr A tr B / d and, since the symmetric matrices of trace
-    0 are an irreducible representation of O(d), the variance ‖A − tr A/d‖² ‖B − tr B/d‖² / ((d − 1)(d + 2)/2).
-    Raises Undefined if one of them is zero, ValueError if one is not symmetric.
+    This null says what the spectra alone make of the cosine of two symmetric matrices. In closed form tr(A Q B Qᵀ) has
+
+        mean tr A tr B / d,    variance ‖A − (tr A/d) I‖² ‖B − (tr B/d) I‖² / ((d − 1)(d + 2)/2),
+
+    since the symmetric matrices of trace 0 are an irreducible representation of O(d).
+
+    Parameters
+    ----------
+    a, b : array of shape (d, d)
+        Symmetric.
+
+    Returns
+    -------
+    mean : float
+    deviation : float
+
+    Raises
+    ------
+    Undefined
+        If one of them is zero.
+    ValueError
+        If one of them is not symmetric, or the shapes differ.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> mean, deviation = gramlab.cosine_null([[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]])
+    >>> round(mean, 12), round(deviation, 4)
+    (0.5, 0.3536)
     """
-    A = float64(a, "a")
-    B = float64(b, "b").to(A.device)
+    A = as_float64(a, "a")
+    B = as_float64(b, "b").to(A.device)
     for matrix in (A, B):
         square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
         if not square or float((matrix - matrix.mT).norm()) > 1e-6 * float(matrix.norm()):
-            raise ValueError(f"symmetric matrices are needed, not an array of shape {tuple(matrix.shape)}")
+            raise ValueError(f"cosine_null needs symmetric matrices, not an array of shape {tuple(matrix.shape)}")
     if A.shape != B.shape:
-        raise ValueError(f"two matrices of one shape are needed, not {tuple(A.shape)} and {tuple(B.shape)}")
+        raise ValueError(f"cosine_null needs matrices of one shape, not {tuple(A.shape)} and {tuple(B.shape)}")
     d = len(A)
     A, B = (matrix.reshape(-1) for matrix in _scaled(A, B))
     identity = torch.eye(d, dtype=torch.float64, device=A.device).reshape(-1)
     a_mean, b_mean = (float(matrix @ identity) / d for matrix in (A, B))
-    size = float(A.norm() * B.norm())
-    free = (d - 1) * (d + 2) / 2
-    around = float((A - a_mean * identity).norm() * (B - b_mean * identity).norm())
-    return a_mean * b_mean * d / size, around / size / math.sqrt(free) if free else 0.0
+    norms = float(A.norm() * B.norm())
+    dimension = (d - 1) * (d + 2) / 2  # of the symmetric matrices of trace 0
+    traceless = float((A - a_mean * identity).norm() * (B - b_mean * identity).norm())
+    return a_mean * b_mean * d / norms, traceless / norms / math.sqrt(dimension) if dimension else 0.0
 
 
 def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
-    """Q a Qᵀ (d, d) with a uniformly random orthogonal Q: the spectrum of ``a``, eigenvectors that know nothing of it.
+    """Return Q a Qᵀ with a uniformly random orthogonal Q: the spectrum of ``a`` with random eigenvectors.
 
     Paper B replaces the tangent kernel K by such a matrix (Figures 1 and 9).
+
+    Parameters
+    ----------
+    a : array of shape (d, d)
+        Symmetric.
+    random : numpy.random.Generator
+        Draws Q.
+
+    Returns
+    -------
+    Tensor of shape (d, d)
+        In float64.
+
+    Raises
+    ------
+    ValueError
+        If ``a`` is not square, or an entry is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, gramlab
+    >>> rotated = gramlab.random_eigenvectors(np.diag([1.0, 2.0, 3.0]), np.random.default_rng(0))
+    >>> torch.linalg.eigvalsh(rotated).round(decimals=6)
+    tensor([1., 2., 3.], dtype=torch.float64)
     """
-    A = float64(a, "a")
+    A = as_float64(a, "a")
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"a symmetric matrix is needed, not an array of shape {tuple(A.shape)}")
+        raise ValueError(f"random_eigenvectors needs a symmetric matrix, not an array of shape {tuple(A.shape)}")
     Q, R = torch.linalg.qr(torch.from_numpy(random.normal(size=A.shape)).to(A.device))
     Q = Q * R.diagonal().sign()  # without it Q would not be uniform over orthogonal matrices
     return Q @ A @ Q.mT
 
 
 def _pair(a: Array, b: Array, diagonal: bool) -> tuple[Tensor, Tensor]:
-    u, v = array(a, "a"), array(b, "b")
+    u, v = as_real(a, "a"), as_real(b, "b")
     if u.shape != v.shape:
-        raise ValueError(f"two arrays of one shape are needed, not {tuple(u.shape)} and {tuple(v.shape)}")
+        raise ValueError(f"a and b must have the same shape, not {tuple(u.shape)} and {tuple(v.shape)}")
     if diagonal:
         if u.ndim < 2:
             raise ValueError(f"an array of shape {tuple(u.shape)} has no diagonal")
@@ -94,19 +193,12 @@ def _pair(a: Array, b: Array, diagonal: bool) -> tuple[Tensor, Tensor]:
     return u.reshape(-1).double(), v.reshape(-1).to(u.device).double()
 
 
-def _centred(u: Tensor, v: Tensor) -> tuple[float, float, float]:
-    """Σ of squares and products about the means; what is far from zero for its spread is shifted there first."""
-    n, (su, sv, *about_zero) = u.numel(), _sums(u, v)
-    uu, vv, uv = _about_means(su, sv, about_zero, n)
-    if uu < 1e-3 * about_zero[0] or vv < 1e-3 * about_zero[1]:
+def _centred_sums(u: Tensor, v: Tensor) -> tuple[float, float, float]:
+    """Sums of squares and products around the means. Arrays far from zero for their spread are shifted first."""
+    n, (su, sv, uu, vv, uv) = u.numel(), _sums(u, v)
+    if uu - su * su / n < 1e-3 * uu or vv - sv * sv / n < 1e-3 * vv:
         u, v = u - su / n, v - sv / n
-        su, sv, *about_zero = _sums(u, v)
-        uu, vv, uv = _about_means(su, sv, about_zero, n)
-    return uu, vv, uv
-
-
-def _about_means(su: float, sv: float, about_zero: list[float], n: int) -> tuple[float, float, float]:
-    uu, vv, uv = about_zero
+        su, sv, uu, vv, uv = _sums(u, v)
     return uu - su * su / n, vv - sv * sv / n, uv - su * sv / n
 
 
@@ -121,7 +213,7 @@ def _in_range(uu: float, vv: float) -> bool:
 
 
 def _scaled(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Both divided by their largest entries. Raises Undefined if one of them is zero."""
+    """Return both divided by their largest entries. Raises Undefined if one of them is zero."""
     peaks = [float(w.abs().max()) if w.numel() else 0.0 for w in (u, v)]
     if min(peaks) == 0.0:
         raise Undefined(f"the correlation is undefined: the {'first' if peaks[0] == 0.0 else 'second'} array is zero")

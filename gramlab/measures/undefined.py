@@ -1,9 +1,18 @@
-"""The typed answer to "this quantity has no value here"."""
+"""The error for a quantity that has no value."""
 
 
 class Undefined(ValueError):
-    """A quantity that has no value for what was given; its message says why.
+    """A quantity has no value for these arguments; the message says why.
 
-    Raised where a plain formula would give NaN or divide by zero: the cosine with a zero matrix, the
-    linearity of a constant target, FACT without weight decay. gramlab never returns NaN.
+    Raised where a plain formula would give NaN or divide by zero: the cosine with a zero matrix, the target linearity
+    of a constant target, FACT without weight decay. gramlab never returns NaN.
+
+    Examples
+    --------
+    >>> import gramlab
+    >>> try:
+    ...     gramlab.cosine([[1.0]], [[0.0]])
+    ... except gramlab.Undefined as error:
+    ...     print(error)
+    the correlation is undefined: the second array is zero
     """

@@ -1,13 +1,14 @@
-"""Networks, their initialisation, and a training loop that trains several seeds at once and resumes exactly."""
+"""Networks, their initial weights, and training: several seeds at once, interruptible, with reproducible bytes."""
 
 from gramlab.nets.activations import ACTIVATIONS
+from gramlab.nets.config import TrainingConfig
 from gramlab.nets.errors import Diverged, NetError
-from gramlab.nets.fit import Fit, fit
 from gramlab.nets.init import initialize
 from gramlab.nets.models import build, cnn, deep_linear, mlp, resnet18, samples_for, vgg11
+from gramlab.nets.training import fit
 from gramlab.nets.vae import VAE
 
 __all__ = [
-    "ACTIVATIONS", "VAE", "Diverged", "Fit", "NetError", "build", "cnn", "deep_linear", "fit", "initialize", "mlp",
-    "resnet18", "samples_for", "vgg11",
+    "ACTIVATIONS", "VAE", "Diverged", "NetError", "TrainingConfig", "build", "cnn", "deep_linear", "fit", "initialize",
+    "mlp", "resnet18", "samples_for", "vgg11",
 ]  # fmt: skip

@@ -8,7 +8,18 @@ from torch import Tensor, nn
 
 
 class Power(nn.Module):
-    """ReLU^m of papers A (Theorem 4, m-homogeneous networks) and C: max(t, 0)^m."""
+    """A power of ReLU, ``max(t, 0)^m`` (paper A, Theorem 4: m-homogeneous networks; paper C).
+
+    Parameters
+    ----------
+    m : int
+
+    Examples
+    --------
+    >>> import torch
+    >>> Power(2)(torch.tensor([-1.0, 3.0]))
+    tensor([0., 9.])
+    """
 
     def __init__(self, m: int):
         super().__init__()
@@ -19,21 +30,46 @@ class Power(nn.Module):
 
 
 class Square(nn.Module):
-    """The quadratic activation t^2 of paper B (Section 3) and paper C (Theorem 3.4)."""
+    """The quadratic activation, ``t^2`` (paper B, Section 3; paper C, Theorem 3.4).
+
+    Examples
+    --------
+    >>> import torch
+    >>> Square()(torch.tensor([-1.0, 3.0]))
+    tensor([1., 9.])
+    """
 
     def forward(self, t: Tensor) -> Tensor:
         return t.square()
 
 
 class Cosine(nn.Module):
-    """cos t, the activation of random Fourier features in paper D."""
+    """The cosine, the activation of random Fourier features (paper D).
+
+    Examples
+    --------
+    >>> import torch
+    >>> Cosine()(torch.zeros(1))
+    tensor([1.])
+    """
 
     def forward(self, t: Tensor) -> Tensor:
         return t.cos()
 
 
 class Scaled(nn.Module):
-    """factor * t, at the end of a network whose outputs are divided by a number."""
+    """Multiplication by a constant, ``factor * t``, for the outputs of a network.
+
+    Parameters
+    ----------
+    factor : float
+
+    Examples
+    --------
+    >>> import torch
+    >>> Scaled(0.5)(torch.ones(1))
+    tensor([0.5000])
+    """
 
     def __init__(self, factor: float):
         super().__init__()
@@ -57,7 +93,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "cosine": Cosine,
 }
 
-# these act on each number by itself, whatever the tensor's shape
+# modules that act on each number separately, so they also take tensors with a dimension of members
 ELEMENTWISE = (
     nn.GELU, nn.ReLU, nn.LeakyReLU, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Identity, Power, Square, Cosine, Scaled
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Checkpoints: whole, checksummed, the last two kept."""
+"""Checkpoints of a training: written atomically, with checksums; the last two are kept."""
 
 import json
 import logging
@@ -16,24 +16,80 @@ log = logging.getLogger("gramlab")
 
 
 class CheckpointError(BadInput):
-    """A checkpoint belongs to another run, another version, or cannot be read or written."""
+    """A checkpoint belongs to another training or another version, or cannot be read or written.
+
+    Examples
+    --------
+    >>> raise CheckpointError("step-000000004.safetensors: version 1, this is version 3")
+    Traceback (most recent call last):
+        ...
+    gramlab.nets.checkpoint.CheckpointError: step-000000004.safetensors: version 1, this is version 3
+    """
 
 
-def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any] | None = None) -> None:
-    """Write tensors to a file, whole or not at all. Raises CheckpointError naming it, for instance on a full disk."""
-    # a tensor may be an expanded view, and save_file wants no memory twice
-    kept = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
+def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any] | None = None) -> None:
+    """Write tensors to a safetensors file, atomically.
+
+    Parameters
+    ----------
+    path : Path
+    tensors : dict of str to Tensor
+    metadata : dict, optional
+        In JSON's types.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be written, for instance because the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> from safetensors.torch import load_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder, "weights.safetensors"), {"W": torch.ones(2)})
+    ...     load_file(Path(folder, "weights.safetensors"))
+    {'W': tensor([1., 1.])}
+    """
+    # contiguous, since a tensor can be an expanded view, and save_file refuses shared memory
+    contiguous = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
     try:
         with atomic(path) as temporary:
-            save_file(kept, temporary, {"about": json.dumps(about)} if about else None)
+            save_file(contiguous, temporary, {"about": json.dumps(metadata)} if metadata else None)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: not written ({error})") from error
 
 
-def save(folder: Path, step: int, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Write the state before ``step``; its checksum is written last, so a file without one was never finished."""
+def save(folder: Path, step: int, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    """Write the state before a step, and delete all but the last two checkpoints.
+
+    The checksum is written last, so a checkpoint without one is incomplete.
+
+    Parameters
+    ----------
+    folder : Path
+    step : int
+        Number of the next step.
+    tensors : dict of str to Tensor
+    metadata : dict
+        In JSON's types.
+
+    Raises
+    ------
+    CheckpointError
+        If the files cannot be written; the earlier checkpoints are still there.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Path(folder), 7, {"W": torch.ones(2)}, {"seeds": 1})
+    ...     _, tensors, metadata = newest(Path(folder))
+    >>> metadata["step"], tensors
+    (7, {'W': tensor([1., 1.])})
+    """
     path = folder / f"step-{step:09d}.safetensors"
-    write(path, tensors, {"version": VERSION, "step": step, **about})
+    write(path, tensors, {"version": VERSION, "step": step, **metadata})
     try:
         with atomic(path.with_suffix(".sha256")) as temporary:
             temporary.write_text(sha256(path))
@@ -46,20 +102,40 @@ def save(folder: Path, step: int, tensors: dict[str, Tensor], about: dict[str, A
 
 
 def newest(folder: Path) -> tuple[Path, dict[str, Tensor], dict[str, Any]] | None:
-    """The newest checkpoint that is whole, (path, tensors, about), or None where there is none at all.
+    """Read the newest undamaged checkpoint; a damaged newer one is named in the log.
 
-    A damaged one is named in the log and the one before it used. Raises CheckpointError when files are there
-    but none is whole: training silently from the beginning would hide the damage.
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    path : Path
+    tensors : dict of str to Tensor
+    metadata : dict
+        With the ``step`` and the ``version``.
+        Instead of the three, None if there is no checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        If there are checkpoints but all are damaged (a silent restart would hide this), or the newest one has
+        another version.
+
+    Examples
+    --------
+    >>> print(newest(Path("no such folder")))
+    None
     """
     files = sorted(folder.glob("step-*.safetensors"), reverse=True)
     finished = [file for file in files if file.with_suffix(".sha256").exists()]
     for path in finished:
         if sha256(path) == path.with_suffix(".sha256").read_text():
             with safe_open(path, "pt") as file:
-                about = json.loads(file.metadata()["about"])
-                if about["version"] != VERSION:
-                    raise CheckpointError(f"{path}: version {about['version']}, this is version {VERSION}")
-                return path, {key: file.get_tensor(key) for key in file.keys()}, about  # noqa: SIM118
+                metadata = json.loads(file.metadata()["about"])
+                if metadata["version"] != VERSION:
+                    raise CheckpointError(f"{path}: version {metadata['version']}, this is version {VERSION}")
+                return path, {key: file.get_tensor(key) for key in file.keys()}, metadata  # noqa: SIM118
         log.warning("checkpoint %s is damaged; using the one before it", path)
     if finished:
         raise CheckpointError(f"{folder}: every checkpoint is damaged; remove the folder to train anew")

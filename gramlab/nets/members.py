@@ -1,4 +1,4 @@
-"""The networks that train together: seeds, and the values of a grid, each with its own random streams."""
+"""The networks that are trained together: all seeds of all cases of a grid, each with its own random streams."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,21 @@ AXES = ("lr", "weight_decay", "label_noise", "beta")
 
 @dataclass(frozen=True)
 class Member:
-    """One network: its seed, and what a grid may vary. ``case`` names the grid's values, "lr=0.1,beta=5"."""
+    """One network of an ensemble: a seed of a grid case.
+
+    Parameters
+    ----------
+    seed : int
+    lr, weight_decay, label_noise, beta : float
+        Settings that a grid can vary, see `gramlab.nets.TrainingConfig`.
+    case : str, optional
+        The grid's values by name, such as ``"lr=0.1,beta=5"``; "" without a grid.
+
+    Examples
+    --------
+    >>> print(Member(3, lr=0.1, case="lr=0.1"))
+    seed 3 (lr=0.1)
+    """
 
     seed: int
     lr: float
@@ -25,20 +39,43 @@ class Member:
 
 
 def members(seeds: int, grid: Mapping[str, Sequence[float]], **shared: float) -> list[Member]:
-    """Every case of the grid with every seed, seeds running fastest; ``shared`` are the values outside the grid."""
+    """All seeds of all cases of a grid; the seed runs fastest.
+
+    Parameters
+    ----------
+    seeds : int
+        Number of seeds.
+    grid : mapping of str to sequence of float
+        Values of each varied setting; the cases are all combinations.
+    **shared : float
+        Settings that the grid does not vary.
+
+    Returns
+    -------
+    list of Member
+
+    Raises
+    ------
+    NetError
+        If the grid varies another setting, or a value is repeated.
+
+    Examples
+    --------
+    >>> for member in members(2, {"lr": [0.1, 0.2]}, weight_decay=0.0):
+    ...     print(member)
+    seed 0 (lr=0.1)
+    seed 1 (lr=0.1)
+    seed 0 (lr=0.2)
+    seed 1 (lr=0.2)
+    """
     if unknown := set(grid) - set(AXES):
         raise NetError(f"grid cannot vary {', '.join(sorted(unknown))}; it varies {', '.join(AXES)}")
     for axis, values in grid.items():
         if not values or len(set(values)) < len(values):
             raise NetError(f"grid.{axis} must hold different values, not {list(values)}")
-    made = []
-    for values in itertools.product(*grid.values()):
-        chosen = dict(zip(grid, values, strict=True))
-        case = ",".join(f"{axis}={value:g}" for axis, value in chosen.items())
-        made += [Member(seed=seed, case=case, **{**shared, **chosen}) for seed in range(seeds)]
-    return made
-
-
-def cases(grid: Mapping[str, Sequence[float]]) -> list[str]:
-    """The names of the grid's cases in the members' order; [""] without a grid."""
-    return [member.case for member in members(1, grid, lr=1.0)]
+    cases = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    return [
+        Member(seed, case=",".join(f"{axis}={value:g}" for axis, value in case.items()), **{**shared, **case})
+        for case in cases
+        for seed in range(seeds)
+    ]

@@ -1,6 +1,6 @@
-"""The papers' networks, made of torch's own layers, so that anything can measure them.
+"""The papers' networks, made of torch's layers.
 
-A network with a convolution takes images (n, channels, height, width), any other flat samples (n, inputs).
+A network with a convolution takes images (n, channels, height, width), any other network flat samples (n, inputs).
 """
 
 import math
@@ -20,38 +20,103 @@ def mlp(
     inputs: int, hidden: Sequence[int], outputs: int, activation: str = "gelu", bias: bool = True,
     output_scale: float = 1.0,
 ) -> nn.Sequential:  # fmt: skip
-    """A fully connected network whose linear layers are named "0", "2", "4", …; x is (n, inputs).
+    """A fully connected network; its linear layers are named "0", "2", "4", …
 
-    Its outputs are multiplied by ``output_scale``.
+    Parameters
+    ----------
+    inputs : int
+    hidden : sequence of int
+        Hidden widths.
+    outputs : int
+    activation : str, optional
+        A key of `gramlab.nets.ACTIVATIONS`.
+    bias : bool, optional
+        Whether the layers have biases.
+    output_scale : float, optional
+        Factor of the outputs.
+
+    Returns
+    -------
+    nn.Sequential
+
+    Examples
+    --------
+    >>> import torch
+    >>> mlp(4, [8, 8], 3)(torch.zeros(5, 4)).shape
+    torch.Size([5, 3])
     """
     widths = [inputs, *hidden]
     layers: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after, bias), ACTIVATIONS[activation]()]
+    for fan_in, fan_out in pairwise(widths):
+        layers += [nn.Linear(fan_in, fan_out, bias), ACTIVATIONS[activation]()]
     layers.append(nn.Linear(widths[-1], outputs, bias))
     return nn.Sequential(*layers) if output_scale == 1 else nn.Sequential(*layers, Scaled(output_scale))
 
 
 def deep_linear(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
-    """Paper C, Appendix C: f(x) = W_L … W_1 x."""
+    """A deep linear network, ``f(x) = W_L … W_1 x`` (paper C, Appendix C).
+
+    Parameters
+    ----------
+    inputs : int
+    hidden : sequence of int
+        Hidden widths.
+    outputs : int
+
+    Returns
+    -------
+    nn.Sequential
+
+    Examples
+    --------
+    >>> [tuple(W.shape) for W in deep_linear(4, [8], 3).parameters()]
+    [(8, 4), (3, 8)]
+    """
     return mlp(inputs, hidden, outputs, "linear", bias=False)
 
 
 def cnn(
     shape: Sequence[int], outputs: int, channels: int = 16, kernel: int = 2, activation: str = "relu"
 ) -> nn.Sequential:
-    """Paper A, B.2 (Figure 6): three convolutions, two max-pools, a linear classifier.
+    """Three convolutions, two max-pools and a linear classifier (paper A, B.2, Figure 6).
 
-    The paper leaves open the padding, where the pools stand, and the activation: as in the authors' code they are
-    1, after the first and after the third convolution, and ReLU. (That code has 3 x 3 kernels, the paper 2 x 2.)
+    The paper does not print the padding, the places of the pools and the activation. As in the authors' code they are
+    1, after the first and the third convolution, and ReLU. (That code has 3 x 3 kernels, the paper 2 x 2.)
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of an image, (channels, height, width).
+    outputs : int
+    channels : int, optional
+        Channels of each convolution.
+    kernel : int, optional
+        Side of the kernels in pixels.
+    activation : str, optional
+        A key of `gramlab.nets.ACTIVATIONS`.
+
+    Returns
+    -------
+    nn.Sequential
+
+    Raises
+    ------
+    NetError
+        If the samples are not images, or too small ones.
+
+    Examples
+    --------
+    >>> import torch
+    >>> cnn((1, 8, 8), 10)(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
     """
-    _image(shape, "cnn")
+    _check_image_shape(shape, "cnn")
     layers: list[nn.Module] = []
-    before, sides = shape[0], list(shape[1:])
-    for pool in (True, False, True):
-        layers += [nn.Conv2d(before, channels, kernel, padding=1), ACTIVATIONS[activation]()]
-        before, sides = channels, [side + 3 - kernel for side in sides]
-        if pool:
+    in_channels, sides = shape[0], list(shape[1:])
+    for has_pool in (True, False, True):
+        layers += [nn.Conv2d(in_channels, channels, kernel, padding=1), ACTIVATIONS[activation]()]
+        in_channels, sides = channels, [side + 3 - kernel for side in sides]
+        if has_pool:
             layers.append(nn.MaxPool2d(2))
             sides = [side // 2 for side in sides]
     if min(sides) < 1:
@@ -60,31 +125,76 @@ def cnn(
 
 
 def resnet18(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5, channels: int = 64) -> nn.Module:
-    """Paper D, Appendix C: torchvision's ResNet-18 whose classifier is ``depth`` bias-free layers with ReLU.
+    """torchvision's ResNet-18 with a head of bias-free ReLU layers (paper D, Appendix C).
 
-    After them stands the linear readout, which has no bias either; all are in ``fc``, named "fc.0", "fc.2", ….
-    The first convolution has as many inputs as the image has channels, and ``channels`` outputs; all that follow
-    keep their proportions to it, 1 : 2 : 4 : 8.
+    The head, ``fc``, has `depth` layers and a linear readout, all without biases, named "fc.0", "fc.2", …
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Shape of an image, (channels, height, width); the first convolution has as many input channels.
+    outputs : int
+    width, depth : int, optional
+        Of the head.
+    channels : int, optional
+        Output channels of the first convolution. The channels of the later ones keep their ratios to it,
+        1 : 2 : 4 : 8.
+
+    Returns
+    -------
+    nn.Module
+
+    Raises
+    ------
+    NetError
+        If the samples are not images.
+
+    Examples
+    --------
+    >>> import torch
+    >>> resnet18((1, 8, 8), 10, width=16, channels=4)(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
     """
-    from torchvision.models import resnet18 as original
+    from torchvision import models
 
-    _image(shape, "resnet18")
-    model = original(weights=None)
-    _narrow(model, shape[0], channels)
+    _check_image_shape(shape, "resnet18")
+    model = models.resnet18(weights=None)
+    _set_channels(model, shape[0], channels)
     model.fc = mlp(model.fc.in_features * channels // 64, [width] * depth, outputs, "relu", bias=False)
     return model
 
 
 def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5, channels: int = 64) -> nn.Module:
-    """Paper D, Appendix C: torchvision's VGG-11 up to the ReLU before its last two pools, and ``resnet18``'s head.
+    """torchvision's VGG-11 without its last two pools, with the head of `resnet18` (paper D, Appendix C).
 
-    Those two are the fifth max-pool and the average-pool after it: with the fifth, images of 28 x 28 vanish.
+    These are the fifth max-pool and the average-pool after it. With the fifth pool nothing is left of images of
+    28 x 28 pixels.
+
+    Parameters
+    ----------
+    shape, outputs, width, depth, channels
+        As for `resnet18`; the head is named "head.0", "head.2", …
+
+    Returns
+    -------
+    nn.Sequential
+
+    Raises
+    ------
+    NetError
+        If the samples are not images of at least 16 x 16 pixels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> vgg11((1, 16, 16), 10, width=16, channels=4)(torch.zeros(2, 1, 16, 16)).shape
+    torch.Size([2, 10])
     """
     from torchvision.models.vgg import cfgs, make_layers
 
-    _image(shape, "vgg11")
-    features = make_layers(cfgs["A"])[:-1]  # not its classifier, which takes 1.5 s and 500 MB to make
-    _narrow(features, shape[0], channels)
+    _check_image_shape(shape, "vgg11")
+    features = make_layers(cfgs["A"])[:-1]  # a whole VGG-11 has a classifier that takes 1.5 s and 500 MB to make
+    _set_channels(features, shape[0], channels)
     sides = [side // 16 for side in shape[1:]]
     if min(sides) < 1:
         raise NetError(f"images of {shape[1]} x {shape[2]} are too small for vgg11, which needs 16 x 16")
@@ -92,8 +202,8 @@ def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5, 
     return nn.Sequential(OrderedDict(features=features, flat=nn.Flatten(), head=head))
 
 
-def _narrow(model: nn.Module, inputs: int, channels: int) -> None:
-    """Give a network of torchvision's, in place, other inputs than 3 and a first width other than 64."""
+def _set_channels(model: nn.Module, inputs: int, channels: int) -> None:
+    """Change a network of torchvision in place: its 3 input channels, and the 64 channels of its first layer."""
 
     def scaled(number: int) -> int:
         return inputs if number == 3 else number * channels // 64
@@ -102,24 +212,26 @@ def _narrow(model: nn.Module, inputs: int, channels: int) -> None:
         if isinstance(layer, nn.Conv2d):
             sizes = scaled(layer.in_channels), scaled(layer.out_channels)
             if sizes != (layer.in_channels, layer.out_channels):
-                same: Any = {key: getattr(layer, key) for key in ("kernel_size", "stride", "padding")}
-                model.set_submodule(name, nn.Conv2d(*sizes, bias=layer.bias is not None, **same))
+                options: Any = {key: getattr(layer, key) for key in ("kernel_size", "stride", "padding")}
+                model.set_submodule(name, nn.Conv2d(*sizes, bias=layer.bias is not None, **options))
         elif isinstance(layer, nn.BatchNorm2d) and channels != 64:
             model.set_submodule(name, nn.BatchNorm2d(scaled(layer.num_features)))
 
 
-def _image(shape: Sequence[int], kind: str) -> None:
+def _check_image_shape(shape: Sequence[int], kind: str) -> None:
+    """Refuse samples that are not images."""
     if len(shape) != 3:
         raise NetError(f"a {kind} needs images (channels, height, width), not samples of shape {tuple(shape)}")
 
 
-def _flat(make: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+def _for_flat_samples(make: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A function of the shape of a sample, from one of the number of inputs."""
     return lambda shape, outputs, hidden, **options: make(math.prod(shape), hidden, outputs, **options)
 
 
 KINDS: dict[str, Callable[..., nn.Module]] = {
-    "mlp": _flat(mlp),
-    "deep_linear": _flat(deep_linear),
+    "mlp": _for_flat_samples(mlp),
+    "deep_linear": _for_flat_samples(deep_linear),
     "cnn": cnn,
     "vae": lambda shape, outputs, hidden, **options: VAE(math.prod(shape), hidden, **options),
     "resnet18": resnet18,
@@ -128,11 +240,34 @@ KINDS: dict[str, Callable[..., nn.Module]] = {
 
 
 def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module:
-    """A network of this kind for samples of this shape, (channels, height, width) or (inputs,).
+    """Make a network of a kind.
 
-    options: ``hidden`` (widths; mlp, deep_linear, vae), ``activation``, ``bias`` and ``output_scale`` (mlp),
-    ``latent`` (vae), ``channels`` (cnn, resnet18, vgg11), ``kernel`` (cnn), ``width`` and ``depth`` (the head of
-    resnet18, vgg11). Raises NetError.
+    Parameters
+    ----------
+    kind : {"mlp", "deep_linear", "cnn", "vae", "resnet18", "vgg11"}
+    shape : sequence of int
+        Shape of a sample, (channels, height, width) or (inputs,).
+    outputs : int
+    **options
+        Arguments of `mlp`, `deep_linear`, `cnn`, `VAE`, `resnet18` or `vgg11` beyond inputs and outputs.
+
+    Returns
+    -------
+    nn.Module
+
+    Raises
+    ------
+    NetError
+        If the kind, an option or the shape of the samples is wrong.
+
+    Examples
+    --------
+    >>> build("mlp", (1, 8, 8), 10, hidden=[16], activation="relu")
+    Sequential(
+      (0): Linear(in_features=64, out_features=16, bias=True)
+      (1): ReLU()
+      (2): Linear(in_features=16, out_features=10, bias=True)
+    )
     """
     if kind not in KINDS:
         raise NetError(f"no network of kind {kind!r}; there are {', '.join(KINDS)}")
@@ -144,11 +279,22 @@ def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module
         raise NetError(f"{kind} does not take these settings: {error}") from error
 
 
-def takes_images(model: nn.Module) -> bool:
-    """Whether the network reads images as they are; any other reads flat samples."""
-    return any(isinstance(module, nn.Conv2d) for module in model.modules())
-
-
 def samples_for(model: nn.Module, x: Tensor) -> Tensor:
-    """x (n, ...) as this network reads it."""
-    return x if takes_images(model) else x.flatten(1)
+    """Samples in the shape that a network takes: as they are if it has a convolution, otherwise flat.
+
+    Parameters
+    ----------
+    model : nn.Module
+    x : Tensor of shape (n, ...)
+
+    Returns
+    -------
+    Tensor of shape (n, ...) or (n, inputs)
+
+    Examples
+    --------
+    >>> import torch
+    >>> samples_for(mlp(64, [8], 10), torch.zeros(5, 1, 8, 8)).shape
+    torch.Size([5, 64])
+    """
+    return x if any(isinstance(module, nn.Conv2d) for module in model.modules()) else x.flatten(1)

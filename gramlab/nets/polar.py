@@ -1,6 +1,6 @@
-"""The orthogonal factor UV^T of a matrix, and the closest matrix to W with a given Gram matrix.
+"""The orthogonal polar factor of a matrix, and the closest matrix with a given Gram matrix.
 
-Matrices may be stacked: all functions act on the last two dimensions.
+All functions act on the last two dimensions, so matrices can be stacked along the others.
 """
 
 import math
@@ -12,18 +12,34 @@ from torch import Tensor
 
 METHODS = ("newton-schulz", "svd", "ten-steps")
 NEWTON_SCHULZ = (15 / 8, -10 / 8, 3 / 8)
-SAFE = 1.01
+SAFETY = 1.01  # polynomials are made for slightly more than [low, 1]
 
 
 def orthogonal_factor(A: Tensor, method: str = "newton-schulz") -> Tensor:
-    """UV^T of A = U S V^T, (..., k, d) -> (..., k, d); its rows or columns, whichever are fewer, are orthonormal.
+    """The orthogonal factor ``U V^T`` of ``A = U S V^T``; its rows or its columns, the fewer ones, are orthonormal.
 
-    "svd" gives that for every A; where A is rank-deficient the factor is one of many. "newton-schulz" iterates
-    odd polynomials of degree 5, each the best on what the one before it left (Amsel et al., "The Polar Express",
-    2025), until U V^T is orthonormal within a few eps (1.2e-7 in float32, 2.2e-16 in float64), and gives up on
-    singular values far below 16 eps ||A||: they stay below 1, zeros stay 0. "ten-steps" is what paper A's published
-    code does, for comparisons with it: ten steps of Newton-Schulz's polynomial from A / ||A||_F, which do not bring
-    singular values below some 1/500 of that norm near 1.
+    Parameters
+    ----------
+    A : Tensor of shape (..., k, d)
+    method : {"newton-schulz", "svd", "ten-steps"}, optional
+        - "svd" is exact for every A. If A is rank-deficient the factor is one of many.
+        - "newton-schulz" iterates odd polynomials of degree 5, each the best one for the singular values that the
+          previous one left (Amsel et al., "The Polar Express", 2025), until the factor is orthonormal up to a few
+          eps (1.2e-7 in float32, 2.2e-16 in float64). Singular values far below 16 eps ||A|| stay below 1; zeros
+          stay 0.
+        - "ten-steps" repeats the published code of paper A: ten Newton-Schulz steps from A / ||A||_F. They leave
+          singular values below about 1/500 of that norm far from 1.
+
+    Returns
+    -------
+    Tensor of shape (..., k, d)
+
+    Examples
+    --------
+    >>> import torch
+    >>> orthogonal_factor(torch.tensor([[2.0, 0.0], [0.0, -3.0]]), "svd")
+    tensor([[ 1.,  0.],
+            [ 0., -1.]])
     """
     if method == "svd":
         U, _, Vh = torch.linalg.svd(A, full_matrices=False)
@@ -42,13 +58,31 @@ def orthogonal_factor(A: Tensor, method: str = "newton-schulz") -> Tensor:
 
 
 def same_gram(W: Tensor, target: Tensor, method: str = "newton-schulz") -> Tensor:
-    """The matrix closest to W (..., k, d) whose Gram matrix is target^T target: paper A, B.1, W^+ = UV^T target.
+    """The matrix closest to W with the Gram matrix of the target, ``W^+ = U V^T target`` (paper A, B.1).
 
-    U, V are those of W target^T = U S V^T (orthogonal Procrustes). A tall target = QR has the same Gram as R, and
-    W^+ = UV^T R with the factor of W R^T: no k x k matrix is needed, and none that is singular for want of columns.
-    With "newton-schulz" W target^T must not be singular (see ``orthogonal_factor``): the Gram of W^+ lacks what lies
-    in the directions of its singular values below 16 eps times the largest; "svd" has the Gram for every W.
-    In 16 bits, for which there are no decompositions, it is float32's matrix, rounded.
+    ``W^+ = argmin ||W^+ - W||`` subject to ``W^+^T W^+ = target^T target`` is an orthogonal Procrustes problem, solved
+    by the singular value decomposition ``W target^T = U S V^T``. A tall target = QR has the Gram matrix of R, so R
+    takes its place: the k x k matrix W target^T, which is singular, is not needed.
+
+    Parameters
+    ----------
+    W, target : Tensor of shape (..., k, d)
+        Weights in 16 bits, for which torch has no decompositions, are computed in float32 and rounded.
+    method : {"newton-schulz", "svd", "ten-steps"}, optional
+        See `orthogonal_factor`. "svd" is exact for every W. With "newton-schulz" the Gram matrix lacks the directions
+        in which W target^T has singular values below 16 eps times the largest.
+
+    Returns
+    -------
+    Tensor of shape (..., k, d)
+
+    Examples
+    --------
+    >>> import torch
+    >>> W, target = torch.eye(2), torch.tensor([[0.0, 2.0], [2.0, 0.0]])
+    >>> moved = same_gram(W, target, "svd")
+    >>> torch.allclose(moved.T @ moved, target.T @ target)
+    True
     """
     if torch.finfo(W.dtype).bits < 32:
         return same_gram(W.float(), target.float(), method).to(W.dtype)
@@ -58,44 +92,43 @@ def same_gram(W: Tensor, target: Tensor, method: str = "newton-schulz") -> Tenso
 
 
 def _newton_schulz(A: Tensor) -> Tensor:
-    """``orthogonal_factor`` of square A."""
+    """`orthogonal_factor` of square A."""
     eps = torch.finfo(A.dtype).eps
-    size = _size(A)
-    X = A / size
-    low = _lowest(X, 16 * eps)
+    X = A / _norm_bound(A)
+    low = _smallest_singular_value(X, 16 * eps)
     for coefficients in _polynomials(low):
         X = _step(X, X.mT @ X, coefficients)
-    # a singular value below the estimate of the lowest is not yet at 1; below 16 eps they are left as they are
+    # a singular value below the estimate needs more steps to reach 1; below 16 eps it is left as it is
     for _ in range(4 if low > 16 * eps else 0):
         XX = X.mT @ X
-        away = XX.clone()
-        away.diagonal(dim1=-2, dim2=-1).sub_(1)
-        if float(torch.linalg.matrix_norm(away).max()) <= 4 * eps * A.shape[-1]:
+        error = XX.clone()
+        error.diagonal(dim1=-2, dim2=-1).sub_(1)
+        if float(torch.linalg.matrix_norm(error).max()) <= 4 * eps * A.shape[-1]:
             break
         X = _step(X, XX, NEWTON_SCHULZ)
     return X
 
 
 def _step(X: Tensor, XX: Tensor, coefficients: tuple[float, float, float]) -> Tensor:
-    """X (a + b X^T X + c (X^T X)^2)."""
+    """X (a + b X^T X + c (X^T X)^2), with XX = X^T X."""
     a, b, c = coefficients
     polynomial = (XX @ XX).mul_(c).add_(XX, alpha=b)
     polynomial.diagonal(dim1=-2, dim2=-1).add_(a)
     return X @ polynomial
 
 
-def _size(A: Tensor) -> Tensor:
-    """An upper bound of the largest singular value, (..., 1, 1), above it by a factor of at most k^(1/4)."""
+def _norm_bound(A: Tensor) -> Tensor:
+    """A bound of the largest singular value, (..., 1, 1), at most k^(1/4) times as large."""
     tiny = torch.finfo(A.dtype).tiny
-    largest = torch.linalg.matrix_norm(A).clamp_min(tiny)[..., None, None]
-    A = A / largest  # so that no fourth power leaves the range of the numbers
-    return (largest * torch.linalg.matrix_norm(A.mT @ A).sqrt()[..., None, None]).clamp_min(tiny)
+    norm = torch.linalg.matrix_norm(A).clamp_min(tiny)[..., None, None]
+    A = A / norm  # so that no fourth power overflows
+    return (norm * torch.linalg.matrix_norm(A.mT @ A).sqrt()[..., None, None]).clamp_min(tiny)
 
 
-def _lowest(X: Tensor, floor: float) -> float:
-    """About half of the smallest singular value in the stack, as a power of 2 not below ``floor``.
+def _smallest_singular_value(X: Tensor, floor: float) -> float:
+    """About half of the smallest singular value in the stack, as a power of 2 of at least `floor`.
 
-    By inverse iteration from a fixed vector; it need not be right, for the result is verified.
+    It is an estimate by inverse iteration from a fixed vector; the caller verifies the result.
     """
     factors, pivots, singular = torch.linalg.lu_factor_ex(X)
     if bool(singular.any()):
@@ -104,36 +137,36 @@ def _lowest(X: Tensor, floor: float) -> float:
     for _ in range(4):
         v = v / torch.linalg.matrix_norm(v)[..., None, None]
         v = torch.linalg.lu_solve(factors, pivots, torch.linalg.lu_solve(factors, pivots, v, adjoint=True))
-    # v is now (X^T X)^-1 u for a unit u, about 1 / smallest^2 long
-    lowest = float(torch.linalg.matrix_norm(v).max()) ** -0.5
-    return max(2.0 ** math.floor(math.log2(lowest / 2)), floor) if lowest > 0 else floor
+    # v = (X^T X)^-1 u for a unit vector u, so its length is about 1 / smallest^2
+    smallest = float(torch.linalg.matrix_norm(v).max()) ** -0.5
+    return max(2.0 ** math.floor(math.log2(smallest / 2)), floor) if smallest > 0 else floor
 
 
 @lru_cache
 def _polynomials(low: float) -> tuple[tuple[float, float, float], ...]:
-    """Polynomials a x + b x^3 + c x^5 that one after the other bring all x of [low, 1] to 1 within round-off."""
-    found = []
-    # from 1 - low = 1e-5 on, Newton-Schulz's own polynomial, the limit of these, leaves (1e-5)^3
+    """Polynomials a x + b x^3 + c x^5 that map [low, 1] to 1 up to round-off, applied one after the other."""
+    polynomials = []
+    # from 1 - low = 1e-5 on, the Newton-Schulz polynomial, their limit, leaves an error of (1e-5)^3
     while 1 - low > 1e-5:
-        a, b, c, error = _best(low)
-        a, b, c = (number / (1 + error) for number in (a, b, c))  # so that x stays at most 1
-        if low < 0.5:  # and if round-off brings it above, it must not run away: beyond 1 the best ones are steep
-            a, b, c = a / SAFE, b / SAFE**3, c / SAFE**5
-        found.append((a, b, c))
+        a, b, c, error = _minimax_polynomial(low)
+        a, b, c = (number / (1 + error) for number in (a, b, c))  # so that values stay at most 1
+        if low < 0.5:  # the best polynomials are steep beyond 1, so a value that round-off lifts above 1 would grow
+            a, b, c = a / SAFETY, b / SAFETY**3, c / SAFETY**5
+        polynomials.append((a, b, c))
         low = a * low + b * low**3 + c * low**5
-    return (*found, NEWTON_SCHULZ)
+    return (*polynomials, NEWTON_SCHULZ)
 
 
-def _best(low: float) -> tuple[float, float, float, float]:
-    """The a, b, c with the least error = max |1 - a x - b x^3 - c x^5| on [low, 1], and that error (Remez)."""
-    inner = np.array([0.75 * low + 0.25, 0.25 * low + 0.75])
+def _minimax_polynomial(low: float) -> tuple[float, float, float, float]:
+    """The a, b, c with the smallest max |1 - a x - b x^3 - c x^5| on [low, 1], and that error, by Remez exchange."""
+    extrema = np.array([0.75 * low + 0.25, 0.25 * low + 0.75])
     for _ in range(100):
-        x = np.array([low, *inner, 1.0])
+        x = np.array([low, *extrema, 1.0])
         a, b, c, error = np.linalg.solve(np.stack([x, x**3, x**5, [1, -1, 1, -1]], 1), np.ones(4))
         squares = np.roots([5 * c, 3 * b, a])
         if np.iscomplexobj(squares) or (squares <= 0).any():
             break
-        before, inner = inner, np.sort(np.sqrt(squares))
-        if np.abs(inner - before).max() < 1e-14:
+        previous, extrema = extrema, np.sort(np.sqrt(squares))
+        if np.abs(extrema - previous).max() < 1e-14:
             break
     return float(a), float(b), float(c), float(error)

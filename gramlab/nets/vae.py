@@ -10,10 +10,29 @@ from gramlab.nets.activations import ACTIVATIONS
 
 
 class VAE(nn.Module):
-    """A fully connected VAE: encoder and decoder with the same hidden widths, Gaussian latent variables.
+    """A fully connected variational autoencoder with Gaussian latent variables (paper A, B.6).
 
-    In the paper hidden = (512, 512), latent = 32. Its activation is not printed; the authors' code has GELU.
-    ``decoder(z)`` gives logits: the pixels' means are their sigmoids.
+    Encoder and decoder have the same hidden widths. The paper has hidden = (512, 512) and latent = 32, and does not
+    print the activation; the authors' code has GELU. ``decoder(z)`` gives logits, whose sigmoids are the means of the
+    pixels.
+
+    Parameters
+    ----------
+    inputs : int
+        Number of pixels.
+    hidden : sequence of int
+        Widths of the encoder; the decoder has them in reverse.
+    latent : int, optional
+        Number of latent variables.
+    activation : str, optional
+        A key of `gramlab.nets.ACTIVATIONS`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> logits, mean, log_variance = VAE(6, (5, 4), latent=2)(torch.rand(3, 6))
+    >>> logits.shape, mean.shape
+    (torch.Size([3, 6]), torch.Size([3, 2]))
     """
 
     def __init__(self, inputs: int, hidden: Sequence[int], latent: int = 32, activation: str = "gelu"):
@@ -26,9 +45,19 @@ class VAE(nn.Module):
         self.decoder.append(nn.Linear(hidden[0], inputs))
 
     def forward(self, x: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits (..., inputs) of x (..., inputs), mean and log-variance (..., latent) of q(z | x).
+        """Encode and decode, with ``z = mean + noise * exp(log_variance / 2)``.
 
-        z = mean + noise * standard deviation, with ``noise`` (..., latent) drawn from N(0, 1); the mean without it.
+        Parameters
+        ----------
+        x : Tensor of shape (..., inputs)
+        noise : Tensor of shape (..., latent), optional
+            Standard normal numbers; without them z is the mean.
+
+        Returns
+        -------
+        logits : Tensor of shape (..., inputs)
+        mean, log_variance : Tensor of shape (..., latent)
+            Of q(z | x).
         """
         h = self.encoder(x)
         mean, log_variance = self.mean(h), self.log_variance(h)
@@ -37,7 +66,8 @@ class VAE(nn.Module):
 
 
 def _layers(widths: Sequence[int], activation: str) -> nn.Sequential:
-    made = nn.Sequential()
-    for before, after in pairwise(widths):
-        made.extend([nn.Linear(before, after), ACTIVATIONS[activation]()])
-    return made
+    """Linear layers of these widths, each followed by the activation."""
+    layers = nn.Sequential()
+    for inputs, outputs in pairwise(widths):
+        layers.extend([nn.Linear(inputs, outputs), ACTIVATIONS[activation]()])
+    return layers

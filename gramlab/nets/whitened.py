@@ -1,4 +1,4 @@
-"""Gradient descent by the whitened gradient of paper A, B.1: only what changes the weights' Gram matrices."""
+"""The whitened gradient of paper A, B.1: the part of the gradient that changes the Gram matrix of the weights."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,41 +11,86 @@ from gramlab.nets.polar import METHODS, same_gram
 
 
 def whiten(W: Tensor, target: Tensor, method: str, complement: bool, stacked: bool) -> Tensor:
-    """The weight that takes the place of ``target`` = W - lr * gradient: W^+ of B.1, or the complement's.
+    """The weight after a whitened step, where a plain step gives ``target = W - lr * gradient`` (paper A, B.1).
 
-    W and target (k, ...), or (members, k, ...) if ``stacked``; what comes after k (a kernel's channels and places) is
-    one dimension of the matrix. The whitened gradient is Delta = (W - W^+) / lr; the complement, Delta' = gradient -
-    Delta, is what B.1 takes away: W - lr * Delta' = target + W - W^+, whose Gram is that of W up to O(lr^2).
+    The whitened step gives W^+, see `gramlab.nets.polar.same_gram`; the whitened gradient is
+    ``Delta = (W - W^+) / lr``. Its complement ``Delta' = gradient - Delta`` is the part that B.1 removes:
+    ``W - lr * Delta' = target + W - W^+``, whose Gram matrix is that of W up to O(lr^2).
+
+    Parameters
+    ----------
+    W, target : Tensor of shape (k, ...), or (members, k, ...) if stacked
+        The dimensions after k, such as the channels and positions of a kernel, are flattened.
+    method : {"newton-schulz", "svd", "ten-steps"}
+        See `gramlab.nets.polar.orthogonal_factor`.
+    complement : bool
+        Step by the complement instead.
+    stacked : bool
+        Whether the first dimension runs over networks.
+
+    Returns
+    -------
+    Tensor in the shape of W
+
+    Examples
+    --------
+    >>> import torch
+    >>> whiten(torch.eye(2), 0.9 * torch.eye(2), "svd", complement=False, stacked=False)
+    tensor([[0.9000, 0.0000],
+            [0.0000, 0.9000]])
     """
     start = 2 if stacked else 1
-    matrix, wanted = W.flatten(start), target.flatten(start)
-    moved = same_gram(matrix, wanted, method)
-    return (wanted + matrix - moved if complement else moved).view_as(W)
+    matrix, target = W.flatten(start), target.flatten(start)
+    moved = same_gram(matrix, target, method)
+    return (target + matrix - moved if complement else moved).view_as(W)
 
 
 class WhitenedSGD(torch.optim.Optimizer):
-    """SGD whose step gives every weight matrix the Gram matrix of SGD's step, and moves it as little as that allows.
+    """SGD that moves each weight matrix as little as possible to the Gram matrix that the plain step gives it.
 
-    Paper A, B.1: W^+ = argmin ||W^+ - W|| subject to W^+^T W^+ = T^T T, with T = W - lr * G the weight after torch's
-    SGD. With momentum, G is SGD's buffer, buffer = momentum * buffer + gradient: momentum gathers plain gradients, and
-    what they together ask for is whitened. Weight decay is part of the gradient, as in torch's SGD. Weights are the
-    parameters of two or more dimensions, a convolution's (k, channels, height, width) as a matrix of k rows, as it
-    acts on im2col patches (C.1); other parameters (biases) take SGD's step.
+    ``W^+ = argmin ||W^+ - W||`` subject to ``W^+^T W^+ = T^T T``, where ``T = W - lr * G`` is the weight after a step
+    of ``torch.optim.SGD`` (paper A, B.1). With momentum, G is the buffer of SGD, so the momentum accumulates plain
+    gradients and their sum is whitened. Weight decay is part of the gradient, as in ``torch.optim.SGD``.
 
-    Args:
-        params: parameters or groups of them.
-        lr: the step size gamma.
-        momentum: of the buffer; 0 keeps none.
-        weight_decay: factor of the weights that is added to their gradients.
-        method: "newton-schulz" (matrix products; the faster one on a GPU) or "svd" (the faster one on a CPU for
-            layers up to some hundred outputs, and exact for rank-deficient weights too), or "ten-steps", the published
-            code's, which is not exact; see ``polar.same_gram``.
-        complement: take only the part Delta' of the gradient that B.1 removes, as a control.
-        stacked: parameters hold the weights of several networks, along a first dimension of their own.
+    Weights are parameters of two or more dimensions. The kernel (k, channels, height, width) of a convolution is a
+    matrix with k rows, as it acts on im2col patches (C.1). Other parameters, such as biases, take the plain step.
+    Weights in float16 or bfloat16 take the step of float32, rounded.
 
-    Weights in float16 or bfloat16 take the step that float32 gives, rounded.
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        Parameters, or groups of them with settings of their own.
+    lr : float
+        The step size.
+    momentum : float, optional
+        Factor of the momentum buffer, in [0, 1).
+    weight_decay : float, optional
+        Factor of the weights that are added to their gradients.
+    method : {"newton-schulz", "svd", "ten-steps"}, optional
+        "newton-schulz" has matrix products only and is faster on a GPU. "svd" is faster on a CPU for layers up to some
+        hundred outputs, and exact for rank-deficient weights too. "ten-steps", as in the published code, is not
+        exact. See `gramlab.nets.polar.orthogonal_factor`.
+    complement : bool, optional
+        Step by the part of the gradient that B.1 removes, as a control; see `whiten`.
+    stacked : bool, optional
+        Whether the first dimension of the parameters runs over several networks.
 
-    Raises NetError on a setting outside its range, a group's own among them.
+    Raises
+    ------
+    NetError
+        If a setting, also one of a group, is out of range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(3, 2)
+    >>> optimizer = WhitenedSGD(model.parameters(), lr=0.1, method="svd")
+    >>> model(torch.ones(1, 3)).sum().backward()
+    >>> W = model.weight.detach().clone()
+    >>> target = W - 0.1 * model.weight.grad
+    >>> optimizer.step()
+    >>> torch.allclose(model.weight.T @ model.weight, target.T @ target, atol=1e-6)
+    True
     """
 
     def __init__(self, params: Iterable[Any], lr: float, momentum: float = 0.0, weight_decay: float = 0.0,
@@ -55,20 +100,42 @@ class WhitenedSGD(torch.optim.Optimizer):
         super().__init__(params, settings)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """As torch's; raises NetError on a setting outside its range."""
-        given = {**self.defaults, **param_group}
-        if given["method"] not in METHODS:
-            raise NetError(f"no method {given['method']!r}; there are {', '.join(METHODS)}")
-        lr, momentum, decay = (given[name] for name in ("lr", "momentum", "weight_decay"))
-        for name, value, good in (("lr", lr, lr > 0), ("momentum", momentum, 0 <= momentum < 1),
-                                  ("weight_decay", decay, decay >= 0)):  # fmt: skip
-            if not good:
+        """Add parameters, as in ``torch.optim.Optimizer``.
+
+        Parameters
+        ----------
+        param_group : dict
+            ``params``, and settings of the group.
+
+        Raises
+        ------
+        NetError
+            If a setting is out of range.
+        """
+        settings = {**self.defaults, **param_group}
+        if settings["method"] not in METHODS:
+            raise NetError(f"no method {settings['method']!r}; there are {', '.join(METHODS)}")
+        lr, momentum, decay = (settings[name] for name in ("lr", "momentum", "weight_decay"))
+        for name, value, is_valid in (("lr", lr, lr > 0), ("momentum", momentum, 0 <= momentum < 1),
+                                      ("weight_decay", decay, decay >= 0)):  # fmt: skip
+            if not is_valid:
                 raise NetError(f"{name} cannot be {value}")
         super().add_param_group(param_group)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step; ``closure``, if given, is called first, with gradients on, and its loss is returned."""
+        """Take one step.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the gradients and returns the loss; it is called first.
+
+        Returns
+        -------
+        float or None
+            The loss of the closure.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -76,10 +143,11 @@ class WhitenedSGD(torch.optim.Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._move(parameter, group)
+                    self._update(parameter, group)
         return loss
 
-    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _update(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        """Take one step of one parameter."""
         gradient = parameter.grad
         assert gradient is not None
         if group["weight_decay"]:

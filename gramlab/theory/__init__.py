@@ -1,6 +1,6 @@
-"""What the papers predict, as formulas of the data and of the initialization. Never imports gramlab.measures."""
+"""The papers' predictions, as formulas of the data and of the initialization. Never imports gramlab.measures."""
 
-from gramlab.theory.free import mixed_moment, noncrossing
+from gramlab.theory.free_probability import mixed_moment, noncrossing
 from gramlab.theory.kernels import expected_kernel, first_order
 from gramlab.theory.nfa import (
     Traces,

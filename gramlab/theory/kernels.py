@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.theory.nfa import check_samples
+from gramlab.files import did_you_mean
+from gramlab.theory.nfa import check_samples, matrix_cosine
 
 Function = Callable[[Tensor], Tensor]
-TERMS, NODES = 120, 200  # of the Hermite series at most, and of the quadrature for its coefficients
-CLOSE = 1e-4  # the relative error that may be
+TERMS, NODES = 120, 200  # at most so many terms of the Hermite series; nodes of the quadrature for its coefficients
+CLOSE = 1e-4  # the allowed relative error
 
 # activations whose expectations are Hermite series, each with its derivative; relu has closed forms
 SMOOTH: dict[str, tuple[Function, Function]] = {
@@ -33,34 +34,86 @@ SMOOTH: dict[str, tuple[Function, Function]] = {
 
 
 def first_order(X: Tensor, y: Tensor, kernel: Tensor) -> float:
-    """ρ(XᵀY𝒦YX, XᵀY𝒦²YX) for a fixed kernel (n, n): Proposition 4 with 𝒦 replaced by its expectation.
+    """Return the first-order prediction of the centered NFA for a fixed kernel (paper B, Appendix C).
 
-    X (n, d), y (n,) or (n, 1). Raises ValueError on shapes that do not fit, on NaN and infinities, and where XᵀY𝒦YX is
-    zero.
+        ρ(XᵀY𝒦YX, XᵀY𝒦²YX),    Y = diag(y)
+
+    This is eq. (4) (Proposition 4) with 𝒦 replaced by its expectation.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+    y : Tensor of shape (n,) or (n, 1)
+        Labels or residuals.
+    kernel : Tensor of shape (n, n)
+        𝒦, for instance from ``expected_kernel``.
+
+    Returns
+    -------
+    float
+        In [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        On shapes that do not fit, on NaN and infinities, and if XᵀY𝒦YX is zero.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> X, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([1.0, -1.0])
+    >>> theory.first_order(X, y, torch.eye(2).double())  # with the identity, both matrices are equal
+    1.0
     """
     X, y = check_samples(X, y)
     if kernel.shape != (len(X), len(X)):
-        raise ValueError(f"a kernel ({len(X)}, {len(X)}) is needed, not {tuple(kernel.shape)}")
+        raise ValueError(f"first_order needs a kernel ({len(X)}, {len(X)}), not {tuple(kernel.shape)}")
     YX = y[:, None] * X
     KYX = kernel @ YX
-    nfm, agop = YX.T @ KYX, KYX.T @ KYX
-    if not nfm.norm() > 0:
-        raise ValueError("the first-order prediction is undefined: XᵀY𝒦YX is zero")
-    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+    return matrix_cosine(YX.T @ KYX, KYX.T @ KYX, "the first-order prediction", "XᵀY𝒦YX")
 
 
 def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
-    """E[𝒦] (n, n) of the first layer at infinite width, one activation a hidden layer; X (n, d).
+    """Return the expected tangent kernel of the first layer at infinite width (paper B, Appendix C).
 
-    Activations are relu, in closed form, and those of SMOOTH, by Hermite series: exact for polynomials, and for the
-    others as ``hermite`` says. Of a sample of zeros too, where relu's derivative is 0, as torch's is.
-    Raises KeyError on another name, and ValueError on NaN and infinities and where a series does not converge, as for
-    tanh where pre-activations have variances much above 1.
+        E[𝒦]_ij = Π_l E[φ_l'(u) φ_l'(v)],   (u, v) ~ N(0, Σ_l on i, j),   Σ_1 = XXᵀ/d,   Σ_{l+1} = E[φ_l(u) φ_l(v)]
+
+    ReLU has closed forms, in which its derivative at 0 is 0, as torch's is. The others are Hermite series: exact for
+    polynomials, and to a relative error of 1e-4 for the rest (``hermite``).
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+    activations : sequence of {"relu", "linear", "quadratic", "tanh", "softplus", "gelu"}
+        One for each hidden layer.
+
+    Returns
+    -------
+    Tensor of shape (n, n)
+        In float64.
+
+    Raises
+    ------
+    ValueError
+        On another name, on NaN and infinities, and if a series does not converge: tanh's, for instance, where
+        pre-activations have variances much above 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> theory.expected_kernel(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), ["relu"])
+    tensor([[0.5000, 0.2500],
+            [0.2500, 0.5000]], dtype=torch.float64)
     """
     X, _ = check_samples(X, torch.zeros(len(X)))
+    allowed = ["relu", *SMOOTH]
+    if unknown := [name for name in activations if name not in allowed]:
+        raise ValueError(f"activations must be among {allowed}, not {unknown}{did_you_mean(unknown[0], allowed)}")
     S, kernel = X @ X.T / X.shape[1], torch.ones(len(X), len(X), dtype=torch.float64)
     for name in activations:
-        S, slopes = _relu(S) if name == "relu" else (hermite(one, S) for one in SMOOTH[name])
+        S, slopes = _relu(S) if name == "relu" else (hermite(function, S) for function in SMOOTH[name])
         kernel = kernel * slopes
     return kernel
 
@@ -75,43 +128,62 @@ def _relu(S: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _correlation(S: Tensor) -> tuple[Tensor, Tensor]:
-    """Correlations, and what they were divided by; 0 with what does not vary."""
-    size = S.diagonal().sqrt()
-    norms = size[:, None] * size
+    """Correlations and their denominators; the correlation with a constant is 0."""
+    deviation = S.diagonal().sqrt()
+    norms = deviation[:, None] * deviation
     return torch.where(norms > 0, S / norms, 0.0), norms
 
 
 @cache
 def quadrature(nodes: int = NODES) -> tuple[Tensor, Tensor]:
-    """Nodes and weights for the expectation over a standard normal number."""
+    """Return nodes and weights of the Gauss quadrature for the expectation over a standard normal number."""
     places, weights = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(nodes))
     return places, weights / math.sqrt(2 * math.pi)
 
 
 def hermite(function: Function, S: Tensor) -> Tensor:
-    """E[function(u) function(v)] for (u, v) ~ N(0, S on i, j): Σ_m c_m(S_ii) c_m(S_jj) corr_ij^m (Mehler's formula).
+    """Return E[function(u) function(v)] for (u, v) ~ N(0, S on i, j), by Mehler's formula.
 
-    To 1e-4 of (E[function(u)²] E[function(v)²])^½: so much at most the terms left out may add, and c may differ between
-    quadratures of NODES and of one node less. Raises ValueError where that takes more terms than TERMS.
+        E[function(u) function(v)] = Σ_m c_m(S_ii) c_m(S_jj) corr_ij^m,    c_m the Hermite coefficients
+
+    The error is at most 1e-4 of (E[function(u)²] E[function(v)²])^½: this bounds the omitted terms, and the difference
+    of the coefficients between quadratures of NODES and NODES - 1 nodes.
+
+    Parameters
+    ----------
+    function : callable Tensor -> Tensor
+        Elementwise.
+    S : Tensor of shape (n, n)
+        A covariance matrix, in float64.
+
+    Returns
+    -------
+    Tensor of shape (n, n)
+
+    Raises
+    ------
+    ValueError
+        If this precision takes more than TERMS terms.
     """
-    size, (correlation, _) = S.diagonal().sqrt(), _correlation(S)
+    deviation, (correlation, _) = S.diagonal().sqrt(), _correlation(S)
     rules = [quadrature(nodes) for nodes in (NODES, NODES - 1)]
     places = [nodes for nodes, _ in rules]
-    values = [function(size[:, None] * nodes) for nodes in places]
-    whole = values[0].square() @ rules[0][1]
-    values = [one * weights for one, (_, weights) in zip(values, rules, strict=True)]
-    before, now = [torch.zeros_like(one) for one in places], [torch.ones_like(one) for one in places]  # He_m / √m!
+    values = [function(deviation[:, None] * nodes) for nodes in places]
+    square = values[0].square() @ rules[0][1]
+    values = [value * weights for value, (_, weights) in zip(values, rules, strict=True)]
+    before, now = [torch.zeros_like(x) for x in places], [torch.ones_like(x) for x in places]  # He_m / √m!
     total, power = torch.zeros_like(S), torch.ones_like(S)
-    left, apart = whole.clone(), torch.zeros_like(whole)
+    omitted, difference = square.clone(), torch.zeros_like(square)
     for m in range(TERMS):
-        c, other = (one @ polynomial for one, polynomial in zip(values, now, strict=True))
+        c, other = (value @ polynomial for value, polynomial in zip(values, now, strict=True))
         total += c[:, None] * c * power
-        left, apart = left - c.square(), apart + (c - other).square()
-        if bool((left <= 1e-8 * whole).all()):
+        omitted, difference = omitted - c.square(), difference + (c - other).square()
+        if bool((omitted <= 1e-8 * square).all()):
             break
         power = power * correlation
         after = [(x * p - math.sqrt(m) * q) / math.sqrt(m + 1) for x, p, q in zip(places, now, before, strict=True)]
         before, now = now, after
-    if bool(((left > CLOSE * whole) | (apart > CLOSE**2 * whole)).any()):
-        raise ValueError(f"no converged series at pre-activations of variance {float(S.diagonal().max()):.3g}")
+    if bool(((omitted > CLOSE * square) | (difference > CLOSE**2 * square)).any()):
+        variance = float(S.diagonal().max())
+        raise ValueError(f"the Hermite series does not converge at pre-activations of variance {variance:.3g}")
     return total

@@ -14,17 +14,33 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gramlab.theory.free import mixed_moment, noncrossing
+from gramlab.theory.free_probability import mixed_moment, noncrossing
 
-SLACK = 1e-9  # relative, of moments that round-off moved
+SLACK = 1e-9  # relative, for the round-off of moments
 
 
 class Traces(NamedTuple):
-    """The three traces of eq. (10), each over the dimension d: tr[M] = (1/d) Σ M_ii."""
+    """The three traces of paper B's eq. (10), each over the dimension d: tr[M] = (1/d) Σ M_ii.
 
-    numerator: float  # tr(ẆᵀẆ ẆᵀKẆ) = tr[ARARBR], eq. (20)
-    nfm: float  # tr((ẆᵀẆ)²) = tr[ARAR], eq. (22)
-    agop: float  # tr((ẆᵀKẆ)²) = tr[ARBRARBR], eq. (28) with its last term corrected
+    Attributes
+    ----------
+    numerator : float
+        tr(ẆᵀẆ ẆᵀKẆ) = tr[ARARBR], eq. (20).
+    nfm : float
+        tr((ẆᵀẆ)²) = tr[ARAR], eq. (22).
+    agop : float
+        tr((ẆᵀKẆ)²) = tr[ARBRARBR], eq. (28) with its last term corrected.
+
+    Examples
+    --------
+    >>> from gramlab import theory
+    >>> theory.Traces(numerator=3.0, nfm=4.0, agop=9.0).correlation
+    0.5
+    """
+
+    numerator: float
+    nfm: float
+    agop: float
 
     @property
     def correlation(self) -> float:
@@ -33,35 +49,130 @@ class Traces(NamedTuple):
 
 
 def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float:
-    """The predicted ρ(ẆᵀẆ, ẆᵀKẆ) at initialization, in [0, 1] up to the error of finite sizes (paper B, eq. (10)).
+    """Return the predicted centered NFA at initialization (paper B, eq. (10)).
 
-    X (n, d), y (n,) or (n, 1) labels or residuals; ``weight_moments`` are tr[R], tr[R²], tr[R³] and tr[R⁴], from
-    ``moments`` of drawn networks or from ``gaussian_moments``. Costs a few products of (d, d) matrices, in float64.
-    The result does not change when X, y or R is multiplied by a number.
-    Raises ValueError on shapes that do not fit, on NaN and infinities, on moments that no R ≥ 0 has, and where XᵀYX is
-    0, for which there is no correlation.
+        ρ(ẆᵀẆ, ẆᵀKẆ) = tr[ARARBR] / √(tr[ARAR] tr[ARBRARBR]),    A = (XᵀYX)²,  B = XᵀX,  R = Wᵀ diag(a²) W
+
+    It does not change when X, y or R is multiplied by a number. Costs a few products of (d, d) matrices, in float64.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+    y : Tensor of shape (n,) or (n, 1)
+        Labels or residuals.
+    weight_moments : sequence of 4 floats
+        tr[R], tr[R²], tr[R³] and tr[R⁴], from ``moments`` of drawn networks or from ``gaussian_moments``.
+
+    Returns
+    -------
+    float
+        In [0, 1], up to the error of finite sizes.
+
+    Raises
+    ------
+    ValueError
+        On shapes that do not fit, on NaN and infinities, on moments that no R ≥ 0 has, and if XᵀYX is 0, for which
+        there is no correlation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> X = torch.randn(64, 32, generator=torch.Generator().manual_seed(0))
+    >>> 0 < theory.centered_nfa(X, X[:, 0].sign(), theory.gaussian_moments(dimension=32, width=128)) < 1
+    True
     """
     first, second, third, fourth = check_moments(weight_moments)
-    X, y = about_one(X, y)
-    found = traces(X, y, (1.0, second / first**2, third / first**3, fourth / first**4))
-    if not found.nfm * found.agop > 0:
+    X, y = scaled_to_one(X, y)
+    predicted = traces(X, y, (1.0, second / first**2, third / first**3, fourth / first**4))
+    if not predicted.nfm * predicted.agop > 0:
         raise ValueError("the centered NFA is undefined: XᵀYX is zero")
-    return found.correlation
+    return predicted.correlation
 
 
 def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
-    """The predicted traces that ``centered_nfa`` is the ratio of; arguments as there."""
+    """Return the predicted traces of eq. (10), whose ratio is ``centered_nfa``.
+
+    Parameters
+    ----------
+    X, y, weight_moments
+        As for ``centered_nfa``.
+
+    Returns
+    -------
+    Traces
+
+    Raises
+    ------
+    ValueError
+        As ``centered_nfa`` does.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> theory.traces(torch.eye(2), torch.ones(2), (1.0, 1.0, 1.0, 1.0))  # R = 1
+    Traces(numerator=1.0, nfm=1.0, agop=1.0)
+    """
     return combined(data_moments(X, y), weight_moments)
 
 
 def combined(data: dict[str, float], weight_moments: Sequence[float]) -> Traces:
-    """``traces`` of data whose moments are there already: many networks on one data set cost as much as one."""
+    """Return ``traces`` from the moments of the data. Many networks on one data set then cost as much as one.
+
+    Parameters
+    ----------
+    data : dict of str to float
+        From ``data_moments``.
+    weight_moments : sequence of 4 floats
+        As for ``centered_nfa``.
+
+    Returns
+    -------
+    Traces
+
+    Raises
+    ------
+    ValueError
+        On moments that no R ≥ 0 has.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> data = theory.data_moments(torch.eye(2), torch.ones(2))
+    >>> [theory.combined(data, theory.gaussian_moments(2, width)).correlation < 1 for width in (2, 20)]
+    [True, True]
+    """
     check_moments(weight_moments)
     return Traces(*(alternating(word, data, weight_moments) for word in ("AAB", "AA", "ABAB")))
 
 
 def data_moments(X: Tensor, y: Tensor) -> dict[str, float]:
-    """The traces over d of A = (XᵀYX)², of B = XᵀX and of the products of both that the prediction needs, by name."""
+    """Return the traces of the products of A = (XᵀYX)² and B = XᵀX that eq. (10) needs (paper B, Appendix E).
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+    y : Tensor of shape (n,) or (n, 1)
+
+    Returns
+    -------
+    dict of str to float
+        From the words "A", "B", "AA", "AB", "BB", "AAB", "ABB" and "ABAB" to their traces over d.
+
+    Raises
+    ------
+    ValueError
+        On shapes that do not fit, and on NaN and infinities.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> theory.data_moments(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.ones(2))["AB"]
+    32.5
+    """
     M, B = statistics(X, y)
     A = M @ M
     AB = A @ B
@@ -73,9 +184,10 @@ def data_moments(X: Tensor, y: Tensor) -> dict[str, float]:
 
 
 def alternating(word: str, data: dict[str, float], weight_moments: Sequence[float]) -> float:
-    """tr[c₁ R c₂ R … c_n R] for the word c₁c₂…c_n of data matrices, free of R, from the traces of its subwords.
+    """Return tr[c₁ R c₂ R … c_n R] for the word c₁c₂…c_n of data matrices that are free of R.
 
-    Subwords of up to three letters are looked up in alphabetical order, in which turning and transposing puts them.
+    Subwords of up to three letters are looked up in alphabetical order; a trace does not change when its word is
+    rotated or transposed.
     """
 
     def moment(block: tuple[int, ...]) -> float:
@@ -86,43 +198,68 @@ def alternating(word: str, data: dict[str, float], weight_moments: Sequence[floa
 
 
 def statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """M = XᵀYX and B = XᵀX, (d, d), in float64."""
+    """Return M = XᵀYX and B = XᵀX, (d, d), in float64."""
     X, y = check_samples(X, y)
     return X.T @ (y[:, None] * X), X.T @ X
 
 
 def check_samples(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """X (n, d) and y (n,) in float64. Raises ValueError where they are not of these shapes, or not finite."""
+    """Return X (n, d) and y (n,) in float64. Raises ValueError on other shapes, and on NaN and infinities."""
     X, y = torch.as_tensor(X).double(), torch.as_tensor(y).double()
     if X.ndim != 2 or y.shape not in ((len(X),), (len(X), 1)):
-        raise ValueError(f"X (n, d) and y (n,) are needed, not {tuple(X.shape)} and {tuple(y.shape)}")
-    for name, one in (("X", X), ("y", y)):
-        if not bool(torch.isfinite(one).all()):
+        raise ValueError(f"X must be (n, d) and y (n,), not {tuple(X.shape)} and {tuple(y.shape)}")
+    for name, values in (("X", X), ("y", y)):
+        if not bool(torch.isfinite(values).all()):
             raise ValueError(f"{name} holds a NaN or an infinity")
     return X, y.reshape(-1)
 
 
-def about_one(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """``check_samples`` of both, each times what brings its largest number to 1: eighth powers are in range then."""
-    X, y = (one / one.abs().max().clamp_min(torch.finfo(one.dtype).tiny) for one in check_samples(X, y))
+def scaled_to_one(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``check_samples`` of both, each divided by its largest number: eighth powers then stay in range."""
+    X, y = (values / values.abs().max().clamp_min(torch.finfo(values.dtype).tiny) for values in check_samples(X, y))
     return X, y
 
 
-def check_moments(given: Sequence[float]) -> tuple[float, float, float, float]:
-    """Four numbers that are moments of an R ≥ 0, not 0 (Stieltjes), up to round-off. Raises ValueError on others."""
-    if len(given) != 4:
-        raise ValueError(f"four moments of R are needed, not {len(given)}")
-    first, second, third, fourth = (float(one) for one in given)
-    unit = first > 0 and all(isfinite(one) for one in given)
-    m2, m3, m4 = (one / first**power if unit else 0.0 for power, one in ((2, second), (3, third), (4, fourth)))
+def check_moments(weight_moments: Sequence[float]) -> tuple[float, float, float, float]:
+    """Return the four moments. Raises ValueError unless some R ≥ 0, not 0, has them up to round-off (Stieltjes)."""
+    if len(weight_moments) != 4:
+        raise ValueError(f"weight_moments must be the four moments tr[R], … tr[R⁴], not {len(weight_moments)} numbers")
+    first, second, third, fourth = (float(moment) for moment in weight_moments)
+    valid = first > 0 and all(isfinite(moment) for moment in weight_moments)
+    scaled = ((2, second), (3, third), (4, fourth))
+    m2, m3, m4 = (moment / first**power if valid else 0.0 for power, moment in scaled)
     inner = m2 * m4 + 2 * m2 * m3 - m2**3 - m3**2 - m4  # det of the Hankel matrix of 1, 1, m2, m3, m4
-    if not unit or m2 < 1 - SLACK or m3 < m2**2 - SLACK * m3 or inner < -SLACK * m2 * m4:
+    if not valid or m2 < 1 - SLACK or m3 < m2**2 - SLACK * m3 or inner < -SLACK * m2 * m4:
         raise ValueError(f"no matrix R ≥ 0 has the moments tr[R], … = {first:g}, {second:g}, {third:g}, {fourth:g}")
     return first, second, third, fourth
 
 
+def matrix_cosine(nfm: Tensor, agop: Tensor, prediction: str, quantity: str) -> float:
+    """Return ρ of two matrices. Raises ValueError if the first one is zero: the prediction is then undefined."""
+    if not nfm.norm() > 0:
+        raise ValueError(f"{prediction} is undefined: {quantity} is zero")
+    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+
+
 def moments(R: Tensor) -> tuple[float, float, float, float]:
-    """tr[R], tr[R²], tr[R³], tr[R⁴] of a symmetric (d, d) matrix, each over d."""
+    """Return the first four moments of a symmetric matrix, tr[R], tr[R²], tr[R³], tr[R⁴], each over d.
+
+    Parameters
+    ----------
+    R : Tensor of shape (d, d)
+        For ``centered_nfa`` it is Wᵀ diag(a²) W.
+
+    Returns
+    -------
+    tuple of 4 floats
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> theory.moments(torch.diag(torch.tensor([1.0, 3.0])))
+    (2.0, 5.0, 14.0, 41.0)
+    """
     square = R @ R
     powers = (R.trace(), square.trace(), (R * square).sum(), square.square().sum())
     first, second, third, fourth = (float(power) / len(R) for power in powers)
@@ -130,41 +267,105 @@ def moments(R: Tensor) -> tuple[float, float, float, float]:
 
 
 def gaussian_moments(dimension: int, width: int) -> tuple[float, float, float, float]:
-    """The moments of R = Wᵀ diag(a²) W for a_s ~ N(0, 1), W_sj ~ N(0, 1/width) (width, dimension), as both grow.
+    """Return the limiting moments of R = Wᵀ diag(a²) W for Gaussian weights, as both sizes grow.
 
-    R is then compound free Poisson: its free cumulants are κ_m = (d/k)^(m−1) E[a^2m] = (d/k)^(m−1) (2m − 1)!!.
-    At finite sizes E tr[R²] is larger by 5/k, and networks differ by O(k^−½), for a⁸ has a large variance.
+    For a_s ~ N(0, 1) and W_sj ~ N(0, 1/width), R is compound free Poisson with the free cumulants
+
+        κ_m = (d/k)^(m−1) E[a^2m] = (d/k)^(m−1) (2m − 1)!!.
+
+    At finite sizes E tr[R²] is larger by 5/k, and networks differ by O(k^−½), since a⁸ has a large variance.
+
+    Parameters
+    ----------
+    dimension : int
+        d, of the inputs.
+    width : int
+        k, of the hidden layer.
+
+    Returns
+    -------
+    tuple of 4 floats
+        tr[R], tr[R²], tr[R³] and tr[R⁴].
+
+    Examples
+    --------
+    >>> from gramlab import theory
+    >>> theory.gaussian_moments(dimension=100, width=100)
+    (1.0, 4.0, 25.0, 202.0)
     """
     c = dimension / width
     cumulant = {1: 1.0, 2: 3 * c, 3: 15 * c**2, 4: 105 * c**3}
     first, second, third, fourth = (
-        sum(prod(cumulant[len(block)] for block in one) for one in noncrossing(n)) for n in (1, 2, 3, 4)
+        sum(prod(cumulant[len(block)] for block in partition) for partition in noncrossing(n)) for n in (1, 2, 3, 4)
     )
     return first, second, third, fourth
 
 
 def expected_derivatives(X: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
-    """E[ẆᵀẆ] and E[ẆᵀKẆ], (d, d), at any finite width k (paper B, Proposition 10, corrected); None is k = ∞.
+    """Return the expectations of ẆᵀẆ and ẆᵀKẆ at any finite width k (paper B, Proposition 10, corrected).
 
-    E[ẆᵀẆ] = M² and E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M with M = XᵀYX and the sum tr: the print has k = 1.
-    a_s ~ N(0, 1), W_sj ~ N(0, 1/k). X (n, d), y (n,) or (n, 1). Raises ValueError on shapes that do not fit, on NaN and
-    infinities, and on widths below 1.
+        E[ẆᵀẆ] = M²,    E[ẆᵀKẆ] = (3/k) Tr(XᵀX) M² + (1 + 5/k) M XᵀX M,    M = XᵀYX
+
+    with Tr the sum of the diagonal, for a_s ~ N(0, 1) and W_sj ~ N(0, 1/k). The print has k = 1.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, d)
+    y : Tensor of shape (n,) or (n, 1)
+    width : int or None
+        k; None is infinity.
+
+    Returns
+    -------
+    nfm : Tensor of shape (d, d)
+    agop : Tensor of shape (d, d)
+        Both in float64.
+
+    Raises
+    ------
+    ValueError
+        On shapes that do not fit, on NaN and infinities, and on widths below 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> theory.expected_derivatives(torch.tensor([[2.0]]), torch.tensor([1.0]), width=1)
+    (tensor([[16.]], dtype=torch.float64), tensor([[576.]], dtype=torch.float64))
     """
     if width is not None and not width >= 1:
-        raise ValueError(f"no width {width}: a network has 1 hidden unit or more, or (None) infinitely many")
+        raise ValueError(f"width must be at least 1, or None for infinity, not {width}")
     M, B = statistics(X, y)
-    A, part = M @ M, 0.0 if width is None else 1 / width
-    return A, 3 * part * B.trace() * A + (1 + 5 * part) * M @ B @ M
+    A, inverse_width = M @ M, 0.0 if width is None else 1 / width
+    return A, 3 * inverse_width * B.trace() * A + (1 + 5 * inverse_width) * M @ B @ M
 
 
 def mean_term(X: Tensor, y: Tensor, width: int | None) -> float:
-    """The correlation of E[ẆᵀẆ] with E[ẆᵀKẆ]: eq. (5) and its like without their covariances.
+    """Return the correlation of E[ẆᵀẆ] with E[ẆᵀKẆ]: eq. (5) without its covariance term.
 
-    At width None, ∞, this is the first-order term of Appendix C, in which 𝒦 is replaced by its expectation. Raises
-    ValueError as ``expected_derivatives`` does, and where XᵀYX is 0.
+    At infinite width this is the first-order term of paper B's Appendix C, in which 𝒦 is replaced by its expectation.
+
+    Parameters
+    ----------
+    X, y, width
+        As for ``expected_derivatives``.
+
+    Returns
+    -------
+    float
+        In [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        As ``expected_derivatives`` does, and if XᵀYX is 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab import theory
+    >>> round(theory.mean_term(torch.eye(3), torch.tensor([1.0, -1.0, 1.0]), width=None), 12)
+    1.0
     """
-    X, y = about_one(X, y)
-    nfm, agop = expected_derivatives(X, y, width)
-    if not nfm.norm() > 0:
-        raise ValueError("the mean term is undefined: XᵀYX is zero")
-    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+    nfm, agop = expected_derivatives(*scaled_to_one(X, y), width)
+    return matrix_cosine(nfm, agop, "the mean term", "XᵀYX")

@@ -210,9 +210,3 @@ def all_of(**parts: Finding) -> Finding:
         weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part,
         parts=parts,
     )  # fmt: skip
-
-
-# names until every claim uses the new ones
-from tasks.judging.statistics import by_number, curves, fisher, kendall, welch  # noqa: E402, F401
-
-every, none = all_of, never

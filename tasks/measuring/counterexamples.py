@@ -15,8 +15,8 @@ from hypothesis.errors import NoSuchExample
 
 EXAMPLES = 300
 LONGEST = 4  # sides of an array
-# the largest value that a quantity may have in float64, by the last part of its name: the ratio of a bound, the count of
-# an event that must never happen, a slope's distance from its order, residuals of identities (8 u); as in judging/rules.py
+# the largest value of a quantity in float64, by the last part of its name: the ratio of a bound, the count of an event
+# that must never happen, a slope's distance from its order, residuals of identities (8 u); as in judging/rules.py
 RESIDUALS = ("residual", "gradient", "gram", "distance", "newton-schulz")
 ALLOWED = {"ratio": 1.0, "violated": 0.0, "opposite signs": 0.0, "slope": 0.1, **dict.fromkeys(RESIDUALS, 8 * 2.0**-53)}
 NUMBERS = st.integers(-3, 3)
@@ -69,8 +69,8 @@ def smallest(name: str, arms: list[str], instances: Arrays, rows: Callable[[dict
     """For each arm the rows of the smallest instance that violates its rule, or how many instances were tried in vain.
 
     ``rows(instance)`` gives the rows of a table for an instance of ``Arrays``; an instance without rows of the arm does
-    not count. A quantity above its ALLOWED value violates the rule. The value of "NAME/smallest" is the largest ratio of
-    a quantity to its allowed value.
+    not count. A quantity above its ALLOWED value violates the rule. The value of "NAME/smallest" is the largest ratio
+    of a quantity to its allowed value.
     """
     search = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None,
                    phases=[Phase.generate, Phase.shrink])  # fmt: skip

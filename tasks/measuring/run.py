@@ -11,8 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from gramlab import tables
-from gramlab.data import DataSet
-from gramlab.data.select import random_labels
+from gramlab.data import DataSet, random_labels
 from gramlab.nets import build
 from gramlab.nets.members import Member, members
 from gramlab.tables import TableError

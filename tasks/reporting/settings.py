@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from tasks import settings as reader
-from tasks.settings import Settings, Simulation
+from tasks.settings import Settings
 from tasks.stage import Stage
 
 
@@ -48,9 +48,9 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
         sets = settings.missing_sets(experiment)
         return [f"{name} left out" for name in sets if not data_sets or name in data_sets]
     notes = []
-    simulation: Simulation = settings.simulate[experiment]
-    for name, value in (simulation.here or {}).items():
-        whole = simulation.model_dump(exclude_unset=True).get(name)
+    entry = settings.entry("simulate", experiment)  # not validated: the class of its settings imports torch
+    for name, value in (entry.get("here") or {}).items():
+        whole = entry.get(name)
         if isinstance(whole, list):
             notes += [f"{_line(part)} left out" for part in whole if part not in value]
         else:

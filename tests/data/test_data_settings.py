@@ -51,7 +51,7 @@ def test_a_mistake_is_one_line_that_names_the_key(value, says, capsys):
     assert line.count("\n") == 1
 
 
-def test_options_are_what_the_library_takes():
+def test_settings_pass_their_options_to_the_library():
     paper = {"source": "celeba", "attribute": "Eyeglasses", "train": 7500, "balanced": True}
     assert Data.model_validate(paper).options() == {"attribute": "Eyeglasses", "train": 7500, "balanced": True}
     quick = Data.model_validate(merged(paper, {"source": "digits", "attribute": None, "train": 20, "classes": [0, 1]}))
@@ -59,6 +59,7 @@ def test_options_are_what_the_library_takes():
     assert (len(data.x_train), data.classes) == (20, 2)
 
 
-def test_the_pipelines_own_entries_make_sets():
-    for one in (one for scale in SCALES for entry in load(scale).data.values() for one in entry.parts().values()):
-        assert one.options().keys() <= {*OPTIONS[one.source].model_fields, *Data.model_fields}
+def test_every_entry_of_params_has_options_that_its_source_takes():
+    for entry in (entry for scale in SCALES for entry in load(scale).data.values()):
+        for data in entry.parts().values():
+            assert data.options().keys() <= {*OPTIONS[data.source].model_fields, *Data.model_fields}

@@ -1,8 +1,9 @@
-"""torchvision's own readers and checksums, on tiny archives in its layouts; and archives that are not sound."""
+"""torchvision's own readers and checksums on tiny archives in its layouts, and on damaged archives."""
 
 import hashlib
 import pickle
 import struct
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,20 +15,20 @@ from PIL import Image
 from safetensors.torch import load_file
 from torchvision import datasets
 
-from gramlab.data import DataError, DataSet, Select, prepare
-from gramlab.data.downloaded import arrays, faces
-from gramlab.nets import Fit, build, fit
-from tasks.papers.centered_nfa.claims.shared import b_alignment_figure as b_alignment
+from gramlab.data import DataError, DataSet, Subset, prepare
+from gramlab.data.downloaded import read_arrays, read_faces
+from gramlab.nets import TrainingConfig, build, fit
+from tasks.papers.centered_nfa.claims import b_fig9 as claim
 from tasks.papers.centered_nfa.experiments import b_fig9
 from tasks.settings import load
 
-NOWHERE = "http://127.0.0.1:9/"  # nobody answers there
+NO_SERVER = "http://127.0.0.1:9/"
 
 
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch):
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, NOWHERE)
+        monkeypatch.setenv(name, NO_SERVER)
 
 
 def md5(path: Path) -> str:
@@ -51,9 +52,9 @@ def write_mnist(root: Path) -> Path:
 # ----------------------------------------------------------------------------------------- MNIST
 
 
-@pytest.mark.parametrize("under", [".", "mnist"])
-def test_mnist_in_the_data_root_or_in_a_folder_of_its_name(tmp_path, under):
-    write_mnist(tmp_path / under)
+@pytest.mark.parametrize("subfolder", [".", "mnist"])
+def test_mnist_is_read_from_the_data_root_or_its_subfolder(tmp_path, subfolder):
+    write_mnist(tmp_path / subfolder)
     data = prepare("mnist", tmp_path)
     assert data.x_train.shape == (12, 1, 28, 28)
     assert data.x_train[0, 0, 1, :3].tolist() == [28, 29, 30]
@@ -62,17 +63,17 @@ def test_mnist_in_the_data_root_or_in_a_folder_of_its_name(tmp_path, under):
 
 
 @pytest.mark.parametrize("name", ["train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"])
-@pytest.mark.parametrize("cut", ["half", "header", "longer"])
-def test_a_damaged_idx_file_is_named(tmp_path, name, cut):
+@pytest.mark.parametrize("damage", ["half", "header", "longer"])
+def test_a_damaged_idx_file_is_named(tmp_path, name, damage):
     file = write_mnist(tmp_path) / name
     content = file.read_bytes()
-    file.write_bytes({"half": content[: len(content) // 2], "header": b"<html>", "longer": content + b"!"}[cut])
+    file.write_bytes({"half": content[: len(content) // 2], "header": b"<html>", "longer": content + b"!"}[damage])
     with pytest.raises(DataError, match=f"{name}: damaged .*; remove it") as error:
         prepare("mnist", tmp_path)
     assert "\n" not in str(error.value)
 
 
-def test_labels_outside_the_digits_are_named(tmp_path):
+def test_wrong_labels_are_refused(tmp_path):
     raw = write_mnist(tmp_path)
     write_idx(raw / "train-labels-idx1-ubyte", np.full(12, 11, np.uint8))
     with pytest.raises(DataError, match=r"mnist: labels \[11\] lie outside the 10 classes"):
@@ -98,11 +99,11 @@ def cifar(root: Path) -> type:
     (folder / "batches.meta").write_bytes(pickle.dumps({"label_names": [str(k) for k in range(10)]}))
     meta = {**datasets.CIFAR10.meta, "md5": md5(folder / "batches.meta")}
     parts = {"train_list": lists["data_batch_1"], "test_list": lists["test_batch"]}
-    return type("Tiny", (datasets.CIFAR10,), {**parts, "meta": meta, "url": NOWHERE})
+    return type("Tiny", (datasets.CIFAR10,), {**parts, "meta": meta, "url": NO_SERVER})
 
 
-def test_cifar_has_its_channels_in_front(tmp_path):
-    data = arrays(cifar(tmp_path), tmp_path, "cifar10", 10)
+def test_cifar_images_have_channels_first(tmp_path):
+    data = read_arrays(cifar(tmp_path), tmp_path, "cifar10", 10)
     assert data.x_train.shape == (6, 3, 32, 32)
     assert data.x_train.is_contiguous()
     assert data.x_train[4, :, 5, 3].tolist() == [1, 2, 3]
@@ -110,17 +111,17 @@ def test_cifar_has_its_channels_in_front(tmp_path):
     assert data.y_test.tolist() == [0, 1]
 
 
-def test_a_changed_byte_is_seen_by_the_checksum(tmp_path):
+def test_a_changed_byte_fails_the_checksum(tmp_path):
     tiny = cifar(tmp_path)
     batch = tmp_path / "cifar-10-batches-py" / "data_batch_1"
     batch.write_bytes(batch.read_bytes()[:-1] + b"!")
     with pytest.raises(DataError, match=f"cifar10 is neither complete under {tmp_path} nor downloadable") as error:
-        arrays(tiny, tmp_path, "cifar10", 10)
+        read_arrays(tiny, tmp_path, "cifar10", 10)
     assert "GRAMLAB_DATA" in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_svhn_has_its_channels_in_front_and_ten_stands_for_zero(tmp_path):
+def test_svhn_images_have_channels_first_and_label_ten_is_the_digit_zero(tmp_path):
     from scipy.io import savemat
 
     lists = {}
@@ -129,9 +130,9 @@ def test_svhn_has_its_channels_in_front_and_ten_stands_for_zero(tmp_path):
         pixels[5, 3, 1] = np.arange(n) + 10
         file = tmp_path / f"{part}_32x32.mat"
         savemat(file, {"X": pixels, "y": np.array([[10], [1], [2], [3], [9]][:n], np.uint8)})
-        lists[part] = [NOWHERE, file.name, md5(file)]
+        lists[part] = [NO_SERVER, file.name, md5(file)]
     tiny = type("Tiny", (datasets.SVHN,), {"split_list": lists})
-    data = arrays(tiny, tmp_path, "svhn", 10, split=True)
+    data = read_arrays(tiny, tmp_path, "svhn", 10, split=True)
     assert data.x_train.shape == (5, 3, 32, 32)
     assert data.x_train[:, 1, 5, 3].tolist() == [10, 11, 12, 13, 14]
     assert int(data.x_train.sum()) == 60
@@ -163,8 +164,8 @@ def celeba(root: Path, n: int = 10) -> type:
     return type("Tiny", (datasets.CelebA,), {"file_list": [("none", md5(base / file), file) for file in texts]})
 
 
-def test_celeba_has_the_attribute_as_its_class_and_the_middle_square(tmp_path):
-    data = faces(celeba(tmp_path), tmp_path, "Eyeglasses", 16, Select())
+def test_celeba_classes_are_the_attribute_and_images_the_middle_square(tmp_path):
+    data = read_faces(celeba(tmp_path), tmp_path, "Eyeglasses", 16, Subset())
     assert data.x_train.shape == (8, 3, 16, 16)
     assert data.y_train.tolist() == [1, 0, 0, 1, 0, 0, 1, 0]
     assert data.y_test.tolist() == [0, 1]
@@ -173,55 +174,59 @@ def test_celeba_has_the_attribute_as_its_class_and_the_middle_square(tmp_path):
 
 
 def test_celeba_balanced(tmp_path):
-    data = faces(celeba(tmp_path), tmp_path, "Eyeglasses", 8, Select(train=6, test=0, balanced=True))
+    data = read_faces(celeba(tmp_path), tmp_path, "Eyeglasses", 8, Subset(train=6, test=0, balanced=True))
     assert torch.bincount(data.y_train).tolist() == [3, 3]
     assert data.x_test.shape == (0, 3, 8, 8)
     with_glasses = data.x_train[data.y_train == 1].double().mean((1, 2, 3))
     assert sorted(with_glasses.round().tolist()) == pytest.approx([0, 60, 120], abs=1)
     with pytest.raises(DataError, match="4 train samples of class 1 wanted, it has 3"):
-        faces(celeba(tmp_path / "more"), tmp_path / "more", "Eyeglasses", 8, Select(train=8, balanced=True))
+        read_faces(celeba(tmp_path / "more"), tmp_path / "more", "Eyeglasses", 8, Subset(train=8, balanced=True))
 
 
-def test_figure_9_of_paper_b_from_torchvisions_files_to_its_images(tmp_path, monkeypatch):
-    """At the paper's settings but for the numbers of faces, pixels and epochs: prepared, trained, measured, drawn."""
-    monkeypatch.setattr(datasets.CelebA, "file_list", celeba(tmp_path, 11).file_list)  # its checksums are the faces'
+def test_figure_9_of_paper_b_runs_from_torchvisions_files(tmp_path, monkeypatch):
+    """The paper's settings with fewer faces, pixels and epochs: prepare, train, measure and draw."""
+    monkeypatch.setattr(datasets.CelebA, "file_list", celeba(tmp_path, 11).file_list)  # checksums of the tiny files
     settings = load("paper")
     options = {**settings.data["glasses"].options(), "train": 6, "test": 2, "size": 24}
     prepare("celeba", tmp_path, **options).save(tmp_path / "glasses.safetensors")
     data = DataSet.load(tmp_path / "glasses.safetensors")
     assert data.x_train.shape == (6, 3, 24, 24)
     assert [torch.bincount(y).tolist() for y in (data.y_train, data.y_test)] == [[3, 3], [1, 1]]
-    one = settings.train["b_fig9"]
-    same = set(Fit.__dataclass_fields__) & set(type(one).model_fields) - {"snapshots", "grid", "epochs"}
-    how = Fit(**{name: getattr(one, name) for name in same}, grid={}, snapshots=(0, 2), epochs=2, name=("b_fig9",))
-    net = build("mlp", data.x_train.shape[1:], data.outputs, **one.model.options())
-    snapshots, history = fit(net, data, how, 2, tmp_path / "scratch", "cpu", 60.0, lambda *_: None)
+    training = settings.train["b_fig9"]
+    names = set(TrainingConfig.__dataclass_fields__) & set(type(training).model_fields) - {"snapshots", "grid"}
+    config = TrainingConfig(**{name: getattr(training, name) for name in names}, name=("b_fig9",))
+    config = replace(config, snapshots=(0, 2), epochs=2)
+
+    def network():
+        return build("mlp", data.x_train.shape[1:], data.outputs, **training.model.options())
+
+    snapshots, history = fit(network(), data, config, 2, tmp_path / "scratch")
     trained = load_file(snapshots[2])
 
     def model(epoch, seed):
-        made = build("mlp", data.x_train.shape[1:], data.outputs, **one.model.options())
-        made.load_state_dict({key: value[seed] for key, value in trained.items()})
-        return made
+        trained_network = network()
+        trained_network.load_state_dict({key: value[seed] for key, value in trained.items()})
+        return trained_network
 
     run = SimpleNamespace(data=data, epochs=(0, 2), seeds=range(2), model=model, steps_per_epoch=1, history=history)
-    rows = pd.DataFrame(b_fig9.measure(settings.measure["b_fig9"], run))
+    rows = pd.DataFrame(b_fig9.measure(run))
     W = next(model(2, 0).parameters())
-    found = rows[rows["quantity"] == "diagonal/NFM"].sort_values("x")["value"]
-    assert found.to_numpy() == pytest.approx(W.detach().double().square().sum(0).numpy(), rel=1e-5)
+    diagonal = rows[rows["quantity"] == "diagonal/NFM"].sort_values("x")["value"]
+    assert diagonal.to_numpy() == pytest.approx(W.detach().double().square().sum(0).numpy(), rel=1e-5)
     assert rows[rows["quantity"] == "pearson/K"]["value"].between(-1, 1).all()
-    assert b_alignment.draw(rows, "b_fig9").axes
+    assert claim.draw(rows, claim).axes
 
 
-def test_celeba_names_what_is_wrong(tmp_path):
+def test_celeba_errors_name_the_cause(tmp_path):
     tiny = celeba(tmp_path)
     with pytest.raises(DataError, match=r"no attribute 'Glasses'; there are Eyeglasses, Smiling$"):
-        faces(tiny, tmp_path, "Glasses", 8, Select())
+        read_faces(tiny, tmp_path, "Glasses", 8, Subset())
     (tmp_path / "celeba" / "img_align_celeba" / "000003.jpg").write_bytes(b"half")
     with pytest.raises(DataError, match=r"000003\.jpg: not a readable image"):
-        faces(tiny, tmp_path, "Eyeglasses", 8, Select())
+        read_faces(tiny, tmp_path, "Eyeglasses", 8, Subset())
     (tmp_path / "celeba" / "img_align_celeba" / "000001.jpg").unlink()
     with pytest.raises(DataError, match=r"000001\.jpg: not a readable image"):
-        faces(tiny, tmp_path, "Eyeglasses", 8, Select())
+        read_faces(tiny, tmp_path, "Eyeglasses", 8, Subset())
     (tmp_path / "celeba" / "list_attr_celeba.txt").write_text("changed")
     with pytest.raises(DataError, match="celeba is neither complete under"):
-        faces(tiny, tmp_path, "Eyeglasses", 8, Select())
+        read_faces(tiny, tmp_path, "Eyeglasses", 8, Subset())

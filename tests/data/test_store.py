@@ -1,4 +1,4 @@
-"""One file a data set: the same bytes for the same settings, whole or absent, and never half believed."""
+"""Data sets in files: equal bytes for equal settings, written whole or not at all, and refused if damaged."""
 
 import os
 import resource
@@ -22,19 +22,21 @@ SETS = {
 
 def test_the_same_settings_give_the_same_bytes_in_every_process(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from gramlab.data import prepare\n"
-        f"for source, options in {SETS}.items():\n"
-        "    prepare(source, Path(), **options).save(Path(sys.argv[1], source))"
+        "import sys; from pathlib import Path; from gramlab.data import prepare, save_sets\n"
+        f"sets = {{source: prepare(source, Path(), **options) for source, options in {SETS}.items()}}\n"
+        "for source, data in sets.items():\n"
+        "    data.save(Path(sys.argv[1], source))\n"
+        "save_sets(Path(sys.argv[1], 'several'), sets)"
     )
-    for source, options in SETS.items():
-        prepare(source, tmp_path, **options).save(tmp_path / "here" / source)
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "there")], env=environment, check=True)
-    for source in SETS:
-        assert sha256(tmp_path / "here" / source) == sha256(tmp_path / "there" / source)
+    hashes = []
+    for process in range(2):
+        environment = {**os.environ, "PYTHONHASHSEED": str(process)}
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / str(process))], env=environment, check=True)
+        hashes.append([sha256(tmp_path / str(process) / name) for name in (*SETS, "several")])
+    assert hashes[0] == hashes[1]
 
 
-def test_several_sets_in_one_file_are_each_what_was_saved(tmp_path):
+def test_each_of_several_sets_in_one_file_is_loaded_by_name(tmp_path):
     sets = {source: prepare(source, tmp_path, **options) for source, options in SETS.items()}
     save_sets(tmp_path / "all.safetensors", sets)
     for name, data in sets.items():
@@ -50,20 +52,19 @@ def test_several_sets_in_one_file_are_each_what_was_saved(tmp_path):
     ("source", "options"),
     [("fact_population", {}), ("sparse_parity", {"samples": 9, "dimension": 5, "degree": 2}), ("digits", {"train": 9})],
 )
-def test_what_is_loaded_is_what_was_saved(tmp_path, source, options):
+def test_a_loaded_data_set_equals_the_saved_one(tmp_path, source, options):
     data = prepare(source, tmp_path, **options)
     data.save(tmp_path / "set.safetensors")
     again = DataSet.load(tmp_path / "set.safetensors")
     for name in ("x_train", "y_train", "x_test", "y_test", "weight_train", "clean_train"):
         a, b = getattr(data, name), getattr(again, name)
         assert (a is None and b is None) or (a.dtype == b.dtype and torch.equal(a, b))
-    assert (data.source, data.classes, data.factor, data.about) == (
-        again.source, again.classes, again.factor, again.about,
-    )  # fmt: skip
+    for name in ("source", "classes", "factor", "metadata"):
+        assert getattr(data, name) == getattr(again, name)
 
 
-def test_a_full_disk_leaves_the_file_that_was_there(tmp_path):
-    """RLIMIT_FSIZE refuses what a full disk would refuse: the write itself, half-way."""
+def test_a_full_disk_leaves_the_earlier_file(tmp_path):
+    """RLIMIT_FSIZE makes a write fail half-way, as a full disk does."""
     path = tmp_path / "set.safetensors"
     prepare("digits", tmp_path, train=20, test=5).save(path)
     before = path.read_bytes()
@@ -72,20 +73,20 @@ def test_a_full_disk_leaves_the_file_that_was_there(tmp_path):
         "try: prepare('digits', Path()).save(Path(sys.argv[1]))\n"
         "except DataError as error: print(error)"
     )
-    limit = 20_000
 
-    def small():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    def limit_file_size():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, preexec_fn=small)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{path}: could not be written (")
-    assert done.stdout.count("\n") == 1
+    command = [sys.executable, "-c", code, str(path)]
+    process = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit_file_size)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith(f"{path}: could not be written (")
+    assert process.stdout.count("\n") == 1
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_folder_in_the_way_is_a_clear_error(tmp_path):
+def test_a_file_in_place_of_the_folder_is_a_clear_error(tmp_path):
     (tmp_path / "sets").write_text("a file where a folder should be")
     with pytest.raises(DataError, match=r"set\.safetensors: could not be written"):
         prepare("digits", tmp_path, train=20).save(tmp_path / "sets" / "set.safetensors")
@@ -109,28 +110,28 @@ def test_a_damaged_file_is_named(tmp_path, damage):
         DataSet.load(tmp_path / "absent.safetensors")
 
 
-def test_a_set_that_contradicts_itself_is_refused():
+def test_inconsistent_data_sets_are_refused():
     data = prepare("fact_population", ".")
     x, w = data.x_train, data.weight_train
     for change, says in (
         ({"weight_train": w[:5]}, "the weights must be 81 numbers"),
-        ({"weight_train": 2 * w}, "sum to 1"),
+        ({"weight_train": 2 * w}, "with sum 1"),
         ({"weight_train": torch.cat([-w[:1], w[1:]])}, "none negative"),
         ({"y_train": data.y_train[:5]}, "81 train samples but 5 targets"),
         ({"x_train": x.clone().index_fill_(0, torch.tensor([3]), float("nan"))}, "train sample 3 is not finite"),
         ({"x_train": x[:0], "y_train": data.y_train[:0], "weight_train": None}, "no training samples"),
-        ({"classes": 3}, "classes must be one whole number a train sample"),
+        ({"classes": 3}, "the train targets must be one integer class per sample"),
         ({"clean_train": torch.zeros(3)}, "81 training samples but 3 clean labels"),
     ):
         with pytest.raises(DataError, match=says):
             replace(data, **change)
 
 
-def test_numbers_leave_what_is_stored_alone():
-    whole = prepare("sparse_parity", ".", samples=5, dimension=4, degree=2)
-    for stored in (whole.x_train, whole.x_train.double()):
+def test_numbers_leaves_the_stored_samples_unchanged():
+    data = prepare("sparse_parity", ".", samples=5, dimension=4, degree=2)
+    for stored in (data.x_train, data.x_train.double()):
         before = stored.clone()
-        made = whole.numbers(stored, torch.float64)
-        assert made.dtype == torch.float64
-        assert torch.equal(made, before.double() * 0.5)
+        numbers = data.numbers(stored, torch.float64)
+        assert numbers.dtype == torch.float64
+        assert torch.equal(numbers, before.double() * 0.5)
         assert torch.equal(stored, before)

@@ -18,7 +18,7 @@ from gramlab import RFM
 from gramlab.files import BadInput
 from gramlab.kernels.functions import Kernel, fact, times
 from gramlab.kernels.solve import SingularKernel
-from gramlab.kernels.updates import UPDATES, updated
+from gramlab.kernels.updates import UPDATES, next_features
 from gramlab.streams import stream
 
 
@@ -92,14 +92,14 @@ def test_updates_against_their_printed_forms(kernel):
         return (vectors * values.clamp_min(0) ** s) @ vectors.T
 
     geometric = power(F @ M @ M @ F.T, 0.25)
-    assert torch.allclose(updated("fact", spec, x, alpha, M), power(F @ F.T, 0.5), rtol=1e-6, atol=1e-9)
-    assert torch.allclose(updated("fact-geometric", spec, x, alpha, M), geometric, rtol=1e-6, atol=1e-7)
+    assert torch.allclose(next_features("fact", spec, x, alpha, M), power(F @ F.T, 0.5), rtol=1e-6, atol=1e-9)
+    assert torch.allclose(next_features("fact-geometric", spec, x, alpha, M), geometric, rtol=1e-6, atol=1e-7)
     if spec.radial:
         with pytest.raises(ValueError, match="radial"):
-            updated("fact-simplified", spec, x, alpha, M)
+            next_features("fact-simplified", spec, x, alpha, M)
     else:
         assert torch.linalg.eigvalsh(times(F, M)).min() > -1e-10 * torch.linalg.norm(F)
-        assert torch.allclose(updated("fact-simplified", spec, x, alpha, M), geometric, rtol=1e-6, atol=1e-7)
+        assert torch.allclose(next_features("fact-simplified", spec, x, alpha, M), geometric, rtol=1e-6, atol=1e-7)
 
 
 def test_in_a_pipeline_and_a_grid_search():
@@ -225,8 +225,8 @@ def test_constant_features_and_duplicate_rows():
         ({"solver": "magic"}, "solver"),
         ({"rank": 0}, "rank"),
         ({"task": "ranking"}, "task"),
-        ({"device": "nowhere"}, "^device 'nowhere' cannot be had"),
-        ({"device": 3.5}, "^device 3.5 cannot be had"),
+        ({"device": "nowhere"}, "^device 'nowhere' is not available"),
+        ({"device": 3.5}, "^device 3.5 is not available"),
         ({"early_stopping": "no"}, "^early_stopping must be True or False, not 'no'"),
         ({"centered": 1}, "^centered must be True or False, not 1"),
         ({"bandwidth": True}, "^bandwidth must be a positive number, not True"),

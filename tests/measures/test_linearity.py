@@ -150,7 +150,7 @@ def test_neural_collapse_of_batches_keeps_the_digits_of_collapsed_features():
         assert found.within == pytest.approx(float(np.trace(S_W)), rel=1e-9)
         assert found.between == pytest.approx(float(np.trace(S_B)), rel=1e-12)
         assert found.mean.numpy() == pytest.approx(H.mean(0), rel=1e-14)
-    with pytest.raises(ValueError, match="H has 5 columns, and 6 before"):
+    with pytest.raises(ValueError, match="H has 5 columns and the batches before had 6"):
         running.add(H[:, :5], labels)
     with pytest.raises(gramlab.Undefined, match="0 class"):
         gramlab.RunningCollapse().collapse()

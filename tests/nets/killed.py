@@ -1,4 +1,4 @@
-"""What the children of test_faults run: a training that kills itself at a chosen moment. Light to import."""
+"""A training that kills its own process at a chosen moment, for the child processes of test_faults; light to import."""
 
 import hashlib
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from gramlab.data import DataSet
-from gramlab.nets import Fit, build, checkpoint, fit
-from gramlab.nets.team import Team
+from gramlab.nets import TrainingConfig, build, checkpoint, fit
+from gramlab.nets.ensemble import Ensemble
 
 MODELS = {
     "mlp": ({"kind": "mlp", "hidden": [16], "activation": "gelu"}, {"observe": ("virtual_shift",)}),
@@ -23,54 +23,54 @@ OPTIMIZERS = {
 }
 
 
-def die(*_: object) -> None:
-    """End this process as a power cut would."""
+def kill_self(*_: object) -> None:
+    """End this process as abruptly as a power cut."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def arm(moment: str | None) -> None:
-    """Set the trap: "middle" of the second epoch, its "end", or while the checkpoint "write" is half done."""
-    plain_step, plain_rows, plain_save, plain_file = Team.step, Team.evaluate, checkpoint.save, checkpoint.save_file
+def kill_at(moment: str | None) -> None:
+    """Prepare to die in the "middle" or at the "end" of the second epoch, or within the "write" of a checkpoint."""
+    step, evaluate, save, save_file = Ensemble.step, Ensemble.evaluate, checkpoint.save, checkpoint.save_file
 
-    def step(self, index, number, *given):
-        return die() if number == 4 else plain_step(self, index, number, *given)
+    def step_or_die(self, index, number, *arguments):
+        return kill_self() if number == 4 else step(self, index, number, *arguments)
 
-    def evaluate(self, epoch):
-        rows = plain_rows(self, epoch)
-        return die() if epoch == 2 else rows
+    def evaluate_and_die(self, epoch):
+        rows = evaluate(self, epoch)
+        return kill_self() if epoch == 2 else rows
 
-    def half(tensors, path, about):
-        plain_file(tensors, path, about)
-        if about and '"step": 8' in about["about"]:
-            whole = Path(path).read_bytes()
-            Path(path).write_bytes(whole[: len(whole) // 2])
-            die()
+    def save_half_and_die(tensors, path, metadata):
+        save_file(tensors, path, metadata)
+        if metadata and '"step": 8' in metadata["about"]:
+            content = Path(path).read_bytes()
+            Path(path).write_bytes(content[: len(content) // 2])
+            kill_self()
 
-    # states are kept in the midst of an epoch, and what is lost is more than the last step
-    Team.BLOCK = 2
-    checkpoint.save = lambda folder, number, *given: plain_save(folder, number, *given) if number % 3 == 2 else None
+    # checkpoints lie within epochs, and more than the last step is lost
+    Ensemble.STEPS_PER_TURN = 2
+    checkpoint.save = lambda folder, number, *rest: save(folder, number, *rest) if number % 3 == 2 else None
     if moment == "middle":
-        Team.step = step
+        Ensemble.step = step_or_die
     elif moment == "end":
-        Team.evaluate = evaluate
+        Ensemble.evaluate = evaluate_and_die
     elif moment == "write":
-        checkpoint.save_file = half
+        checkpoint.save_file = save_half_and_die
 
 
 def train(model: str, optimizer: str, data: Path, scratch: Path) -> str:
-    """Three epochs of three steps; hashes of all that they leave."""
-    spec, more = MODELS[model]
+    """Train for three epochs of three steps, and return hashes of all results."""
+    architecture, options = MODELS[model]
     shared = {"lr": 0.01, "batch": 20, "epochs": 3, "snapshots": (0, 2, 3), "name": ("kill",)}
-    how = Fit(**shared | OPTIMIZERS[optimizer] | more)
-    found = DataSet.load(data)
-    net = build(**spec, shape=found.x_train.shape[1:], outputs=found.outputs)
-    snapshots, history = fit(net, found, how, 2, scratch, keep_seconds=0)
-    left = [hashlib.sha256(path.read_bytes()).hexdigest() for path in snapshots.values()]
-    return " ".join([*left, hashlib.sha256(repr(history).encode()).hexdigest()])
+    config = TrainingConfig(**shared | OPTIMIZERS[optimizer] | options)
+    digits = DataSet.load(data)
+    network = build(**architecture, shape=digits.x_train.shape[1:], outputs=digits.outputs)
+    snapshots, history = fit(network, digits, config, 2, scratch, checkpoint_seconds=0)
+    results = [*(path.read_bytes() for path in snapshots.values()), repr(history).encode()]
+    return " ".join(hashlib.sha256(content).hexdigest() for content in results)
 
 
 def child(runs: list[tuple[str, str, Path, str | None]], data: Path, out: Path) -> None:
-    """Train each (model, optimizer, scratch, moment of death) and write their hashes, a line each."""
+    """Train each (model, optimizer, scratch, moment of death), and write a line of hashes for each."""
     torch.set_num_threads(1)
-    arm(runs[-1][3])
+    kill_at(runs[-1][3])
     out.write_text("\n".join(train(model, optimizer, data, scratch) for model, optimizer, scratch, _ in runs))

@@ -1,4 +1,4 @@
-"""Every kind of network against its own formula; initial weights against their distributions."""
+"""Every kind of network against its formula; initial weights against their distributions."""
 
 import math
 
@@ -41,7 +41,7 @@ def test_activations(name):
     assert isinstance(ACTIVATIONS[name](), ELEMENTWISE)
 
 
-def test_settings_know_every_activation_and_kind():
+def test_settings_accept_every_activation_and_name_wrong_options():
     for name in ACTIVATIONS:
         Model(hidden=[2], activation=name)
     with pytest.raises(ValueError, match="hidden must be given for a model of kind vae"):
@@ -73,56 +73,56 @@ def test_cnn_of_figure_6():
     torch.testing.assert_close(model(x), F.linear(h.flatten(1), *model[-1].parameters()))
 
 
-def test_vae_samples_by_the_noise_it_is_given():
+def test_vae_latent_variables_are_mean_plus_noise_times_deviation():
     model = build("vae", (1, 4, 4), 10, hidden=[9, 8], latent=3).double()
     x, noise = normal(5, 16), normal(5, 3, seed=1)
     h = F.gelu(F.linear(F.gelu(F.linear(x, *model.encoder[0].parameters())), *model.encoder[2].parameters()))
     mean, log_variance = F.linear(h, *model.mean.parameters()), F.linear(h, *model.log_variance.parameters())
-    for given, z in ((None, mean), (noise, mean + noise * torch.exp(log_variance).sqrt())):
-        logits, *rest = model(x) if given is None else model(x, given)
+    for arguments, z in (((), mean), ((noise,), mean + noise * torch.exp(log_variance).sqrt())):
+        logits, *moments = model(x, *arguments)
         torch.testing.assert_close(logits, model.decoder(z))
-        torch.testing.assert_close(rest, [mean, log_variance])
+        torch.testing.assert_close(moments, [mean, log_variance])
     assert [tuple(p.shape) for p in model.decoder.parameters() if p.ndim > 1] == [(8, 3), (9, 8), (16, 9)]
 
 
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])
 def test_paper_d_networks(shape):
-    """torchvision's own bodies: parameter counts by hand; five bias-free layers of 512 and a readout at the end."""
+    """The parameters of torchvision's layers, counted by hand, and of five bias-free layers of 512 and a readout."""
     x = normal(2, *shape).float()
-    channels, places = shape[0], (shape[1] // 16) ** 2
+    channels, positions = shape[0], (shape[1] // 16) ** 2
     resnet, vgg = build("resnet18", shape, 10), build("vgg11", shape, 10)
     head = 4 * 512 * 512 + 512 * 10
-    body = 11689512 - 513000 - 64 * 49 * (3 - channels)  # torchvision's 11,689,512 less its readout
+    body = 11689512 - 513000 - 64 * 49 * (3 - channels)  # torchvision's 11,689,512 without its readout
     assert count(resnet) == body + 512 * 512 + head
     features = 9220480 - 64 * 9 * (3 - channels)
-    assert count(vgg) == features + 512 * places * 512 + head
-    for model, where in ((resnet, resnet.fc), (vgg, vgg.head)):
+    assert count(vgg) == features + 512 * positions * 512 + head
+    for model, classifier in ((resnet, resnet.fc), (vgg, vgg.head)):
         assert model(x).shape == (2, 10)
-        layers = [module for module in where if isinstance(module, nn.Linear)]
+        layers = [module for module in classifier if isinstance(module, nn.Linear)]
         assert all(layer.bias is None for layer in layers)
         assert [layer.out_features for layer in layers] == [512] * 5 + [10]
     assert isinstance(vgg.features[-1], nn.ReLU)
     assert sum(isinstance(module, nn.MaxPool2d) for module in vgg.features) == 4
 
 
-def test_narrow_networks_of_paper_d_keep_their_proportions():
-    """An eighth of the first width in every convolution and normalisation, the same kernels, strides and paddings."""
+def test_narrow_networks_of_paper_d_keep_their_ratios():
+    """Convolutions and normalisations have an eighth of the channels, and the same kernels, strides and paddings."""
     for kind, shape in (("resnet18", (1, 8, 8)), ("vgg11", (1, 16, 16))):
         wide, narrow = build(kind, shape, 10), build(kind, shape, 10, channels=8, width=20)
         assert narrow(normal(3, *shape).float()).shape == (3, 10)
         pairs = zip(wide.modules(), narrow.modules(), strict=True)
-        for whole, part in ((a, b) for a, b in pairs if isinstance(a, nn.Conv2d | nn.BatchNorm2d)):
-            if isinstance(whole, nn.BatchNorm2d):
-                assert part.num_features * 8 == whole.num_features
+        for large, small in ((a, b) for a, b in pairs if isinstance(a, nn.Conv2d | nn.BatchNorm2d)):
+            if isinstance(large, nn.BatchNorm2d):
+                assert small.num_features * 8 == large.num_features
             else:
-                assert part.out_channels * 8 == whole.out_channels
-                assert part.in_channels * 8 == whole.in_channels or part.in_channels == whole.in_channels == 1
-                for what in ("kernel_size", "stride", "padding"):
-                    assert getattr(part, what) == getattr(whole, what)
+                assert small.out_channels * 8 == large.out_channels
+                assert small.in_channels * 8 == large.in_channels or small.in_channels == large.in_channels == 1
+                for option in ("kernel_size", "stride", "padding"):
+                    assert getattr(small, option) == getattr(large, option)
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("arguments", "says"),
     [
         (("transformer", (3, 8, 8)), "no network of kind 'transformer'"),
         (("mlp", (4,)), "mlp does not take these settings: .*hidden"),
@@ -130,24 +130,24 @@ def test_narrow_networks_of_paper_d_keep_their_proportions():
         (("vgg11", (1, 8, 8)), "too small for vgg11"),
     ],
 )
-def test_bad_networks_are_named(given, says):
+def test_wrong_networks_are_named(arguments, says):
     with pytest.raises(NetError, match=says):
-        build(*given, outputs=2)
+        build(*arguments, outputs=2)
     with pytest.raises(NetError, match="images of 2 x 2 are too small for a cnn with 4 x 4 kernels"):
         build("cnn", (1, 2, 2), 2, kernel=4)
     with pytest.raises(NetError, match="no activation 'gleu'"):
         build("mlp", (4,), 2, hidden=[3], activation="gleu")
 
 
-def test_initial_weights_have_their_spread():
-    """Standard deviations of large layers, by hand: s/sqrt(3k), sqrt(s/k), sqrt(2s/fan-out)."""
+def test_initial_weights_have_the_right_standard_deviations():
+    """For large layers they are s/sqrt(3k), sqrt(s/k), sqrt(2s/fan-out)."""
     model = nn.Sequential(nn.Linear(400, 300), nn.Conv2d(20, 60, 5), nn.BatchNorm2d(60))
-    wanted = {
+    deviations = {
         "uniform": (2 / math.sqrt(3 * 400), 2 / math.sqrt(3 * 500), 2 / math.sqrt(3 * 400)),
         "normal": (math.sqrt(2 / 400), math.sqrt(2 / 500), 0),
         "torchvision": (2 / math.sqrt(3 * 400), math.sqrt(4 / (60 * 25)), 2 / math.sqrt(3 * 400)),
     }
-    for kind, (dense, conv, bias) in wanted.items():
+    for kind, (dense, conv, bias) in deviations.items():
         drawn = initialize(model, ("spread",), kind, 2.0)
         assert float(drawn["0.weight"].std()) == pytest.approx(dense, rel=0.02)
         assert float(drawn["1.weight"].std()) == pytest.approx(conv, rel=0.02)
@@ -160,7 +160,7 @@ def test_initial_weights_have_their_spread():
     torch.testing.assert_close(Q["2.weight"].T @ Q["2.weight"], Q["0.weight"] @ Q["0.weight"].T)
 
 
-def test_each_layer_has_its_own_scale():
+def test_each_layer_can_have_its_own_scale():
     model = build("mlp", (6,), 2, hidden=[5, 4], activation="relu")
     plain = initialize(model, ("s",), "normal")
     for scale, factors in (([4.0, 9.0, 1.0], (2, 3, 1)), ({"0": 4.0, "4": 16.0}, (2, 1, 4))):
@@ -180,7 +180,7 @@ def test_each_layer_has_its_own_scale():
 
 
 def test_outputs_are_scaled():
-    plain, scaled = (build("mlp", (4,), 2, hidden=[3], activation="tanh", output_scale=by) for by in (1.0, 0.25))
+    plain, scaled = (build("mlp", (4,), 2, hidden=[3], activation="tanh", output_scale=scale) for scale in (1.0, 0.25))
     scaled.load_state_dict(plain.state_dict())
     x = torch.linspace(-1, 1, 12).reshape(3, 4)
     torch.testing.assert_close(scaled(x), plain(x) / 4, rtol=0, atol=0)

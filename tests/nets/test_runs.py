@@ -1,4 +1,4 @@
-"""A training stage with a grid, from settings to the networks that an experiment reads."""
+"""A training stage with a grid, from its settings to the networks that an experiment reads."""
 
 import sys
 
@@ -20,27 +20,34 @@ SEVERAL = {"sets": {name: {"source": "digits"} for name in ("tens", "fives", "no
 
 @pytest.fixture
 def finished(tmp_path, monkeypatch, request):
-    """The real stage, its settings replaced and its folders elsewhere, after training."""
+    """The training stage after it ran, with other settings and in temporary folders."""
     raw = read()
     raw["data"]["several"] = {"paper": SEVERAL, "quick": {}}
-    raw["train"]["a_fig4"] = {"paper": {**RUN, **getattr(request, "param", {})}, "quick": {}}
+    raw["weight_gram"]["train"]["a_fig4"] = {"paper": {**RUN, **getattr(request, "param", {})}, "quick": {}}
     monkeypatch.setattr("tasks.settings.read", lambda: raw)
     monkeypatch.setattr(train, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["train", "a_fig4", "--scale", "quick"])
-    made = stage.Stage("train", "a_fig4", "quick")
-    made.data = tmp_path / "data"
-    monkeypatch.setattr(stage, "arguments", lambda kind: made)
-    prepare("digits", tmp_path, train=60, test=20).save(made.dataset("photos"))
+    train_stage = stage.Stage("train", "a_fig4", "quick")
+    train_stage.data = tmp_path / "data"
+    monkeypatch.setattr(stage, "arguments", lambda kind: train_stage)
+    tens = prepare("digits", tmp_path, train=60, test=20)
     fives = prepare("digits", tmp_path, train=40, test=20, classes=list(range(5)), enlarge=2)
-    save_sets(made.dataset("several"), {"tens": prepare("digits", tmp_path, train=60, test=20), "fives": fives})
+    tens.save(train_stage.dataset("photos"))
+    save_sets(train_stage.dataset("several"), {"tens": tens, "fives": fives})
     (tmp_path / "gramlab" / "data").mkdir(parents=True)
     for name in ("losses.py", "streams.py"):
         (tmp_path / "gramlab" / name).touch()
     train.main()
-    return made
+    return train_stage
 
 
-def test_every_member_is_found_again_by_seed_and_case(finished):
+def values(run, case, seed, quantity, epoch):
+    """The values of one quantity in the history of a run."""
+    wanted = (case, seed, quantity, float(epoch))
+    return [row["value"] for row in run.history if (row["case"], row["seed"], row["quantity"], row["x"]) == wanted]
+
+
+def test_every_member_is_found_by_seed_and_case(finished):
     run = runs.Run(finished)
     assert run.cases == [
         f"weight_decay={decay},label_noise={noise}" for decay in ("0", "0.1") for noise in ("0", "0.5")
@@ -49,12 +56,10 @@ def test_every_member_is_found_again_by_seed_and_case(finished):
     for case in run.cases:
         for seed in run.seeds:
             loss = LOSSES["cross_entropy"](run.model(2, seed, case)(x), run.labels(seed, case)).mean()
-            wanted = (case, seed, 2.0, "train_loss")
-            told = [row["value"] for row in run.history
-                    if (row["case"], row["seed"], row["x"], row["quantity"]) == wanted]  # fmt: skip
-            assert float(loss.detach()) == pytest.approx(*told, rel=1e-5)
+            (value,) = values(run, case, seed, "train_loss", epoch=2)
+            assert float(loss.detach()) == pytest.approx(value, rel=1e-5)
     changed = (run.labels(0, run.cases[1]) != run.data.y_train).float().mean()
-    assert 0.2 < changed < 0.7  # half of the labels are drawn anew, a tenth of those as they were
+    assert 0.2 < changed < 0.7  # half of the labels are random, and a tenth of these equal the true ones
 
 
 VARIANTS = {"variants": {"plain": {}, "wide": {"model": {"hidden": [9]}, "optimizer": "whitened", "epochs": 3}},
@@ -73,10 +78,8 @@ def test_every_variant_is_a_run(finished):
                 model = run.model(epoch, seed, case)
                 assert len(model[0].weight) == {"plain": 6, "wide": 9}[name]
                 loss = LOSSES["cross_entropy"](model(x), run.data.y_train).mean()
-                wanted = (f"{name},{case}", seed, float(epoch), "train_loss")
-                told = [row["value"] for row in run.history
-                        if (row["case"], row["seed"], row["x"], row["quantity"]) == wanted]  # fmt: skip
-                assert float(loss.detach()) == pytest.approx(*told, rel=1e-5)
+                (value,) = values(run, f"{name},{case}", seed, "train_loss", epoch)
+                assert float(loss.detach()) == pytest.approx(value, rel=1e-5)
     assert (finished.run("a_fig4") / "plots" / "wide,lr=0.2" / "train_loss.tsv").is_file()
 
 
@@ -87,16 +90,14 @@ PARTS = {"data": "several", "variants": {"first": {"part": "tens"}, "second": {"
 @pytest.mark.parametrize("finished", [PARTS], indirect=True)
 def test_variants_have_the_data_set_that_they_name(finished):
     variants = runs.Run(finished).variants
-    assert [(name, one.data.classes, one.data.inputs) for name, one in variants.items()] == [
-        ("first", 10, 64), ("second", 5, 256),
-    ]  # fmt: skip
+    sizes = {name: (run.data.classes, run.data.inputs) for name, run in variants.items()}
+    assert sizes == {"first": (10, 64), "second": (5, 256)}
     for name, run in variants.items():
         x = run.data.numbers(run.data.x_test, torch.float32).flatten(1)
         case, seed = run.cases[-1], 1
-        right = run.model(run.epochs[-1], seed, case)(x).argmax(1) == run.data.y_test
-        wanted = (f"{name},{case}", seed, "test_accuracy")
-        told = [row["value"] for row in run.history if (row["case"], row["seed"], row["quantity"]) == wanted]
-        assert float(right.double().mean()) == pytest.approx(told[-1])
+        is_correct = run.model(run.epochs[-1], seed, case)(x).argmax(1) == run.data.y_test
+        (value,) = values(run, f"{name},{case}", seed, "test_accuracy", run.epochs[-1])
+        assert float(is_correct.double().mean()) == pytest.approx(value)
 
 
 def test_plots_are_means_over_seeds(finished):
@@ -107,9 +108,9 @@ def test_plots_are_means_over_seeds(finished):
     rows = tables.read(folder / "history.parquet").to_pylist()
     for line in lines[1:]:
         step, value = line.split("\t")
-        kept = [row["value"] for row in rows
-                if (row["step"], row["case"], row["quantity"]) == (int(step), case, "test_accuracy")]  # fmt: skip
-        assert float(value) == pytest.approx(sum(kept) / 2)
+        of_seeds = [row["value"] for row in rows
+                    if (row["step"], row["case"], row["quantity"]) == (int(step), case, "test_accuracy")]  # fmt: skip
+        assert float(value) == pytest.approx(sum(of_seeds) / 2)
 
 
 @pytest.mark.parametrize(
@@ -127,23 +128,25 @@ def test_plots_are_means_over_seeds(finished):
 )
 def test_mistakes_in_the_settings_are_one_line(capsys, change, says):
     raw = read()
-    raw["train"]["a_fig4"] = {"paper": {**RUN, **change}, "quick": {}}
+    raw["weight_gram"]["train"]["a_fig4"] = {"paper": {**RUN, **change}, "quick": {}}
     with pytest.raises(SystemExit):
-        Settings(raw, "quick")
+        Settings(raw, "quick").train["a_fig4"]
     error = capsys.readouterr().err
-    assert error.startswith("params.yaml: train.a_fig4.paper")
+    assert error.startswith("params.yaml: weight_gram.train.a_fig4.paper")
     assert says in error
     assert error.count("\n") == 1
 
 
-def test_every_key_reaches_the_training():
-    """What Train holds is what Fit takes, beside what the stage itself reads."""
-    from gramlab.nets import Fit
+def test_the_training_takes_every_setting():
+    """The stage reads some settings itself; all others are those of TrainingConfig, with its defaults."""
+    from gramlab.nets import TrainingConfig
 
-    own = {"data", "part", "model", "samples", "seeds", "variants"}
-    assert set(Train.model_fields) - set(Fit.__dataclass_fields__) == own
-    assert set(Fit.__dataclass_fields__) - set(Train.model_fields) == {"name"}
-    for name in set(Train.model_fields) & set(Fit.__dataclass_fields__) - {"grid", "snapshots", "method"}:
-        default = Train.model_fields[name].default
-        if not Train.model_fields[name].is_required():
-            assert default == getattr(Fit(), name) or (not default and not getattr(Fit(), name)), name
+    settings, arguments = Train.model_fields, TrainingConfig.__dataclass_fields__
+    assert settings.keys() - arguments.keys() == {
+        "arms", "data", "model", "part", "samples", "seeds", "sets", "variants",
+    }  # fmt: skip
+    assert arguments.keys() - settings.keys() == {"name"}
+    for name in settings.keys() & arguments.keys() - {"grid", "snapshots", "method"}:
+        if not settings[name].is_required():
+            default, library_default = settings[name].default, getattr(TrainingConfig(), name)
+            assert default == library_default or (not default and not library_default), name

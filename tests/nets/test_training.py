@@ -12,11 +12,11 @@ from torch import nn
 
 from gramlab.data import prepare
 from gramlab.losses import LOSSES
-from gramlab.nets import Diverged, Fit, NetError, build, fit, initialize, mlp
-from gramlab.nets.stacks import Stack
+from gramlab.nets import Diverged, NetError, TrainingConfig, build, fit, initialize, mlp
+from gramlab.nets.stacked import StackedParameters
 from gramlab.streams import stream
 
-HOW = Fit(lr=0.05, batch=32, epochs=3, snapshots=(0, 1, 3), name=("test",), dtype="float64")
+CONFIG = TrainingConfig(lr=0.05, batch=32, epochs=3, snapshots=(0, 1, 3), name=("test",), dtype="float64")
 
 
 @pytest.fixture(scope="module")
@@ -29,65 +29,67 @@ def weights(path, seed):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "options", "make"),
+    ("name", "options", "make_optimizer"),
     [
         ("sgd", {"momentum": 0.9, "weight_decay": 1e-3, "schedule": "cosine"}, torch.optim.SGD),
         ("adam", {}, torch.optim.Adam),
         ("adamw", {"weight_decay": 0.1}, torch.optim.AdamW),
     ],
 )
-def test_each_seed_trains_as_a_bare_loop_would(digits, tmp_path, optimizer, options, make):
-    how = Fit(**{**vars(HOW), "optimizer": optimizer, **options, "lr": 0.01})
-    snapshots, history = fit(mlp(64, [16, 12], 10), digits, how, 2, tmp_path)
+def test_each_seed_trains_as_a_bare_loop_would(digits, tmp_path, name, options, make_optimizer):
+    config = replace(CONFIG, optimizer=name, lr=0.01, **options)
+    snapshots, history = fit(mlp(64, [16, 12], 10), digits, config, 2, tmp_path)
     x, y = digits.numbers(digits.x_train, torch.float64).flatten(1), digits.y_train
     for seed in range(2):
         model = mlp(64, [16, 12], 10).double()
         model.load_state_dict(initialize(model, ("test", seed)))
-        given = {key: value for key, value in options.items() if key != "schedule"}
-        steps = make(model.parameters(), lr=0.01, **given)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(steps, 3 * 5) if "schedule" in options else None
+        torch_options = {key: value for key, value in options.items() if key != "schedule"}
+        optimizer = make_optimizer(model.parameters(), lr=0.01, **torch_options)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 3 * 5) if "schedule" in options else None
         for epoch in range(3):
             order = torch.from_numpy(stream("test", seed, "order", epoch).permutation(150))
             for rows in order.split(32):
-                steps.zero_grad()
+                optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-                steps.step()
+                optimizer.step()
                 if schedule:
                     schedule.step()
         for key, value in weights(snapshots[3], seed).items():
             torch.testing.assert_close(value, model.state_dict()[key], rtol=1e-9, atol=1e-11)
-        right = float((model(x).argmax(1) == y).double().mean())
+        accuracy = float((model(x).argmax(1) == y).double().mean())
         last = [row["value"] for row in history if row["quantity"] == "train_accuracy" and row["seed"] == seed][-1]
-        assert last == pytest.approx(right)
+        assert last == pytest.approx(accuracy)
 
 
-@pytest.mark.parametrize("way", ["alone", "batched"])
-@pytest.mark.parametrize("scaled", [1.0, 0.5])
-def test_a_linear_network_trains_as_its_layers_would(tmp_path, monkeypatch, way, scaled):
-    """Six inputs and batches of 20: the weights' product is computed, and trains as autograd layer by layer does.
+@pytest.mark.parametrize("strategy", ["separate", "batched"])
+@pytest.mark.parametrize("output_scale", [1.0, 0.5])
+def test_a_linear_network_trains_as_its_layers_would(tmp_path, monkeypatch, strategy, output_scale):
+    """With six inputs and batches of 20 the network is computed at unit vectors; autograd computes it layer by layer.
 
-    So for the observers' gradients with respect to the samples, and for the history.
+    Weights, the observers' gradients with respect to the samples, and the history agree.
     """
-    monkeypatch.setattr(Stack, "_way", lambda *_: way)
+    monkeypatch.setattr(StackedParameters, "_strategy", lambda *_: strategy)
     data = prepare("linear_teacher", tmp_path, samples=50, test_samples=9, dimension=6, outputs=3)
-    model = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=scaled)
-    how = Fit(loss="mse", lr=0.1, grid={"weight_decay": [0.01, 0.0]}, batch=20, epochs=4, snapshots=(4,), name=("lin",),
-              dtype="float64", observe=("virtual_shift",))  # fmt: skip
-    snapshots, history = fit(model, data, how, 2, tmp_path / "run")
+    model = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=output_scale)
+    config = TrainingConfig(
+        loss="mse", lr=0.1, grid={"weight_decay": [0.01, 0.0]}, batch=20, epochs=4, snapshots=(4,), name=("lin",),
+        dtype="float64", observe=("virtual_shift",),
+    )  # fmt: skip
+    snapshots, history = fit(model, data, config, 2, tmp_path / "run")
     saved = load_file(snapshots[4])
     for index, decay in ((1, 0.01), (3, 0.0)):
-        own = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=scaled).double()
+        own = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=output_scale).double()
         own.load_state_dict(initialize(own, ("lin", 1)))
-        steps = torch.optim.SGD(own.parameters(), lr=0.1, weight_decay=decay)
+        optimizer = torch.optim.SGD(own.parameters(), lr=0.1, weight_decay=decay)
         shift = torch.zeros(6, 6, dtype=torch.float64)
         for epoch in range(4):
             for rows in torch.from_numpy(stream("lin", 1, "order", epoch).permutation(50)).split(20):
                 x = data.x_train[rows].double().requires_grad_()
-                steps.zero_grad()
+                optimizer.zero_grad()
                 torch.nn.functional.mse_loss(own(x), data.y_train[rows].double()).backward()
                 virtual = (x - 0.1 * x.grad).detach()
                 shift += virtual.T @ virtual - (x.T @ x).detach()
-                steps.step()
+                optimizer.step()
         for key, value in own.state_dict().items():
             torch.testing.assert_close(saved[key][index], value, rtol=1e-10, atol=1e-13)
         half = saved["observer:virtual_shift"][index]
@@ -99,16 +101,16 @@ def test_a_linear_network_trains_as_its_layers_would(tmp_path, monkeypatch, way,
 
 
 def test_seeds_differ_and_history_counts_steps(digits, tmp_path):
-    snapshots, history = fit(mlp(64, [8], 10), digits, HOW, 3, tmp_path)
+    snapshots, history = fit(mlp(64, [8], 10), digits, CONFIG, 3, tmp_path)
     first = [weights(snapshots[0], seed)["0.weight"] for seed in range(3)]
     assert all(not torch.equal(a, b) for a, b in itertools.combinations(first, 2))
     assert {row["step"] for row in history} == {0, 5, 10, 15}
 
 
-def test_observers_sum_their_definitions(digits, tmp_path):
-    """Virtual Covariance Shift and virtual update against sums of plain autograd over the same steps."""
-    how = Fit(**{**vars(HOW), "epochs": 2, "snapshots": (2,), "observe": ("virtual_shift",)})
-    got = load_file(fit(mlp(64, [6], 10), digits, how, 1, tmp_path / "a")[0][2])
+def test_observers_sum_over_all_steps(digits, tmp_path):
+    """The Virtual Covariance Shift agrees with its definition, summed by plain autograd over the same steps."""
+    config = replace(CONFIG, epochs=2, snapshots=(2,), observe=("virtual_shift",))
+    snapshot = load_file(fit(mlp(64, [6], 10), digits, config, 1, tmp_path)[0][2])
     x, y = digits.numbers(digits.x_train, torch.float64).flatten(1), digits.y_train
     model = mlp(64, [6], 10).double()
     model.load_state_dict(initialize(model, ("test", 0)))
@@ -118,33 +120,33 @@ def test_observers_sum_their_definitions(digits, tmp_path):
             h = x[rows].clone().requires_grad_()
             loss = LOSSES["cross_entropy"](model(h), y[rows]).mean()
             at_h, *at_theta = torch.autograd.grad(loss, [h, *model.parameters()])
-            virtual = (h - how.lr * at_h).detach()
+            virtual = (h - config.lr * at_h).detach()
             shift += virtual.T @ virtual - x[rows].T @ x[rows]
             with torch.no_grad():
                 for part, step in zip(model.parameters(), at_theta, strict=True):
-                    part -= how.lr * step
-    half = got["observer:virtual_shift"][0]
+                    part -= config.lr * step
+    half = snapshot["observer:virtual_shift"][0]
     torch.testing.assert_close(-(half + half.T), shift, rtol=1e-9, atol=1e-9)
-    assert not torch.allclose(got["observer:virtual_shift/shuffled"], got["observer:virtual_shift"])
+    assert not torch.allclose(snapshot["observer:virtual_shift/shuffled"], snapshot["observer:virtual_shift"])
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "whitened"])
 def test_a_loss_that_is_not_finite_names_seed_and_step(digits, tmp_path, optimizer):
-    how = Fit(**{**vars(HOW), "loss": "mse", "optimizer": optimizer, "method": "svd", "lr": 1e200, "epochs": 5})
+    config = replace(CONFIG, loss="mse", optimizer=optimizer, method="svd", lr=1e200, epochs=5)
     with pytest.raises(Diverged, match=r"seed 0 is not a finite number at step \d+"):
-        fit(mlp(64, [8], 10), digits, how, 2, tmp_path)
+        fit(mlp(64, [8], 10), digits, config, 2, tmp_path)
 
 
 def test_a_vae_trains_as_a_bare_loop_would(digits, tmp_path):
-    """Its loss by torch.distributions; noise and batches from the streams that a resumed run would read again."""
-    how = Fit(**{**vars(HOW), "loss": "vae", "beta": 3.0, "optimizer": "adam", "lr": 0.01})
+    """The bare loop takes the loss from torch.distributions, and noise and batches from the named streams."""
+    config = replace(CONFIG, loss="vae", beta=3.0, optimizer="adam", lr=0.01)
     model = build("vae", (1, 8, 8), 10, hidden=[12], latent=4)
-    snapshots, history = fit(model, digits, how, 2, tmp_path)
+    snapshots, history = fit(model, digits, config, 2, tmp_path)
     x, test = (digits.numbers(part, torch.float64).flatten(1) for part in (digits.x_train, digits.x_test))
     for seed in range(2):
         own = copy.deepcopy(model).double()
         own.load_state_dict(initialize(model, ("test", seed)))
-        steps = torch.optim.Adam(own.parameters(), lr=0.01)
+        optimizer = torch.optim.Adam(own.parameters(), lr=0.01)
 
         def terms(x, noise, own=own):
             logits, mean, log_variance = own(x, torch.from_numpy(noise))
@@ -159,81 +161,85 @@ def test_a_vae_trains_as_a_bare_loop_would(digits, tmp_path):
             for step, rows in enumerate(order.split(32), 5 * epoch):
                 noise = stream("test", seed, "latent noise", step).normal(size=(len(rows), 4))
                 reconstruction, divergence = terms(x[rows], noise)
-                steps.zero_grad()
+                optimizer.zero_grad()
                 (reconstruction + 3 * divergence).backward()
-                steps.step()
+                optimizer.step()
         for key, value in weights(snapshots[3], seed).items():
             torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-7, atol=1e-9)
         with torch.no_grad():
-            found = terms(test, stream("test", seed, "latent noise", "test").normal(size=(40, 4)))
+            expected = terms(test, stream("test", seed, "latent noise", "test").normal(size=(40, 4)))
         last = {row["quantity"]: row["value"] for row in history if (row["seed"], row["x"]) == (seed, 3.0)}
-        assert last["test_reconstruction"] == pytest.approx(float(found[0]), rel=1e-6)
-        assert last["test_divergence"] == pytest.approx(float(found[1]), rel=1e-6)
-        assert last["test_loss"] == pytest.approx(float(found[0] + 3 * found[1]), rel=1e-6)
+        assert last["test_reconstruction"] == pytest.approx(float(expected[0]), rel=1e-6)
+        assert last["test_divergence"] == pytest.approx(float(expected[1]), rel=1e-6)
+        assert last["test_loss"] == pytest.approx(float(expected[0] + 3 * expected[1]), rel=1e-6)
 
 
 def test_batch_normalisation_keeps_each_members_statistics(digits, tmp_path):
-    """A convolutional network with batch normalisation: weights and running statistics of a bare loop."""
+    """Weights and running statistics of a convolutional network agree with a bare loop."""
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
-    snapshots, history = fit(model, digits, HOW, 2, tmp_path, keep_seconds=0)
+    snapshots, history = fit(model, digits, CONFIG, 2, tmp_path, checkpoint_seconds=0)
     x, y = digits.numbers(digits.x_train, torch.float64), digits.y_train
     test = digits.numbers(digits.x_test, torch.float64)
     for seed in range(2):
         own = copy.deepcopy(model).double()
         own.load_state_dict(initialize(model, ("test", seed)), strict=False)
-        steps = torch.optim.SGD(own.parameters(), lr=0.05)
+        optimizer = torch.optim.SGD(own.parameters(), lr=0.05)
         for epoch in range(3):
             for rows in torch.from_numpy(stream("test", seed, "order", epoch).permutation(150)).split(32):
-                steps.zero_grad()
+                optimizer.zero_grad()
                 nn.functional.cross_entropy(own(x[rows]), y[rows]).backward()
-                steps.step()
-        kept = weights(snapshots[3], seed)
-        assert kept.keys() == own.state_dict().keys()
-        for key, value in kept.items():
+                optimizer.step()
+        trained = weights(snapshots[3], seed)
+        assert trained.keys() == own.state_dict().keys()
+        for key, value in trained.items():
             torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-9, atol=1e-11)
         last = [row["value"] for row in history if row["quantity"] == "test_loss" and row["seed"] == seed][-1]
         assert last == pytest.approx(float(nn.functional.cross_entropy(own.eval()(test), digits.y_test).detach()))
-    assert not model[1].running_mean.any()  # the given model is untouched
-    again, _ = fit(model, digits, HOW, 2, tmp_path, keep_seconds=0)  # from the last checkpoint
-    assert weights(again[3], 1)["1.running_var"].equal(kept["1.running_var"])
+    assert not model[1].running_mean.any()  # the model that was passed did not change
+    again, _ = fit(model, digits, CONFIG, 2, tmp_path, checkpoint_seconds=0)  # from the last checkpoint
+    assert weights(again[3], 1)["1.running_var"].equal(trained["1.running_var"])
 
 
 def test_resnet18_trains(digits, tmp_path):
-    how = Fit(loss="signed_mse", batch=32, epochs=1, snapshots=(1,), name=("res",), init="torchvision", lr=0.05,
-              init_scale={"fc": 0.2, "fc.10": 1.0})  # fmt: skip
+    config = TrainingConfig(
+        loss="signed_mse", batch=32, epochs=1, snapshots=(1,), name=("res",), init="torchvision", lr=0.05,
+        init_scale={"fc": 0.2, "fc.10": 1.0},
+    )  # fmt: skip
     small = replace(digits, x_train=digits.x_train[:64], y_train=digits.y_train[:64])
-    snapshots, history = fit(build("resnet18", (1, 8, 8), 10, width=16), small, how, 1, tmp_path)
+    snapshots, history = fit(build("resnet18", (1, 8, 8), 10, width=16), small, config, 1, tmp_path)
     assert load_file(snapshots[1])["layer4.1.bn2.num_batches_tracked"].tolist() == [2]
     losses = [row["value"] for row in history if row["quantity"] == "train_loss"]
-    assert losses[0] == pytest.approx(1.0, abs=0.2)  # outputs near 0 against targets of +-1
+    assert losses[0] == pytest.approx(1.0, abs=0.2)  # outputs near 0, targets of +-1
     assert losses[1] != losses[0]
 
 
-def test_a_finite_population_weighs_its_samples(tmp_path):
-    """Paper C's D(p, tau): the loss is sum_i w_i l_i, stepped by hand."""
+def test_a_finite_population_has_weighted_samples(tmp_path):
+    """The loss on paper C's D(p, tau) is sum_i w_i l_i; the test takes its steps by hand."""
     data = prepare("fact_population", tmp_path, p=0.3, tau=0.5)
     model = build("mlp", (4,), 1, hidden=[10], activation="quadratic", bias=False)
-    how = Fit(loss="mse", optimizer="adam", weight_decay=1e-3, lr=0.01, batch=None, epochs=4, snapshots=(4,),
-              history_every=2, name=("test",), dtype="float64")  # fmt: skip
-    snapshots, history = fit(model, data, how, 2, tmp_path / "run")
+    config = TrainingConfig(
+        loss="mse", optimizer="adam", weight_decay=1e-3, lr=0.01, batch=None, epochs=4, snapshots=(4,),
+        history_every=2, name=("test",), dtype="float64",
+    )  # fmt: skip
+    snapshots, history = fit(model, data, config, 2, tmp_path / "run")
     own = copy.deepcopy(model).double()
     own.load_state_dict(initialize(model, ("test", 1)))
-    steps = torch.optim.Adam(own.parameters(), lr=0.01, weight_decay=1e-3)
-    seen = []
+    optimizer = torch.optim.Adam(own.parameters(), lr=0.01, weight_decay=1e-3)
+    losses = []
     for _ in range(4):
-        steps.zero_grad()
+        optimizer.zero_grad()
         loss = sum(w * (own(x[None])[0, 0] - y[0]) ** 2
                    for w, x, y in zip(data.weight_train, data.x_train, data.y_train, strict=True))  # fmt: skip
-        seen.append(float(loss.detach()))
+        losses.append(float(loss.detach()))
         loss.backward()
-        steps.step()
+        optimizer.step()
     for key, value in weights(snapshots[4], 1).items():
         torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-9, atol=1e-11)
     rows = [(row["step"], row["value"]) for row in history if row["seed"] == 1]
     assert [step for step, _ in rows] == [0, 2, 4]
-    assert [value for _, value in rows[:2]] == pytest.approx([seen[0], seen[2]])
-    with pytest.raises(NetError, match="fact_population have weights: it takes full batches"):
-        fit(model, data, replace(how, batch=10), 1, tmp_path / "batches")
+    assert [value for _, value in rows[:2]] == pytest.approx([losses[0], losses[2]])
+    with pytest.raises(NetError, match="fact_population have weights: it needs full batches"):
+        fit(model, data, replace(config, batch=10), 1, tmp_path / "batches")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,7 @@ def test_a_finite_population_weighs_its_samples(tmp_path):
         ({"optimizer": "lion"}, "no optimizer 'lion'"),
         ({"optimizer": "adam", "parametrization": "ntk"}, "ntk needs the optimizer sgd, not adam"),
         ({"grid": {"momentum": [0.1]}}, "grid cannot vary momentum"),
-        ({"compile": "default", "optimizer": "whitened"}, "compile: torch.compile cannot take the optimizer whitened"),
+        ({"compile": "default", "optimizer": "whitened"}, "torch.compile cannot compile the optimizer whitened"),
         ({"init": "he"}, "no initialisation 'he'"),
         ({"loss": "x"}, "no loss 'x'; there are mse, .*, vae"),
         ({"schedule": "x"}, "no schedule 'x'; there are constant, cosine"),
@@ -258,36 +264,36 @@ def test_a_finite_population_weighs_its_samples(tmp_path):
         ({"snapshots": (0, 4)}, "snapshots must be epochs from 0 to 3, not 4"),
     ],
 )
-def test_settings_that_cannot_be_are_named(digits, tmp_path, change, says):
+def test_wrong_settings_are_named(digits, tmp_path, change, says):
     with pytest.raises(NetError, match=says):
-        fit(mlp(64, [8], 10), digits, replace(HOW, **change), 1, tmp_path)
+        fit(mlp(64, [8], 10), digits, replace(CONFIG, **change), 1, tmp_path)
 
 
 @pytest.mark.parametrize("before", [(False, False), (True, True), (True, False)])
-def test_torchs_determinism_is_given_back(digits, tmp_path, before):
-    def now():
+def test_the_determinism_of_torch_is_restored(digits, tmp_path, before):
+    def current():
         return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
-    kept, seen = now(), []
-    how = replace(HOW, epochs=1, snapshots=())
+    original, during_training = current(), []
+    config, model = replace(CONFIG, epochs=1, snapshots=()), mlp(64, [4], 10)
     try:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-        fit(mlp(64, [4], 10), digits, how, 1, tmp_path / "whole", progress=lambda *_: seen.append(now()))
-        assert now() == before
+        fit(model, digits, config, 1, tmp_path / "trained", progress=lambda *_: during_training.append(current()))
+        assert current() == before
         with pytest.raises(NetError):
-            fit(mlp(64, [4], 10), digits, replace(how, optimizer="lion"), 1, tmp_path / "refused")
-        assert now() == before
+            fit(model, digits, replace(config, optimizer="lion"), 1, tmp_path / "refused")
+        assert current() == before
     finally:
-        torch.use_deterministic_algorithms(kept[0], warn_only=kept[1])
-    assert set(seen) == {(True, False)}
+        torch.use_deterministic_algorithms(original[0], warn_only=original[1])
+    assert set(during_training) == {(True, False)}
 
 
-def test_the_documentations_first_lines_run(tmp_path, monkeypatch):
+def test_the_first_example_of_the_documentation_runs(tmp_path, monkeypatch):
     text = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
     lines = text.split("```python\n")[1].split("```")[0]
     assert "epochs=20, snapshots=(0, 20)" in lines
     monkeypatch.chdir(tmp_path)
-    found: dict = {}
-    exec(lines.replace("20", "1"), found)
-    assert (tmp_path / found["snapshots"][1]).is_file()
-    assert len(load_file(found["snapshots"][1])["0.weight"]) == 10
+    variables: dict = {}
+    exec(lines.replace("20", "1"), variables)
+    assert (tmp_path / variables["snapshots"][1]).is_file()
+    assert len(load_file(variables["snapshots"][1])["0.weight"]) == 10

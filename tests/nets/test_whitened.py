@@ -1,4 +1,4 @@
-"""The whitened step of paper A, B.1, against its definition; the orthogonal factor against SVD."""
+"""The whitened step of paper A, B.1, against its definition; the orthogonal factor against the SVD."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_the_gram_is_exactly_that_of_the_gradient_step(shape, dtype, bound, meth
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_no_other_matrix_with_that_gram_is_closer(shape, method):
-    """Every such matrix is O target with orthogonal O. (The control: random ones, and ones close to the best.)"""
+    """All such matrices are O target with orthogonal O; the test takes random O, and O close to the best one."""
     W, G = normal(*shape), normal(*shape, seed=1)
     target = W - 0.3 * G
     moved = same_gram(W, target, method)
@@ -55,7 +55,7 @@ def test_no_other_matrix_with_that_gram_is_closer(shape, method):
         near = torch.linalg.matrix_exp(1e-3 * (skew - skew.T))
         assert gram_error(near @ moved, target) < 1e-13
         assert float((near @ moved - W).norm()) >= best - 1e-12
-    # W (W^+)^T is symmetric and psd exactly at the minimum (the polar decomposition's characterization)
+    # W (W^+)^T is symmetric and psd exactly at the minimum (characterisation of the polar decomposition)
     product = W @ moved.T
     torch.testing.assert_close(product, product.T, rtol=0, atol=1e-12)
     assert torch.linalg.eigvalsh(product).min() > -1e-12
@@ -63,31 +63,31 @@ def test_no_other_matrix_with_that_gram_is_closer(shape, method):
 
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float64, 1e-12), (torch.float32, 3e-4)])
 @pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
-def test_newton_schulz_finds_the_factor_of_svd(dtype, bound, condition):
-    """The factor's own conditioning is that of A: the bound on the difference grows with it, of orthonormality not."""
+def test_newton_schulz_agrees_with_svd(dtype, bound, condition):
+    """The factor is as ill-conditioned as A, so the bound of the difference grows with the condition number."""
     A = with_spectrum(torch.logspace(0, -math.log10(condition), 40).tolist()).to(dtype)
     U, _, Vh = torch.linalg.svd(A.double())
-    found = orthogonal_factor(A).double()
-    assert float((found - U @ Vh).norm()) < bound * condition ** (0.5 if dtype == torch.float32 else 1)
-    assert float((found @ found.T - torch.eye(40)).norm()) < 40 * 8 * torch.finfo(dtype).eps
+    factor = orthogonal_factor(A).double()
+    assert float((factor - U @ Vh).norm()) < bound * condition ** (0.5 if dtype == torch.float32 else 1)
+    assert float((factor @ factor.T - torch.eye(40)).norm()) < 40 * 8 * torch.finfo(dtype).eps
 
 
-def test_the_factor_of_a_stack_is_each_ones_factor():
+def test_stacked_matrices_have_the_factors_of_each():
     A = torch.stack([with_spectrum([1.0, 0.5, 0.1]), 1e-9 * with_spectrum([3.0, 3.0, 2.0], 5), normal(3, 3)])
     for method in METHODS:
         stacked = orthogonal_factor(A, method)
-        for one, alone in zip(stacked, A, strict=True):
-            torch.testing.assert_close(one, orthogonal_factor(alone, method), rtol=0, atol=1e-12)
+        for factor, matrix in zip(stacked, A, strict=True):
+            torch.testing.assert_close(factor, orthogonal_factor(matrix, method), rtol=0, atol=1e-12)
 
 
 def test_each_polynomial_is_the_best_of_its_kind():
-    """The first for [low, 1] against a least-squares fit weighted towards the minimax one; the last leaves nothing."""
-    low = 0.6  # below 0.5 they are the best for a little more than [low, 1]
+    """The first polynomial agrees with Lawson's weighted least squares; all together they map [low, 1] to 1."""
+    low = 0.6  # below 0.5 the polynomials are the best ones for slightly more than [low, 1]
     x = torch.linspace(low, 1, 2001, dtype=torch.float64)
     a, b, c = _polynomials(low)[0]
     values = a * x + b * x**3 + c * x**5
-    middle = float(values.max() + values.min()) / 2
-    error = float((values / middle - 1).abs().max())  # undoes the scaling to at most 1
+    centre = float(values.max() + values.min()) / 2
+    error = float((values / centre - 1).abs().max())  # without the scaling to at most 1
     powers, weight = torch.stack([x, x**3, x**5], 1), torch.ones_like(x)
     for _ in range(1000):  # Lawson's iteration converges to the minimax polynomial
         root = weight.sqrt()[:, None]
@@ -107,8 +107,8 @@ def test_each_polynomial_is_the_best_of_its_kind():
 
 
 @pytest.mark.parametrize("shape", [(6, 40), (12, 12), (40, 6)])
-def test_ten_steps_act_on_singular_values(shape):
-    """By each value's own iteration; the smallest of a square matrix stay below 1, and the Gram lacks that."""
+def test_ten_steps_change_the_singular_values_alone(shape):
+    """Each singular value follows the scalar iteration; small ones stay below 1, and the Gram matrix lacks the rest."""
     W = normal(*shape)
     target = W - 0.3 * normal(*shape, seed=1)
     U, S, Vh = torch.linalg.svd(W @ target.T)
@@ -122,7 +122,7 @@ def test_ten_steps_act_on_singular_values(shape):
 
 
 def test_rank_deficient_weights():
-    """W of rank 2: with svd the Gram is exact; newton-schulz keeps what W target^T reaches, and says so."""
+    """For W of rank 2 the Gram of svd is exact; that of newton-schulz has the directions of W target^T only."""
     W = normal(6, 2) @ normal(2, 9, seed=1)
     target = W - 0.3 * normal(6, 9, seed=2)
     assert gram_error(same_gram(W, target, "svd"), target) < 1e-13
@@ -130,7 +130,7 @@ def test_rank_deficient_weights():
     U, _, Vh = torch.linalg.svd(product)
     reached = (U[:, :2] @ Vh[:2]) @ target
     moved = same_gram(W, target, "newton-schulz")
-    # beside the directions that S has, round-off of S may give others, of any length below 1
+    # round-off of W target^T may add other directions, of any length below 1
     lost = moved - reached
     torch.testing.assert_close(U[:, :2].T @ lost, torch.zeros(2, 9).double(), rtol=0, atol=1e-9)
     assert torch.isfinite(moved).all()
@@ -139,48 +139,48 @@ def test_rank_deficient_weights():
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_the_optimizer_takes_the_defined_step(method):
-    """Dense and convolutional weights by B.1, biases by SGD, with momentum and decay, against a loop over svd."""
+def test_the_optimizer_takes_the_step_of_its_definition(method):
+    """A loop over svd has the same dense and convolutional weights and biases, with momentum and decay."""
     model = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 2), torch.nn.Flatten(), torch.nn.Linear(12, 5)).double()
     x, y = normal(9, 1, 3, 3), normal(9, 5, seed=1)
-    ours = [parameter.detach().clone() for parameter in model.parameters()]
-    buffers = [torch.zeros_like(parameter) for parameter in ours]
-    steps = gramlab.WhitenedSGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01, method=method)
+    expected = [parameter.detach().clone() for parameter in model.parameters()]
+    buffers = [torch.zeros_like(parameter) for parameter in expected]
+    optimizer = gramlab.WhitenedSGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01, method=method)
     for _ in range(4):
-        steps.zero_grad()
+        optimizer.zero_grad()
         torch.nn.functional.mse_loss(model(x), y).backward()
         for index, parameter in enumerate(model.parameters()):
-            buffers[index] = 0.9 * buffers[index] + parameter.grad + 0.01 * ours[index]
-            target = ours[index] - 0.1 * buffers[index]
+            buffers[index] = 0.9 * buffers[index] + parameter.grad + 0.01 * expected[index]
+            target = expected[index] - 0.1 * buffers[index]
             if parameter.ndim > 1:
-                matrix, flat = ours[index].reshape(len(target), -1), target.reshape(len(target), -1)
+                matrix, flat = expected[index].reshape(len(target), -1), target.reshape(len(target), -1)
                 U, _, Vh = torch.linalg.svd(matrix @ flat.T)
                 target = (U @ Vh @ flat).reshape(target.shape)
-            ours[index] = target
-        steps.step()
-        for parameter, mine in zip(model.parameters(), ours, strict=True):
-            torch.testing.assert_close(parameter.detach(), mine, rtol=0, atol=1e-11)
+            expected[index] = target
+        optimizer.step()
+        for parameter, value in zip(model.parameters(), expected, strict=True):
+            torch.testing.assert_close(parameter.detach(), value, rtol=0, atol=1e-11)
 
 
-def test_a_stack_moves_as_its_members_do():
+def test_stacked_weights_take_the_steps_of_each():
     stack = torch.nn.Parameter(torch.stack([normal(4, 6, seed=seed) for seed in range(3)]))
-    alone = [torch.nn.Parameter(one.detach().clone()) for one in stack]
+    separate = [torch.nn.Parameter(weight.detach().clone()) for weight in stack]
     stack.grad = torch.stack([normal(4, 6, seed=seed + 9) for seed in range(3)])
     gramlab.WhitenedSGD([stack], lr=0.2, stacked=True).step()
-    for index, one in enumerate(alone):
-        one.grad = normal(4, 6, seed=index + 9)
-        gramlab.WhitenedSGD([one], lr=0.2).step()
-        torch.testing.assert_close(stack[index], one, rtol=0, atol=1e-13)
+    for index, weight in enumerate(separate):
+        weight.grad = normal(4, 6, seed=index + 9)
+        gramlab.WhitenedSGD([weight], lr=0.2).step()
+        torch.testing.assert_close(stack[index], weight, rtol=0, atol=1e-13)
 
 
 def test_whitened_and_complement_split_the_gradient():
-    """Delta + Delta' = G; the Gram after lr * Delta' differs from W's at second order only, after lr * Delta at first.
+    """Delta + Delta' = G. A step by Delta changes the Gram matrix at first order in lr, by Delta' at second order.
 
-    And Delta' solves the text's linear problem, argmin ||G - Delta'|| subject to W^T Delta' + Delta'^T W = 0, to
-    first order: its residual W^T Delta' + Delta'^T W falls with lr.
+    Delta' solves the paper's linear problem, argmin ||G - Delta'|| subject to W^T Delta' + Delta'^T W = 0, up to first
+    order: the residual W^T Delta' + Delta'^T W is proportional to lr.
     """
     W, G = normal(5, 8), normal(5, 8, seed=1)
-    rates, changed, kept, residual = [2.0**-k for k in range(4, 12)], [], [], []
+    rates, by_delta, by_complement, residual = [2.0**-k for k in range(4, 12)], [], [], []
     for lr in rates:
         moves = []
         for complement in (False, True):
@@ -189,43 +189,43 @@ def test_whitened_and_complement_split_the_gradient():
             gramlab.WhitenedSGD([parameter], lr=lr, method="svd", complement=complement).step()
             moves.append((W - parameter.detach()) / lr)
         torch.testing.assert_close(moves[0] + moves[1], G, rtol=0, atol=1e-10)
-        changed.append(gram_error(W - lr * moves[0], W))
-        kept.append(gram_error(W - lr * moves[1], W))
+        by_delta.append(gram_error(W - lr * moves[0], W))
+        by_complement.append(gram_error(W - lr * moves[1], W))
         residual.append(float((W.T @ moves[1] + moves[1].T @ W).norm()))
-    slope = [math.log2(errors[0] / errors[-1]) / 7 for errors in (changed, kept, residual)]
+    slope = [math.log2(errors[0] / errors[-1]) / 7 for errors in (by_delta, by_complement, residual)]
     assert slope[0] == pytest.approx(1, abs=0.1)
     assert slope[1] == pytest.approx(2, abs=0.1)
     assert slope[2] == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("settings", "says"),
     [({"method": "qr"}, "no method 'qr'"), ({"lr": 0.0}, "lr cannot be 0.0"), ({"momentum": 1.0}, "momentum cannot")],
 )
-def test_bad_settings_are_named(given, says):
+def test_wrong_settings_are_named(settings, says):
     with pytest.raises(NetError, match=says):
-        gramlab.WhitenedSGD([torch.nn.Parameter(torch.zeros(2, 2))], **{"lr": 0.1, **given})
+        gramlab.WhitenedSGD([torch.nn.Parameter(torch.zeros(2, 2))], **{"lr": 0.1, **settings})
 
 
 @pytest.mark.parametrize(
-    ("own", "says"),
+    ("settings", "says"),
     [({"method": "SVD"}, "no method 'SVD'"), ({"lr": -1.0}, "lr cannot be -1.0"), ({"momentum": 2}, "momentum cannot"),
      ({"weight_decay": -1}, "weight_decay cannot")],
 )  # fmt: skip
-def test_bad_settings_of_one_group_are_named(own, says):
+def test_wrong_settings_of_one_group_are_named(settings, says):
     good, bad = ({"params": [torch.nn.Parameter(torch.zeros(2, 2))]} for _ in range(2))
     with pytest.raises(NetError, match=says):
-        gramlab.WhitenedSGD([good, {**bad, **own}], lr=0.1)
-    steps = gramlab.WhitenedSGD([good], lr=0.1)
+        gramlab.WhitenedSGD([good, {**bad, **settings}], lr=0.1)
+    optimizer = gramlab.WhitenedSGD([good], lr=0.1)
     with pytest.raises(NetError, match=says):
-        steps.add_param_group({**bad, **own})
-    assert len(steps.param_groups) == 1
+        optimizer.add_param_group({**bad, **settings})
+    assert len(optimizer.param_groups) == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("shape", [(4, 6), (6, 4), (5, 5)])
-def test_weights_of_16_bits_take_float32s_step(shape, method, dtype):
+def test_weights_of_16_bits_take_the_step_of_float32(shape, method, dtype):
     parameter = torch.nn.Parameter(normal(*shape).to(dtype))
     parameter.grad = normal(*shape, seed=1).to(dtype)
     W, target = parameter.detach().double(), (parameter - 0.1 * parameter.grad).detach().double()
@@ -247,6 +247,6 @@ def test_a_closure_is_called_and_its_loss_returned():
         return float(loss.detach())
 
     before = float(parameter.detach().square().sum())
-    steps = gramlab.WhitenedSGD([parameter], lr=0.1)
-    assert steps.step(closure) == before
+    optimizer = gramlab.WhitenedSGD([parameter], lr=0.1)
+    assert optimizer.step(closure) == before
     torch.testing.assert_close(float(parameter.detach().square().sum()), 0.64 * before)

@@ -208,7 +208,7 @@ def test_the_first_order_term_is_the_limit_of_wide_networks():
 
 def test_bad_input():
     X, y = draw("bad", shape=(5, 4)), draw("bad y", shape=4)
-    with pytest.raises(ValueError, match=r"needed, not \(5, 4\) and \(4,\)"):
+    with pytest.raises(ValueError, match=r"X must be \(n, d\) and y \(n,\), not \(5, 4\) and \(4,\)"):
         centered_nfa(X, y, (1, 1, 1, 1))
     with pytest.raises(ValueError, match="four moments"):
         centered_nfa(X, X[:, 0], (1, 1))
@@ -222,14 +222,14 @@ def test_bad_input():
                lambda X: first_order(X, y, eye), lambda X: expected_kernel(X, ["relu"])):  # fmt: skip
         with pytest.raises(ValueError, match="X holds a NaN"):
             of(X.index_fill(0, torch.tensor(1), torch.nan))
-    with pytest.raises(ValueError, match="are needed"):
+    with pytest.raises(ValueError, match="X must be"):
         first_order(X, y[:1], torch.eye(5).double())
     with pytest.raises(ValueError, match=r"a kernel \(5, 5\)"):
         first_order(X, y, torch.eye(4).double())
     with pytest.raises(ValueError, match="undefined"):
         mean_term(X, 0 * y, 3)
     for width in (0, -3):
-        with pytest.raises(ValueError, match="no width"):
+        with pytest.raises(ValueError, match="width must be at least 1"):
             mean_term(X, y, width)
 
 

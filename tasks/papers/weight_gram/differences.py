@@ -1,95 +1,134 @@
-"""What the authors' code of paper A does otherwise than the paper's text, and what each difference changes.
+"""Differences between paper A's text and the authors' code, and the effect of each, for a table of the report.
 
-Measured on networks of Figure 4 (tasks/experiments/a_differences.py), or by the experiment of the figure concerned.
+Measured on networks of Figure 4 (experiments/a_differences.py), or by the experiment of the figure concerned.
 """
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from gramlab import tables
-from tasks.judging.rules import Rows, interval, welch
+from tasks.judging.rows import Rows
+from tasks.judging.statistics import interval, welch
 from tasks.stage import Stage
 
-# case of tasks/experiments/a_differences.py -> the text, the code, where
-DIFFERENCES = {
-    "rate": ("SGD 0.005", "SGD 0.0005, momentum 0.8", "Figure 4"),
-    "labels": ("one-hot labels", "one-hot labels less their mean", "Figures 4, 9, 12–14"),
-    "classes": ("surrogate: trace over the classes", "mean over the classes", "Figures 4, 9, 12"),
-    "pca": ("surrogate and TL of all dimensions", "of 256 principal ones where there are more than 1000: none of "
-            "Figure 4's layers; here of a quarter", "convolutional networks"),
-    "inverse": ("TL", "TL by the inverse of HᵀH in single precision, spread about each sample's own mean", "all TL"),
-    "test loss": ("test loss", "every batch added twice", "logs of the runs"),
-    "test labels": ("random training labels, p = 0.25", "random test labels, too", "Figure 12"),
+
+@dataclass(frozen=True)
+class Difference:
+    """What the text and the code say, and the figures concerned."""
+
+    text: str
+    code: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Values of a quantity, one per seed, as printed and as in the code."""
+
+    difference: Difference
+    quantity: str
+    printed: np.ndarray
+    code: np.ndarray
+    paired: bool  # whether both come from the same networks
+
+    def row(self) -> dict[str, Any]:
+        """A row of the table; the effect is code less text, or code over text, with Student's 95 % interval."""
+        factor = self.quantity in FACTORS
+        printed, code = (np.log(values) if factor else values for values in (self.printed, self.code))
+        effect = interval(code - printed) if self.paired else welch(code, printed)
+        return {
+            "text": self.difference.text,
+            "code": self.difference.code,
+            "where": self.difference.where,
+            "quantity": NAMES[self.quantity],
+            "means": {"printed": float(self.printed.mean()), "code": float(self.code.mean())},
+            "effect": tuple(math.exp(value) for value in effect) if factor else effect,
+            "sign": "× " if factor else "",
+        }
+
+
+# by case of the experiment a_differences
+ON_FIGURE_4 = {
+    "rate": Difference("SGD 0.005", "SGD 0.0005, momentum 0.8", "Figure 4"),
+    "labels": Difference("one-hot labels", "one-hot labels less their mean", "Figures 4, 9, 12–14"),
+    "classes": Difference("surrogate: trace over the classes", "mean over the classes", "Figures 4, 9, 12"),
+    "pca": Difference("surrogate and TL in all dimensions", "in 256 principal components where there are more than "
+                      "1000 dimensions (no layer of Figure 4); here in a quarter of them", "convolutional networks"),
+    "inverse": Difference("TL", "TL by the inverse of HᵀH in single precision, spread about each sample's own mean",
+                          "all TL"),
+    "test loss": Difference("test loss", "every batch added twice", "logs of the runs"),
+    "test labels": Difference("random training labels, p = 0.25", "random test labels, too", "Figure 12"),
 }  # fmt: skip
-WHITENING = ("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm")
-# the text, the code, where, and the experiment whose table has both ways, with the rows of each
-ELSEWHERE = (
-    ("virtual update by 0.05", "by 700", "Figure 1", "a_fig1",
-     {"printed": ("claim", "target_linearity"), "code": ("claim", "target_linearity, at c = 700")}),
-    ("virtual update by 0.05, TL with an intercept", "by 700", "Figure 1", "a_fig1",
-     {"printed": ("claim", "target_linearity, with intercept"), "code": ("corrected", "target_linearity")}),
-    (*WHITENING, "Figure 2, first step of the layer of 256 × 256 (drawn data)", "a_whiten",
-     {"printed": ("claim", "whiten/step, whole"), "code": ("claim", "whiten/step, ten steps")}),
-    *(
-        (*about, "Figure 2", "a_fig2", {"printed": ("claim", quantity), "code": ("claim", f"{quantity}, {way}")})
-        for quantity in ("gap", "lead")
-        for way, about in (("ten steps", WHITENING), ("momentum", ("SGD (no momentum is named)", "momentum 0.85")))
-    ),
-    ("outputs as they are", "over the root of the width", "Figures 3 and 8", "a_fig8",
-     {"printed": ("claim", "target/distance"), "code": ("corrected", "target/distance")}),
-    ("TL of the inputs", "of the inputs less their mean", "Figure 10", "a_fig10",
-     {"printed": ("claim", "target_linearity"), "code": ("corrected", "target_linearity")}),
+WHITENING = Difference("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm", "Figure 2")
+MOMENTUM = Difference("SGD (no momentum is named)", "momentum 0.85", "Figure 2")
+# the difference, the experiment whose table has both ways, and the arm and quantity of either way
+IN_OTHER_FIGURES: tuple[tuple[Difference, str, tuple[str, str], tuple[str, str]], ...] = (
+    (Difference("virtual update by 0.05", "by 700", "Figure 1"), "a_fig1",
+     ("claim", "target_linearity"), ("claim", "target_linearity, at c = 700")),
+    (Difference("virtual update by 0.05, TL with an intercept", "by 700", "Figure 1"), "a_fig1",
+     ("claim", "target_linearity, with intercept"), ("corrected", "target_linearity")),
+    (replace(WHITENING, where="Figure 2, first step of the layer of 256 × 256 (drawn data)"), "a_whiten",
+     ("claim", "whiten/step, whole"), ("claim", "whiten/step, ten steps")),
+    (WHITENING, "a_fig2", ("claim", "gap"), ("claim", "gap, ten steps")),
+    (MOMENTUM, "a_fig2", ("claim", "gap"), ("claim", "gap, momentum")),
+    (WHITENING, "a_fig2", ("claim", "lead"), ("claim", "lead, ten steps")),
+    (MOMENTUM, "a_fig2", ("claim", "lead"), ("claim", "lead, momentum")),
+    (Difference("outputs as they are", "over the root of the width", "Figures 3 and 8"), "a_fig8",
+     ("claim", "target/distance"), ("corrected", "target/distance")),
+    (Difference("TL of the inputs", "of the inputs less their mean", "Figure 10"), "a_fig10",
+     ("claim", "target_linearity"), ("corrected", "target_linearity")),
 )  # fmt: skip
-RATIOS = ("surrogate", "test_loss")  # their effects are factors, those of the others differences
-NAMES = {"surrogate": "surrogate", "target_linearity": "TL", "test_loss": "test loss", "test_accuracy": "test accuracy",
-         "train_accuracy": "training accuracy", "target/distance": "‖y − y_OLS‖/‖y‖",
-         "whiten/step": "the Gram's error over its change", "gap": "test accuracy, whitened less original",
-         "lead": "best test accuracy, whitened's of five epochs less original's"}  # fmt: skip
+FACTORS = ("surrogate", "test_loss")  # quantities whose effect is a factor, not a difference
+NAMES = {
+    "surrogate": "surrogate",
+    "target_linearity": "TL",
+    "test_loss": "test loss",
+    "test_accuracy": "test accuracy",
+    "train_accuracy": "training accuracy",
+    "target/distance": "‖y − y_OLS‖/‖y‖",
+    "whiten/step": "the Gram's error over its change",
+    "gap": "test accuracy, whitened less original",
+    "lead": "best test accuracy, whitened's in five epochs less original's",
+}
 
 
 def measured(stage: Stage) -> list[dict[str, Any]]:
-    """Rows of the report's table, of the experiments that have run. Their staleness follows data/SCALE/made."""
-    found = []
-    for about, quantity, values, paired in (*_on_figure_4(stage), *_elsewhere(stage)):
-        if all(len(value) > 1 for value in values.values()):
-            means = {arm: float(value.mean()) for arm, value in values.items()}
-            if factor := quantity in RATIOS:
-                values = {arm: np.log(value) for arm, value in values.items()}
-            effect = _effect(values["printed"], values["code"], paired)
-            effect = tuple(math.exp(one) for one in effect) if factor else effect
-            found.append({**dict(zip(("text", "code", "where"), about, strict=True)), "quantity": NAMES[quantity],
-                          "means": means, "effect": effect, "sign": "× " if factor else ""})  # fmt: skip
-    return found
+    """Rows of the report's table, from the experiments that have run with at least two seeds."""
+    comparisons = (*_on_figure_4(stage), *_in_other_figures(stage))
+    return [comparison.row() for comparison in comparisons if min(len(comparison.printed), len(comparison.code)) > 1]
 
 
-def _on_figure_4(stage: Stage) -> Iterator[tuple[tuple[str, str, str], str, dict[str, np.ndarray], bool]]:
-    """What differs and where, a quantity, its values by seed in both ways, and whether of the same networks."""
+def _on_figure_4(stage: Stage) -> Iterator[Comparison]:
+    """Comparisons on the networks of a_differences; its learning rate is compared with the networks of a_fig4."""
     rows = _table(stage, "a_differences")
-    for case, about in DIFFERENCES.items():
-        for (quantity,), one in rows.where(case=case).by("quantity").items():
-            values = {arm: _by_seed(one.where(arm=arm)) for arm in ("printed", "code")}
+    for case, difference in ON_FIGURE_4.items():
+        for (quantity,), measurements in rows.where(case=case).by("quantity").items():
+            printed, code = (_by_seed(measurements.where(arm=arm)) for arm in ("printed", "code"))
             if case == "rate":
-                values["printed"] = _figure_4(stage, quantity)
-            yield about, quantity, values, case != "rate"
+                printed = _of_figure_4(stage, quantity)
+            yield Comparison(difference, quantity, printed, code, paired=case != "rate")
 
 
-def _elsewhere(stage: Stage) -> Iterator[tuple[tuple[str, str, str], str, dict[str, np.ndarray], bool]]:
-    """The same of other experiments, after training, at both ends of a grid where there is one."""
-    for text, code, where, key, ways in ELSEWHERE:
+def _in_other_figures(stage: Stage) -> Iterator[Comparison]:
+    """Comparisons after training in other experiments, at both ends of a grid where there is one."""
+    for difference, key, (printed_arm, printed_quantity), (code_arm, code_quantity) in IN_OTHER_FIGURES:
         rows = _table(stage, key)
-        both = {way: rows.where(arm=arm, quantity=quantity) for way, (arm, quantity) in ways.items()}
-        for case in _extremes(set(both["printed"].case.tolist())):
-            values = {way: _by_seed(_last(one.where(case=case))) for way, one in both.items()}
-            quantity = ways["printed"][1].partition(",")[0]
-            yield (text, code, f"{where}, {case}" if case else where), quantity, values, True
+        printed = rows.where(arm=printed_arm, quantity=printed_quantity)
+        code = rows.where(arm=code_arm, quantity=code_quantity)
+        for case in _extreme_cases(set(printed.case.tolist())):
+            where = f"{difference.where}, {case}" if case else difference.where
+            final = [_by_seed(_last_step(measurements.where(case=case))) for measurements in (printed, code)]
+            quantity = printed_quantity.partition(",")[0]
+            yield Comparison(replace(difference, where=where), quantity, final[0], final[1], paired=True)
 
 
-def _extremes(cases: set[str]) -> Iterator[str]:
-    """Of the cases "axis=number" those of each axis's least and largest number; "" where there is no grid."""
+def _extreme_cases(cases: set[str]) -> Iterator[str]:
+    """The cases "axis=number" with the least and the largest number of each axis; "" where there is no grid."""
     parts = sorted(case.rpartition("=") for case in cases)
     for _, group in groupby(parts, lambda part: part[0]):
         ordered = sorted(group, key=lambda part: float(part[2] or 0))
@@ -101,21 +140,15 @@ def _table(stage: Stage, key: str) -> Rows:
     return Rows(tables.read(path) if path.is_file() else tables.table([]))
 
 
-def _figure_4(stage: Stage, quantity: str) -> np.ndarray:
-    """The last layer's value, or the network's, at the end of the run at the text's rate."""
-    rows = _table(stage, "a_fig4").where(arm="claim", case="CIFAR-10", quantity=quantity)
-    rows = _last(rows)
+def _of_figure_4(stage: Stage, quantity: str) -> np.ndarray:
+    """Values by seed after training in a_fig4, in the last layer where the quantity has layers."""
+    rows = _last_step(_table(stage, "a_fig4").where(arm="claim", case="CIFAR-10", quantity=quantity))
     return _by_seed(rows.where(layer=max(rows.layer.tolist(), default="")))
 
 
-def _last(rows: Rows) -> Rows:
+def _last_step(rows: Rows) -> Rows:
     return rows.where(step=int(rows.step.max())) if len(rows) else rows
 
 
 def _by_seed(rows: Rows) -> np.ndarray:
     return rows.value[np.argsort(rows.seed)]
-
-
-def _effect(printed: np.ndarray, code: np.ndarray, paired: bool) -> tuple[float, ...]:
-    """Code less text with Student's 95 % interval: of each network's own difference, or of two sets of networks."""
-    return interval(code - printed) if paired else welch(code, printed)

@@ -1,6 +1,7 @@
-"""The AGOP of a network that fits the chain monomial approaches the target's expected gradient outer product.
+"""The AGOP of a network that fits the chain monomial approaches the target's EGOP, and so does the NFM.
 
-So does the NFM. The EGOP is A², with A the neighbours on the cycle of five coordinates, for inputs N(0, I).
+The EGOP is the expected gradient outer product of the target. For inputs N(0, I) it is A², with A the adjacency matrix
+of the cycle of the five coordinates.
 """
 
 from dataclasses import replace
@@ -11,36 +12,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, curves, every, fisher, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves, fisher
 
 ID = "B.egop"
 KIND = "statistical"
 TITLE = "The AGOP of a network that fits approaches the target's EGOP"
 PRINTED = "“will approximate”, Section 2.1 and Figure 1"
 QUANTITIES = ("egop/agop", "null/egop_agop", "egop/agop, another target", "egop/gram", "r2/train", "r2/test")
-
-
-def rule(rows: Rows) -> Finding:
-    """Per seed: it fits, the cosine rises, ends nearer to 1 than to its mean for independent eigenvectors, and above
-    that with a chain of one coordinate less or more; the NFM's cosine with the EGOP rises too.
-    """
-    G, null, other, F, train, test = (curves(rows.where(quantity=name), "seed") for name in QUANTITIES)
-    last = G[:, -1]
-    found = every(
-        fits=positive(train[:, -1] - 0.9, "R² on the training samples minus 0.9"),
-        rises=positive(last - G[:, 0], "last cosine minus first"),
-        near=positive((last - null[:, -1]) / (1 - null[:, -1]) - 0.5, "way of the cosine from its null to 1, less 1/2"),
-        own=positive(last - other[:, -1], "cosine less that with the EGOP of a chain one shorter or longer"),
-        nfm=positive(F[:, -1] - F[:, 0], "last cosine of the NFM with the EGOP minus first"),
-    )
-    found.numbers.update(zip(("cosine", "cosine, low", "cosine, high"), fisher(last), strict=True))
-    measured = (
-        f"ρ(AGOP, EGOP) {np.mean(G[:, 0]):.3f} → {fisher(last)[0]:.3f}, ρ(NFM, EGOP) {np.mean(F[:, 0]):.3f} → "
-        f"{fisher(F[:, -1])[0]:.3f}; R² on new samples {test[:, -1].mean():.2f}"
-    )
-    return replace(found, measured=measured)
-
-
+FIT = 0.9  # the R² on the training samples from which on a network fits
 PANELS = {
     "cosine with the EGOP": {
         "egop/agop": "AGOP",
@@ -52,16 +33,41 @@ PANELS = {
 COLORS = [style.CLAIM, style.OTHER, style.GUIDE]
 
 
+def rule(rows: Rows) -> Finding:
+    """Per seed: the network fits; the cosines of the AGOP and of the NFM with the EGOP rise.
+
+    The AGOP's last cosine is nearer to 1 than to the null, its mean for independent eigenvectors. It is also above the
+    cosine with the EGOP of a chain of one coordinate less or more.
+    """
+    agop, null, other_target, nfm, train, test = (curves(rows.where(quantity=name), "seed") for name in QUANTITIES)
+    last = agop[:, -1]
+    finding = all_of(
+        fits=positive(train[:, -1] - FIT, f"R² on the training samples minus {FIT}"),
+        rises=positive(last - agop[:, 0], "last cosine minus first"),
+        near=positive((last - null[:, -1]) / (1 - null[:, -1]) - 0.5, "(cosine − null)/(1 − null) minus 1/2"),
+        own=positive(
+            last - other_target[:, -1], "cosine minus that with the EGOP of a chain of one coordinate less or more"
+        ),
+        nfm=positive(nfm[:, -1] - nfm[:, 0], "last cosine of the NFM with the EGOP minus first"),
+    )
+    finding.numbers.update(zip(("cosine", "cosine, low", "cosine, high"), fisher(last), strict=True))
+    measured = (
+        f"ρ(AGOP, EGOP) {np.mean(agop[:, 0]):.3f} → {fisher(last)[0]:.3f}, ρ(NFM, EGOP) {np.mean(nfm[:, 0]):.3f} → "
+        f"{fisher(nfm[:, -1])[0]:.3f}; R² on new samples {test[:, -1].mean():.2f}"
+    )
+    return replace(finding, measured=measured)
+
+
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw each quantity of the trained networks as a band, of the untrained ones as a dotted line."""
+    """Draw each quantity of the trained networks as a band, and two of the untrained ones as dotted lines."""
     figure, grid = style.panels(claim, columns=2, height=3.2, width=7.6)
     for axes, (label, quantities) in zip(grid[0], PANELS.items(), strict=True):
         for (quantity, name), color in zip(quantities.items(), COLORS, strict=False):
-            found = rows[rows["quantity"] == quantity]
-            style.band(axes, found[found["arm"] == "claim"], "step", color, linewidth=1.5, label=name)
+            values = rows[rows["quantity"] == quantity]
+            style.band(axes, values[values["arm"] == "claim"], "step", color, linewidth=1.5, label=name)
             if quantity in ("egop/agop", "r2/test"):
-                for arm in style.controls(found):
-                    style.band(axes, found[found["arm"] == arm], "step", style.CONTROL, linestyle=":", label=arm)
+                for arm in style.controls(values):
+                    style.band(axes, values[values["arm"] == arm], "step", style.CONTROL, linestyle=":", label=arm)
         axes.set(xlabel="step", ylabel=label)
         axes.legend(fontsize=7, loc="center right")
     grid[0, 0].set_ylim(0, 1)

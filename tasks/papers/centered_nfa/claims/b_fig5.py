@@ -1,45 +1,59 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls in training: it does not drive the alignment.
 
-For isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers. A fall alone is no effect of training: a step
-as long in a random direction, in the numbers, makes it fall too.
+This holds for isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers. A fall alone is no effect of
+training: a step of the same length in a random direction, which the numbers include, makes the correlation fall too.
 """
 
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-from tasks.judging.rules import Finding, Rows, curves, every, positive
-from tasks.papers.centered_nfa.claims.shared.b_curves_figure import draw as draw
-from tasks.papers.centered_nfa.claims.shared.rules import SCALES
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statistics import curves
+from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig5"
 KIND = "statistical"
 TITLE = "The PTK-centered NFA falls in training"
 PRINTED = "curves, both layers, two spectra, Figure 5"
-CORRECTION = SCALES
+CORRECTION = centerings.CORRECTION
 QUANTITIES = ("nfa/ptk_centered", "nfa/ptk_centered, random step")
-CASES = ("isotropic", "1/(1+k^2)")
+SPECTRA = ("isotropic", "1/(1+k^2)")
 
 
 def rule(rows: Rows) -> Finding:
-    """Per seed and spectrum, over layers and initialisation scales at their worst: first measured step minus last.
+    """Per seed and spectrum, in the worst layer and at the worst scale: the first correlation is above the last.
 
-    Beside it in the numbers, the same for weights that moved as far as training moved them, in a random direction.
+    The numbers give the same difference for weights that moved as far in a random direction as training moved them.
     """
-    falls, measured, aside = {}, [], {}
-    for case in CASES:
-        fall = _fall(rows.where(case=case, quantity=QUANTITIES[0]))
-        falls[case] = positive(fall.min((1, 2)), "first correlation minus last")
-        means = zip(np.unique(rows.x), fall.mean(0).T, strict=True)
-        measured.append(f"{case} " + ", ".join(f"{min(one):.2f} to {max(one):.2f} at s₀ = {s:g}" for s, one in means))
-        if len(walk := rows.where(case=case, quantity=QUANTITIES[1])):
-            aside[f"{case}, a random step as long, mean"] = float(_fall(walk).mean())
-    found = every(**falls)
+    falls, ranges, random_step = {}, [], {}
+    for spectrum in SPECTRA:
+        fall = _fall(rows.where(case=spectrum, quantity=QUANTITIES[0]))
+        falls[spectrum] = positive(fall.min((1, 2)), "first correlation minus last")
+        by_scale = zip(np.unique(rows.x), fall.mean(0).T, strict=True)
+        ranges.append(
+            f"{spectrum} " + ", ".join(f"{min(fall):.2f} to {max(fall):.2f} at s₀ = {s:g}" for s, fall in by_scale)
+        )
+        if len(walk := rows.where(case=spectrum, quantity=QUANTITIES[1])):
+            random_step[f"{spectrum}, a random step as long, mean"] = float(_fall(walk).mean())
+    finding = all_of(**falls)
     return replace(
-        found, measured=f"falls, from layer to layer, by: {'; '.join(measured)}", numbers={**found.numbers, **aside}
+        finding,
+        measured=f"falls, from layer to layer, by: {'; '.join(ranges)}",
+        numbers={**finding.numbers, **random_step},
     )
 
 
 def _fall(rows: Rows) -> np.ndarray:
-    P = curves(rows, "seed", "layer", "x")
-    return P[..., 0] - P[..., -1]
+    """First minus last correlation, (seeds, layers, scales)."""
+    correlation = curves(rows, "seed", "layer", "x")
+    return correlation[..., 0] - correlation[..., -1]
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the correlation along training."""
+    return centerings.draw_by_layer(rows, claim, "PTK-centered NFA", top=1.02)

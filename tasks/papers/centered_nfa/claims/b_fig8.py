@@ -1,22 +1,24 @@
-"""On data with eigenvalues 1/(1 + k²), the centered NFA is more robust to the scale than the uncentered one.
+"""On data with eigenvalues 1/(1 + k²), the centered NFA is more robust to the initial scale than the uncentered NFA.
 
-The UC-NFA is small at initialisation and becomes high in training; smaller scales of the initial weights end in a
-smaller test loss and in higher UC-NFA and C-NFA. Both hidden layers.
+The UC-NFA is small at initialization and becomes high in training. Smaller initial weights lead to a smaller final test
+loss and to a higher final UC-NFA and C-NFA. All of this holds in both hidden layers.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.centered_nfa.claims.shared.b_centerings_figure import draw as draw
-from tasks.papers.centered_nfa.claims.shared.rules import ROBUST, SCALES, robust
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig8"
 KIND = "statistical"
 TITLE = "Centered NFA on data with eigenvalues 1/(1+k^2)"
 PRINTED = "curves, both layers, Figure 8 and Appendix G"
-CORRECTION = SCALES
-QUANTITIES = ROBUST
-CASE = "1/(1+k^2)"
+CORRECTION = centerings.CORRECTION
+QUANTITIES = centerings.ROBUSTNESS_QUANTITIES
+SPECTRUM = "1/(1+k^2)"
+
+draw = centerings.draw_nfa_and_losses
 
 
 def rule(rows: Rows) -> Finding:
-    """``robust`` on this spectrum."""
-    return robust(rows.where(case=CASE))
+    """All statements of Appendix G on data of this spectrum."""
+    return centerings.robustness(rows.where(case=SPECTRUM))

@@ -1,4 +1,4 @@
-"""Traces of alternating words of two free families, one of them centred, factor as (12)-(15) say.
+"""The normalized traces of alternating words of two free families, with one family centered, factor as in (12)–(15).
 
 For large random matrices with independent eigenvectors the identities hold up to an error that falls as 1/size.
 """
@@ -10,13 +10,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, equivalent, every, rate
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equivalent, rate
 
 ID = "B.free"
 KIND = "statistical"
 TITLE = "Alternating words of free families"
 PRINTED = "(12)–(15), Appendix E.1"
-EQUATIONS = ("(12)", "(13)", "(14)", "(15)")
 FORMS = {
     "(12)": ("tr[C̄₁R₁] = 0",),
     "(13)": ("tr[C̄₁R₁C̄₂R₂] = tr[R₁] tr[R₂] tr[C̄₁C̄₂]",),
@@ -26,45 +26,43 @@ FORMS = {
         "+ tr[R₂] tr[R₄] tr[R̄₁R̄₃] tr[C̄₂C̄₃] tr[C̄₁C̄₄]",
     ),
 }
-QUANTITIES = tuple(f"free/{equation}" for equation in EQUATIONS)
-MARGIN = 0.02  # of the mean error at the largest size, where tr[C²] = tr[R²] = 1
+QUANTITIES = tuple(f"free/{equation}" for equation in FORMS)
+MARGIN = 0.02  # of the mean error at the largest size, on matrices with tr[C²] = tr[R²] = 1
 
 
 def rule(rows: Rows) -> Finding:
-    """For each identity: errors fall as 1/size, and their mean at the largest size is 0."""
+    """For each identity: the root mean square error falls as 1/size; the mean error at the largest size is 0."""
     parts = {}
-    for equation in EQUATIONS:
-        found = rows.where(quantity=f"free/{equation}")
-        last = found.where(x=found.x.max()).value
-        parts[equation] = every(rate=rate(found, -1), limit=equivalent(last, MARGIN, "the mean error"))
-    return every(**parts)
+    for equation in FORMS:
+        errors = rows.where(quantity=f"free/{equation}")
+        last = errors.where(x=errors.x.max()).value
+        parts[equation] = all_of(rate=rate(errors, -1), limit=equivalent(last, MARGIN, "the mean error"))
+    return all_of(**parts)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """One panel an identity: the root mean square over seeds as a line, its 5 % and 95 % quantiles of |error|."""
-    names = QUANTITIES
-    figure, grid = style.panels(claim, columns=len(names), height=2.9)
+    """Draw a panel for each identity: the root mean square error, and the 5 % and 95 % quantiles of |error|."""
+    figure, grid = style.panels(claim, columns=len(FORMS), height=2.9)
     limits = [1e-4, 3 * rows["value"].abs().max()]
-    for axes, name in zip(grid[0], names, strict=True):
-        for arm, color, mark in (("claim", style.CLAIM, "o"), (style.controls(rows)[0], style.CONTROL, "X")):
-            found = rows[(rows["quantity"] == name) & (rows["arm"] == arm)]
-            low, high = (found["value"].abs().groupby(found["x"]).quantile(q) for q in (0.05, 0.95))
+    (control,) = style.controls(rows)
+    for axes, equation in zip(grid[0], FORMS, strict=True):
+        for arm, color, marker in (("claim", style.CLAIM, "o"), (control, style.CONTROL, "X")):
+            errors = rows[(rows["quantity"] == f"free/{equation}") & (rows["arm"] == arm)]
+            low, high = (errors["value"].abs().groupby(errors["x"]).quantile(q) for q in (0.05, 0.95))
             axes.fill_between(low.index, low, high, color=color, alpha=0.15, linewidth=0)
-            size = found.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
-            axes.plot(size.index, size, color=color, marker=mark, markersize=4, label=arm)
+            rmse = errors.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
+            axes.plot(rmse.index, rmse, color=color, marker=marker, markersize=4, label=arm)
             if arm == "claim":
-                first = size.index[0]
-                axes.plot(
-                    size.index, size.iloc[0] * first / size.index * 2, color=style.GUIDE, ls="--", label="slope −1"
-                )
-        axes.set(xscale="log", yscale="log", title=name.removeprefix("free/"), xlabel="size", ylim=limits)
-        axes.set_xticks(size.index, [f"{x:g}" for x in size.index], minor=False)
+                guide = rmse.iloc[0] * rmse.index[0] / rmse.index * 2
+                axes.plot(rmse.index, guide, color=style.GUIDE, ls="--", label="slope −1")
+        axes.set(xscale="log", yscale="log", title=equation, xlabel="size", ylim=limits)
+        axes.set_xticks(rmse.index, [f"{x:g}" for x in rmse.index], minor=False)
         axes.minorticks_off()
     grid[0, 0].set_ylabel("|left − right side|")
     for axes in grid[0, 1:]:
         axes.set_yticklabels([])
-    lines, labels = grid[0, 0].get_legend_handles_labels()
+    handles, labels = grid[0, 0].get_legend_handles_labels()
     seeds = rows["seed"].nunique()
-    figure.legend(lines, labels, loc="outside lower left", ncols=3, fontsize=7,
+    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=7,
                   title=f"root mean square over {seeds} seeds; band: 90 % of them", title_fontsize=7)  # fmt: skip
     return figure

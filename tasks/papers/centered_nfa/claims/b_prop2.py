@@ -1,11 +1,12 @@
-"""The NFA is an alignment of the weights with the pre-activation tangent kernel K of their layer.
+"""The NFA is an alignment of the weights W with the pre-activation tangent kernel K of their layer.
 
-rho(F, AGOP) = rho(W^T W, W^T K W), where the AGOP is taken with respect to the layer's input and K, the sum of
-outer products of gradients with respect to its pre-activations, is computed independently of it.
+ρ(F, Ḡ) = ρ(WᵀW, WᵀKW). The AGOP Ḡ is measured from gradients with respect to the layer's input; K, independently of it,
+is the sum of the outer products of the gradients with respect to the layer's pre-activations.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "B.prop2"
 KIND = "exact"
@@ -15,5 +16,5 @@ QUANTITIES = ("prop2/residual",)
 
 
 def rule(rows: Rows) -> Finding:
-    """Both correlations equal to round-off, on every layer of fully connected networks."""
+    """Both correlations are equal up to round-off, in every layer of fully connected networks."""
     return exact(rows, cases=5)

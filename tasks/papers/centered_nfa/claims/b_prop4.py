@@ -1,10 +1,11 @@
-"""Wdot^T Wdot = X^T L' K L' X and Wdot^T K Wdot = X^T L' K^2 L' X with the n x n kernel K of the layer's tangents.
+"""ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X and ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X, where 𝒦 is the n × n kernel of the layer's tangents and L̇ = diag(∂L/∂f).
 
-For any loss, depth, hidden layer and activation (X the layer's input), with L' = diag(dL/df) and one output.
+This holds for one output and for any loss, depth, hidden layer and activation. X is the input of the layer.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact
 
 ID = "B.prop4"
 KIND = "exact"
@@ -14,5 +15,5 @@ QUANTITIES = ("prop4/nfm", "prop4/agop")
 
 
 def rule(rows: Rows) -> Finding:
-    """Both equations to round-off."""
-    return every(nfm=exact(rows.where(quantity="prop4/nfm")), agop=exact(rows.where(quantity="prop4/agop")))
+    """Both equations hold up to round-off."""
+    return all_of(nfm=exact(rows.where(quantity="prop4/nfm")), agop=exact(rows.where(quantity="prop4/agop")))

@@ -1,8 +1,9 @@
-"""The numerator and both denominators of the centered NFA's ratio factor into moments of data and of weights.
+"""The numerator and both denominators of the centered NFA's ratio factor into moments of the data and of the weights.
 
-Every printed equation is judged by itself. (10), (16)-(19), (21), (23)-(27) are identities of any matrices, to
-round-off. (6), (20), (22), (28) hold for a sampled network with its own moments of R, as sums and word by word, up to a
-relative error that falls with the size. So do the prediction of the ratio (10) from the limit of R's moments, and (11).
+Every printed equation is judged separately. (10), (16)–(19), (21) and (23)–(27) are identities of any matrices and hold
+up to round-off. (6), (20), (22) and (28), with a sampled network's own moments of R, hold up to a relative error that
+falls with the size, both as a whole and for each word of R, Ā and B̄. The same is true of the ratio (10) predicted from
+the limit of R's moments, and of (11).
 """
 
 from dataclasses import replace
@@ -15,18 +16,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, equivalent, every, exact, rate
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equivalent, exact, rate
 
 ID = "B.rmt"
 KIND = "statistical"
 TITLE = "The random-matrix prediction of the centered NFA, term by term"
 PRINTED = "(6), (10), (11), (16)–(28), Section 3.2 and Appendix E"
 CORRECTION = (
-    "(10): its denominator's roots have exponent +1/2, as in (4), not −1/2. (19): the last term has tr[R³], "
+    "(10): the exponents in the denominator are +1/2, which agrees with (4), not −1/2. (19): the last term has tr[R³], "
     "not tr[R]³. (28): the last term is tr[Ā²] tr[B]² tr[R²]², not tr[Ā]² tr[B²] tr[R²]², which is 0."
 )
 _NUMERATOR, _NFM, _AGOP = "tr(XᵀY𝒦YX XᵀY𝒦²YX)", "tr((XᵀY𝒦YX)²)", "tr((XᵀY𝒦²YX)²)"
-FORMS = {  # as printed, and as derived where that differs; Ā = A − tr[A], B̄ = B − tr[B]
+FORMS = {  # as printed and, where it differs, as derived; Ā = A − tr[A], B̄ = B − tr[B]
     "(6)": ("for XᵀX = 1: tr(A)² tr(R³) + tr(R) tr(R²) tr(Ā²)",),
     "(10)": (
         f"ρ = {_NUMERATOR} / ({_NFM}^−½ {_AGOP}^−½)",
@@ -48,129 +50,127 @@ FORMS = {  # as printed, and as derived where that differs; Ā = A − tr[A], B�
     "(21)": (f"{_NFM} = tr(ARAR)",),
     "(22)": ("(21) = tr[A²] tr[R]² + tr[A]² tr(R²) − tr[A]² tr[R]²",),
     "(23)": (f"{_AGOP} = tr(ARBRARBR)",),
-    "(24)": ("(23) with the first A taken apart",),
-    "(25)": ("(24) with the first B taken apart",),
-    "(26)": ("(25) with the next A taken apart",),
-    "(27)": ("(26) with the last B taken apart: nine terms",),
+    "(24)": ("(23) with the first A = Ā + tr[A]",),
+    "(25)": ("(24) with the first B = B̄ + tr[B]",),
+    "(26)": ("(25) with the other A = Ā + tr[A]",),
+    "(27)": ("(26) with the last B = B̄ + tr[B]: nine terms",),
     "(28)": (
         "(23) in moments: seven terms and tr[Ā]² tr[B²] tr[R²]², which is 0",
         "the seven terms and tr[Ā²] tr[B]² tr[R²]²",
     ),
 }
 EXACT = ("(10)", "(16)", "(17)", "(18)", "(19)", "(21)", "(23)", "(24)", "(25)", "(26)", "(27)")
-FREE = ("(6)", "(20)", "(22)", "(28)")
-FALLING = ("(10), predicted", "(11)")
-QUANTITIES = (
-    *(f"rmt/{equation}" for equation in (*EXACT, *FREE, *FALLING)), *(f"rmt/{equation}, terms" for equation in FREE[1:])
-)  # fmt: skip
-# margins of mean errors at the largest size: of traces, of correlations, and of a single word's trace, which a wrong
-# term misses by its half or more
-RELATIVE, ABSOLUTE, WORD = 0.05, 0.03, 0.2
-
-
-def rule(rows: Rows) -> Finding:
-    """Each equation of which there are rows: exact, or with an error that falls and has the mean 0 in the end."""
-    parts: dict[str, Finding] = {}
-    for equation in (*EXACT, *FREE, *FALLING):
-        of = rows.where(quantity=f"rmt/{equation}")
-        if not len(of):
-            continue  # a control touches some of them
-        if equation in EXACT:
-            parts[equation] = exact(of)
-            continue
-        margin, what = (RELATIVE, "relative error") if equation in FREE else (ABSOLUTE, "difference of correlations")
-        own = {"falls": falls(of), "limit": limit(of, margin, what)}
-        if len(words := rows.where(quantity=f"rmt/{equation}, terms")):
-            each = {word: limit(one, WORD, "relative error") for (word,), one in words.by("layer").items()}
-            own["terms"] = every(**each)
-        parts[equation] = every(**own)
-    found = every(**parts)
-    off = {f"({equation}": parts[f"({equation}"] for equation in ("20)", "22)", "28)", "10), predicted")
-           if f"({equation}" in parts}  # fmt: skip
-    if not off:
-        return found
-    said = ", ".join(f"{name} {one.parts['limit'].statistic:+.3f}" for name, one in off.items())
-    # most parts are exact; what the claim is about is not
-    return replace(found, evidence="direction", measured=f"mean error at the largest size: {said}")
-
-
-def limit(rows: Rows, margin: float, what: str) -> Finding:
-    """At the largest size the mean over seeds, each its cases' mean, is 0."""
-    last = rows.where(x=rows.x.max())
-    means = np.array([one.value.mean() for one in last.by("seed").values()])
-    return equivalent(means, margin, f"the mean {what} at the largest size")
-
-
-def falls(rows: Rows) -> Finding:
-    """The root mean square error's slope in the size is negative; also by how much, for the report."""
-    found = rate(rows, -1)
-    low, high = found.low or 0.0, found.high or 0.0
-    holds = True if high < 0 else (False if low > 0 else None)
-    return replace(found, holds=holds, rule="the slope of the root mean square error is negative, jackknife at 95 %")
-
-
-ARMS = {"claim": ("as printed", style.CONTROL, "X"), "corrected": ("as derived", style.CLAIM, "o")}
+FREE = ("(6)", "(20)", "(22)", "(28)")  # hold for free families
+FALLING = ("(10), predicted", "(11)")  # hold in the limit
+EQUATIONS = (*EXACT, *FREE, *FALLING)
+QUANTITIES = (*(f"rmt/{equation}" for equation in EQUATIONS), *(f"rmt/{equation}, terms" for equation in FREE[1:]))
+# margins of the mean error at the largest size: of traces (relative), of correlations, and of the trace of a single
+# word (relative), where a wrong term gives an error of 1/2 or more
+TRACE, CORRELATION, WORD = 0.05, 0.03, 0.2
+REPORTED = ("(20)", "(22)", "(28)", "(10), predicted")  # the mean errors in ``measured``
+ARMS = {"claim": ("as printed", style.CONTROL, "X", 7), "corrected": ("as derived", style.CLAIM, "o", 4)}
 ROUND_OFF = 2.0**-53
 
 
+def rule(rows: Rows) -> Finding:
+    """Each equation in the table holds up to round-off, or with an error that falls and has the mean 0 in the limit."""
+    parts = {equation: _equation(rows, equation) for equation in EQUATIONS if len(_equation_rows(rows, equation))}
+    finding = all_of(**parts)
+    limits = [f"{name} {parts[name].parts['limit'].statistic:+.3f}" for name in REPORTED if name in parts]
+    if not limits:  # a control that breaks exact equations only
+        return finding
+    # most parts are exact, but the free-probability formulas that the claim is about are not
+    return replace(finding, evidence="direction", measured=f"mean error at the largest size: {', '.join(limits)}")
+
+
+def _equation_rows(rows: Rows, equation: str) -> Rows:
+    return rows.where(quantity=f"rmt/{equation}")
+
+
+def _equation(rows: Rows, equation: str) -> Finding:
+    errors, words = _equation_rows(rows, equation), _equation_rows(rows, f"{equation}, terms")
+    if equation in EXACT:
+        return exact(errors)
+    margin, name = (TRACE, "relative error") if equation in FREE else (CORRELATION, "difference of correlations")
+    parts = {"falls": _falls(errors), "limit": _limit(errors, margin, name)}
+    if len(words):
+        by_word = words.by("layer").items()
+        parts["terms"] = all_of(**{word: _limit(of_word, WORD, "relative error") for (word,), of_word in by_word})
+    return all_of(**parts)
+
+
+def _limit(rows: Rows, margin: float, name: str) -> Finding:
+    """The mean error at the largest size is 0 within the margin; a seed's error is averaged over the cases."""
+    largest = rows.where(x=rows.x.max())
+    means = np.array([of_seed.value.mean() for of_seed in largest.by("seed").values()])
+    return equivalent(means, margin, f"the mean {name} at the largest size")
+
+
+def _falls(rows: Rows) -> Finding:
+    """The slope of the root mean square error in the size is negative."""
+    slope = rate(rows, -1)
+    low, high = slope.low or 0.0, slope.high or 0.0
+    holds = True if high < 0 else (False if low > 0 else None)
+    return replace(slope, holds=holds, rule="the slope of the root mean square error is negative, jackknife at 95 %")
+
+
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Left, an equation a line; right, the root mean square error over seeds and cases against the size."""
-    about = claim
+    """Draw, on the left, the error of each equation; on the right, root mean square errors against the size."""
     figure, grid = style.panels(claim, columns=2, height=4.6, width=7.6)
     left, right = grid[0]
-    equations = (*about.EXACT, *about.FREE, *about.FALLING)
-    _lines(left, rows, equations, about.EXACT)
     controls = style.controls(rows)
-    colors = dict(zip((*about.FREE, *about.FALLING), sns.color_palette("dark", 6), strict=True))
-    for equation in (*about.FREE, *about.FALLING):
-        found = rows[rows["quantity"] == f"rmt/{equation}"]
-        for arm, dashes in (("corrected", "-"), ("claim", ":"), *((arm, "") for arm in controls)):
-            one = found[(found["arm"] == arm) & (found["x"] > 0)]
-            if one.empty:
-                continue
-            size = one.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
-            if dashes:
-                label = equation if dashes == "-" else "_"
-                right.plot(size.index, size, color=colors[equation], linestyle=dashes, label=label)
-            else:
-                label = "_" if arm in right.get_legend_handles_labels()[1] else arm
-                mark = "X" if arm == controls[0] else "P"
-                right.plot(size.index, size, color=style.CONTROL, marker=mark, markersize=4, lw=0.8, label=label)
-    sizes = np.array(sorted(rows["x"].unique())[1:])
-    right.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
-    right.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
-    right.set_xticks(sizes, [f"{x:g}" for x in sizes])
-    right.minorticks_off()
-    lines, names = right.get_legend_handles_labels()
-    order = sorted(range(len(names)), key=lambda at: names[at] in controls)
+    _draw_equations(left, rows)
+    _draw_sizes(right, rows, controls)
+    handles, labels = right.get_legend_handles_labels()
+    order = sorted(range(len(labels)), key=lambda index: labels[index] in controls)  # controls last
     figure.legend(
-        [lines[at] for at in order],
-        [names[at] for at in order],
-        fontsize=7,
-        ncols=4,
-        loc="outside lower left",
-        title="solid: as derived, dotted: as printed",
-        title_fontsize=7,
-    )
+        [handles[index] for index in order], [labels[index] for index in order], fontsize=7, ncols=4,
+        loc="outside lower left", title="solid: as derived, dotted: as printed", title_fontsize=7,
+    )  # fmt: skip
     return figure
 
 
-def _lines(axes: Axes, rows: pd.DataFrame, equations: tuple[str, ...], exact: tuple[str, ...]) -> None:
-    for at, equation in enumerate(equations):
-        found = rows[rows["quantity"] == f"rmt/{equation}"]
-        for arm, (label, color, mark) in ARMS.items():
-            one = found[found["arm"] == arm]
-            if equation in exact:
-                size = one.loc[one["dtype"] == "float64", "value"].max()
+def _draw_equations(axes: Axes, rows: pd.DataFrame) -> None:
+    """A line for each equation, with its error as printed and as derived."""
+    for line, equation in enumerate(EQUATIONS):
+        errors = rows[rows["quantity"] == f"rmt/{equation}"]
+        for arm, (label, color, marker, size) in ARMS.items():
+            of_arm = errors[errors["arm"] == arm]
+            if equation in EXACT:
+                error = of_arm.loc[of_arm["dtype"] == "float64", "value"].max()
             else:
-                size = abs(one.loc[one["x"] == one["x"].max(), "value"].mean())
-            axes.plot(max(size, ROUND_OFF * 1e-6), at, mark, color=color, alpha=0.8, label=label if not at else "_",
-                      markersize=7 if arm == "claim" else 4)  # fmt: skip
+                error = abs(of_arm.loc[of_arm["x"] == of_arm["x"].max(), "value"].mean())
+            axes.plot(max(error, ROUND_OFF * 1e-6), line, marker, color=color, alpha=0.8, markersize=size,
+                      label="_" if line else label)  # fmt: skip
     axes.axvline(8 * ROUND_OFF, color=style.GUIDE, linestyle="--", linewidth=1, label="8 u")
-    axes.set_yticks(range(len(equations)), equations)
+    axes.set_yticks(range(len(EQUATIONS)), EQUATIONS)
     axes.invert_yaxis()
     axes.grid(axis="y", linewidth=0.4)
     axes.set(
         xscale="log", xlabel="exact: residual over its scale, the largest\nothers: |mean error| at the largest size"
     )
     axes.legend(fontsize=7, loc="lower right", frameon=True)
+
+
+def _draw_sizes(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
+    """Root mean square errors over seeds and cases against the size, of the equations that hold in the limit."""
+    markers = dict(zip(controls, ("X", "P", "P"), strict=False))
+    equations = (*FREE, *FALLING)
+    for equation, color in zip(equations, sns.color_palette("dark", len(equations)), strict=True):
+        errors = rows[(rows["quantity"] == f"rmt/{equation}") & (rows["x"] > 0)]
+        for arm in ("corrected", "claim", *controls):
+            of_arm = errors[errors["arm"] == arm]
+            if of_arm.empty:
+                continue
+            rmse = of_arm.groupby("x")["value"].apply(lambda value: np.sqrt((value**2).mean()))
+            if arm in controls:
+                label = "_" if arm in axes.get_legend_handles_labels()[1] else arm
+                axes.plot(rmse.index, rmse, color=style.CONTROL, marker=markers[arm], markersize=4, lw=0.8, label=label)
+            else:
+                dashes, label = ("-", equation) if arm == "corrected" else (":", "_")
+                axes.plot(rmse.index, rmse, color=color, linestyle=dashes, label=label)
+    sizes = np.array(sorted(rows["x"].unique())[1:])
+    axes.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
+    axes.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
+    axes.set_xticks(sizes, [f"{x:g}" for x in sizes])
+    axes.minorticks_off()

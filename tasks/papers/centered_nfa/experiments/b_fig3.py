@@ -1,7 +1,8 @@
 """B.fig3: the centered NFA of one quadratic network on alignment-reversing data, predicted and observed.
 
-One network for all data sets; R's moments are means over other networks, as Appendix H says. Of all the arms the data
-are the same but for the scale of X₁: as printed there is none (1); ``corrected`` has d^-0.8 (docs/centered_nfa.md).
+As in Appendix H, n = d = k, one network is used for all data sets, R's moments are means over 30 other networks, and
+there are 10 data seeds. The paper does not print the balances. The arms differ in the scale of X₁ alone: 1 as printed,
+d^-0.8 in the arm ``corrected`` (docs/centered_nfa.md).
 """
 
 from collections.abc import Iterator
@@ -16,44 +17,46 @@ from gramlab.theory import centered_nfa, mean_term, moments
 from tasks.settings.fields import Count, Probability
 from tasks.settings.simulation import Simulation
 
-POWER = -0.8  # of the dimension, the scale of X₁
-FIRST_ORDER = "control: first-order term alone"
-
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """Settings of this experiment; ``instances`` are data seeds."""
 
-    sizes: list[Count]  # of the matrices
-    draws: Count  # networks drawn for one average
+    sizes: list[Count]  # a single one: n = d = k
+    draws: Count  # networks over which R's moments are averaged
     balances: list[Probability]  # of the alignment-reversing data
+
+
+POWER = -0.8  # of the dimension, in the corrected scale of X₁
+FIRST_ORDER = "control: first-order term alone"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: predicted, observed and mean term at each balance x, by data seed."""
     (size,) = settings.sizes
     a, W = network(size, 0)
-    drawn = (network(size, 1 + other) for other in range(settings.draws))
-    r = np.mean([moments(scaled.T @ scaled) for scaled in (a[:, None] * W for a, W in drawn)], axis=0).tolist()
+    others = (network(size, 1 + number) for number in range(settings.draws))
+    r = np.mean([moments(scaled.T @ scaled) for scaled in (a[:, None] * W for a, W in others)], axis=0).tolist()
+    # the printed arm has few balances, since its correlations are all 1
     few = (settings.balances[0], settings.balances[len(settings.balances) // 2], settings.balances[-1])
     for seed in range(settings.instances):
         for balance in settings.balances:
             for arm, scale in (("claim", 1.0), ("corrected", size**POWER)):
                 if arm == "claim" and balance not in few:
-                    continue  # it is 1 throughout
+                    continue
                 data = alignment_reversing(size, size, balance, scale=scale, seed=seed)
                 X, y = data.x_train, data.y_train
-                about = {"case": f"n = d = k = {size}", "seed": seed, "x": balance}
-                seen, guess = observed(X, y, a, W), {arm: centered_nfa(X, y, r)}
+                labels = {"case": f"n = d = k = {size}", "seed": seed, "x": balance}
+                correlation, predicted = observed(X, y, a, W), {arm: centered_nfa(X, y, r)}
                 if arm == "corrected":
-                    guess[FIRST_ORDER] = mean_term(X, y, None)
-                    yield {**about, "arm": arm, "quantity": "fig3/mean term", "value": mean_term(X, y, size)}
-                for name, value in guess.items():
-                    yield {**about, "arm": name, "quantity": "fig3/predicted", "value": value}
-                    yield {**about, "arm": name, "quantity": "fig3/observed", "value": seen}
+                    predicted[FIRST_ORDER] = mean_term(X, y, None)
+                    yield {**labels, "arm": arm, "quantity": "fig3/mean term", "value": mean_term(X, y, size)}
+                for predicted_arm, value in predicted.items():
+                    yield {**labels, "arm": predicted_arm, "quantity": "fig3/predicted", "value": value}
+                    yield {**labels, "arm": predicted_arm, "quantity": "fig3/observed", "value": correlation}
 
 
 def network(size: int, number: int) -> tuple[Tensor, Tensor]:
-    """a ~ N(0, 1) (k,) and W ~ N(0, 1/k) (k, d), k = d; number 0 is the one observed."""
+    """a ~ N(0, 1) (k,) and W ~ N(0, 1/k) (k, d), k = d; number 0 is the observed network."""
     draw = stream("b_fig3", "network", number)
     return torch.from_numpy(draw.normal(size=size)), torch.from_numpy(draw.normal(size=(size, size))) / size**0.5
 
@@ -61,7 +64,7 @@ def network(size: int, number: int) -> tuple[Tensor, Tensor]:
 def observed(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> float:
     """ρ(ẆᵀẆ, ẆᵀKẆ) for f = ½ aᵀ(Wx)², from Ẇ = JᵀYX and K = JᵀJ with J = ∂f/∂h (n, k), through S = ẆẆᵀ (k, k)."""
     J = X @ W.T * a
-    step = J.T @ (y * X)
-    S = step @ step.T
+    W_dot = J.T @ (y * X)
+    S = W_dot @ W_dot.T
     KS = J.T @ J @ S
     return float((KS * S).sum() / (S.norm() * (KS * KS.T).sum().sqrt()))

@@ -1,21 +1,33 @@
-"""In training bFACT correlates little with W W^T for most epochs and then rises to near 1, sqrt(bFACT bFACT^T) more.
+"""During training bFACT correlates little with W W^T for most epochs and then rises to near 1.
 
-The hidden layers of networks of five hidden ReLU layers. "Little", "near 1": below 0.5, above 0.9.
+sqrt(bFACT bFACT^T) correlates more than bFACT. The hidden layers of ReLU networks of five hidden layers. "Little" means
+below 0.5, "near 1" above 0.9.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.fact.claims.shared.c_correlations_figure import draw as draw
-from tasks.papers.fact.claims.shared.rules import HIDDEN, rise
+from types import ModuleType
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.fact.claims.shared.correlations import HIDDEN, draw_epochs, rise
 
 ID = "C.fig10"
 KIND = "statistical"
 TITLE = "bFACT during training: low, then near 1"
 PRINTED = "the same for the backward versions, Figure 10"
-DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
+DATA_SET = "CIFAR-10"
+DATA_SETS = (DATA_SET,)
 QUANTITIES = ("pearson/back_fact", "pearson/back_symmetric fact", "pearson/back_root agop", "pearson/back_root enfa",
               "null/back_fact")  # fmt: skip
 
 
 def rule(rows: Rows) -> Finding:
-    """Means over the layers, by Student's t over seeds."""
-    return rise(rows.where(layer=HIDDEN), "back_")
+    """Means over the hidden layers, Student's t over seeds."""
+    return rise(rows.where(case=DATA_SET, layer=HIDDEN), side="back_")
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the correlations of the first three layers by epoch."""
+    return draw_epochs(rows, claim, side="back_", data_set=DATA_SET)

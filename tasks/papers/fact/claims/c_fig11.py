@@ -1,7 +1,7 @@
-"""In deep linear networks of L layers trained with weight decay cos(AGOP^(1/L), W_1^T W_1) is close to 1.
+"""In deep linear networks of L layers, trained with weight decay, cos(AGOP^(1/L), W_1^T W_1) is close to 1.
 
 Other powers are worse, FACT's cosine is at least 0.999 at every depth, and the layers are balanced: their singular
-values agree. "Close to 1": above 0.99; "identical" singular values: to 5 % of the largest.
+values agree. "Close to 1" means above 0.99; singular values agree if they differ by at most 5 % of the largest.
 """
 
 from dataclasses import replace
@@ -12,53 +12,59 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, positive
 
 ID = "C.fig11"
 KIND = "statistical"
 TITLE = "Deep linear networks: AGOP needs the power 1/L, FACT none"
-PRINTED = "AGOP^(1/L) close to 1, FACT ≥ 0.999 for every depth, singular values identical, Figure 11"
+AGOP, FACT, SPREAD = 0.99, 0.999, 0.05  # least cosines (FACT's is printed), largest spread of singular values
+PRINTED = f"AGOP^(1/L) close to 1, FACT ≥ {FACT} for every depth, singular values identical, Figure 11"
 QUANTITIES = ("cosine/agop", "cosine/fact", "balance", "null/agop", "null/fact")
 
 
 def rule(rows: Rows) -> Finding:
-    """Each depth by itself, Student's t over seeds; the best of the other powers is compared in Fisher's z."""
+    """Each depth separately, Student's t over seeds; powers and nulls are compared in Fisher's z."""
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
-    for (case,), one in rows.by("case").items():
-        agop = one.where(quantity="cosine/agop")
-        at_power = {x: found.value[np.argsort(found.seed)] for (x,), found in agop.by("x").items()}
-        own = at_power.pop(1 / int(case.removeprefix("L")))
-        fact, balance = (one.where(quantity=name).value for name in ("cosine/fact", "balance"))
-        others = np.max(list(at_power.values()), axis=0)
-        lead = np.arctanh(np.minimum(own, 1 - 1e-15)) - np.arctanh(np.minimum(others, 1 - 1e-15))
+    for (case,), depth in rows.by("case").items():
+        by_power = depth.where(quantity="cosine/agop").by("x")
+        cosines = {power: power_rows.value[np.argsort(power_rows.seed)] for (power,), power_rows in by_power.items()}
+        agop = cosines.pop(1 / int(case.removeprefix("L")))
+        fact, spread = (depth.where(quantity=name).value for name in ("cosine/fact", "balance"))
+        lead = _z(agop) - _z(np.max(list(cosines.values()), axis=0))
         parts |= {
-            f"{case}, AGOP": positive(own - 0.99, f"{case}: cosine of AGOP^(1/L) minus 0.99"),
+            f"{case}, AGOP": positive(agop - AGOP, f"{case}: cosine of AGOP^(1/L) minus {AGOP:g}"),
             f"{case}, other powers": positive(lead, f"{case}: z of the power 1/L minus z of the best other"),
-            f"{case}, FACT": positive(fact - 0.999, f"{case}: FACT's cosine minus 0.999"),
-            f"{case}, balance": positive(0.05 - balance, f"{case}: 0.05 minus the spread of singular values"),
+            f"{case}, FACT": positive(fact - FACT, f"{case}: FACT's cosine minus {FACT:g}"),
+            f"{case}, balance": positive(SPREAD - spread, f"{case}: {SPREAD:g} minus the spread of singular values"),
         }
-        for name, values in (("agop", own), ("fact", fact)):  # tables of before it was measured have no null
-            if len(null := one.where(quantity=f"null/{name}").value):
-                lead = np.arctanh(np.minimum(values, 1 - 1e-15)) - np.arctanh(null)
-                part = f"{case}, {name} above its null"
-                parts[part] = positive(lead, f"z of {name} minus its null's 97.5 % quantile, where the table has one")
-        numbers |= {f"{case}: AGOP^(1/L)": own.mean(), f"{case}: FACT": fact.mean(), f"{case}: spread": balance.mean()}
-    found = every(**parts)
-    return replace(found, numbers={**found.numbers, **{name: float(value) for name, value in numbers.items()}})
+        for name, values in (("agop", agop), ("fact", fact)):
+            if len(null := depth.where(quantity=f"null/{name}").value):  # older tables have no null
+                text = f"z of {name} minus its null's 97.5 % quantile, where the table has one"
+                parts[f"{case}, {name} above its null"] = positive(_z(values) - np.arctanh(null), text)
+        means = {"AGOP^(1/L)": agop, "FACT": fact, "spread": spread}
+        numbers |= {f"{case}: {name}": float(values.mean()) for name, values in means.items()}
+    finding = all_of(**parts)
+    return replace(finding, numbers={**finding.numbers, **numbers})
+
+
+def _z(cosines: np.ndarray) -> np.ndarray:
+    return np.arctanh(np.minimum(cosines, 1 - 1e-15))
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw mean and Student's interval over seeds; the power 1/L is marked."""
+    """Draw mean and Student's interval over seeds of each power of AGOP; the power 1/L is marked."""
     cases = sorted(case for case in rows["case"].unique() if case.startswith("L") and "," not in case)
     figure, grid = style.panels(claim, columns=len(cases), height=3.3, width=7.8)
     for axes, case in zip(grid[0], cases, strict=True):
         for arm in ["claim", *style.controls(rows)]:
-            one = rows[(rows["case"] == case) & (rows["arm"] == arm)]
+            arm_rows = rows[(rows["case"] == case) & (rows["arm"] == arm)]
             color = style.CLAIM if arm == "claim" else style.CONTROL
             mark = style.MARKS["claim" if arm == "claim" else "control"]
-            style.band(axes, one[one["quantity"] == "cosine/agop"], "x", color, marker=mark, label=f"AGOP^s, {arm}")
-            fact = one[one["quantity"] == "cosine/fact"]["value"].mean()
+            agop = arm_rows[arm_rows["quantity"] == "cosine/agop"]
+            style.band(axes, agop, "x", color, marker=mark, label=f"AGOP^s, {arm}")
+            fact = arm_rows[arm_rows["quantity"] == "cosine/fact"]["value"].mean()
             axes.axhline(fact, color=color, linestyle="--", linewidth=1, label=f"FACT, {arm}")
         depth = int(case.removeprefix("L"))
         axes.axvline(1 / depth, color=style.PRINTED, linestyle=":", linewidth=1, label="s = 1/L")

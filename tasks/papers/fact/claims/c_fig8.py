@@ -1,20 +1,32 @@
-"""In training FACT correlates little with W^T W for most epochs and then rises to near 1, sqrt(FACT FACT^T) more.
+"""During training FACT correlates little with W^T W for most epochs and then rises to near 1.
 
-The first three layers of networks of five hidden ReLU layers. "Little", "near 1": below 0.5, above 0.9.
+sqrt(FACT FACT^T) correlates more than FACT. The first three layers of ReLU networks of five hidden layers. "Little"
+means below 0.5, "near 1" above 0.9.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.fact.claims.shared.c_correlations_figure import draw as draw
-from tasks.papers.fact.claims.shared.rules import rise
+from types import ModuleType
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.fact.claims.shared.correlations import draw_epochs, rise
 
 ID = "C.fig8"
 KIND = "statistical"
 TITLE = "FACT during training: low, then near 1"
 PRINTED = "“low correlation for most epochs”, “sharply increasing to near-perfect correlation”, Figure 8"
-DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
+DATA_SET = "CIFAR-10"
+DATA_SETS = (DATA_SET,)
 QUANTITIES = ("pearson/fact", "pearson/symmetric fact", "pearson/root agop", "pearson/root enfa", "null/fact")
 
 
 def rule(rows: Rows) -> Finding:
-    """Means over the layers shown, by Student's t over seeds."""
-    return rise(rows.where(layer={"0", "2", "4"}))
+    """Means over the first three layers, Student's t over seeds."""
+    return rise(rows.where(case=DATA_SET, layer={"0", "2", "4"}), side="")
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the correlations of the first three layers by epoch."""
+    return draw_epochs(rows, claim, side="", data_set=DATA_SET)

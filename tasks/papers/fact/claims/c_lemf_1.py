@@ -1,12 +1,13 @@
 """FACT of a kernel machine through its dual weights: FACT = sum_ij (d/dx K(x, x_j) at x_i) alpha_j^T alpha_i x_i^T.
 
-For the squared loss and first-order optimal alpha, with the ridge as in Algorithm 1, alpha = (K + n lambda I)^-1 y, and
-any kernel. With (K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n. (A Laplace
-kernel has no gradient at its own sample; there it is taken as 0.)
+This holds for the squared loss, any kernel, and the optimal alpha = (K + n lambda I)^-1 y of Algorithm 1. With
+(K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n. (A Laplace kernel has no
+gradient at its own sample; it is set to 0 there.)
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "C.lemF.1"
 KIND = "exact"
@@ -16,5 +17,5 @@ QUANTITIES = ("lemF1/residual",)
 
 
 def rule(rows: Rows) -> Finding:
-    """Equal to round-off, the conditioning of the solve counted in, for five kernels and four shapes of data."""
+    """Both sides agree to round-off times the solve's condition number, for five kernels and four shapes of data."""
     return exact(rows)

@@ -1,31 +1,30 @@
-"""Symmetrised forms: W^T W = FACT^T = sqrt(FACT FACT^T) at critical points, and only there is FACT sure to be psd.
+"""Symmetrised forms: at critical points W^T W = FACT^T = sqrt(FACT FACT^T), and FACT is positive semi-definite (psd).
 
-sqrt(FACT FACT^T) is psd everywhere, FACT is neither symmetric nor psd away from critical points.
+sqrt(FACT FACT^T) is psd everywhere. Away from critical points FACT is in general neither symmetric nor psd.
 """
 
-import numpy as np
-
-from tasks.judging.rules import Finding, Rows, below, every, order
-from tasks.papers.fact.claims.shared.c_thm3_1_figure import draw as draw
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of
+from tasks.papers.fact.claims.shared.critical_points import convergence
+from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.rem3.3"
 KIND = "exact"
 TITLE = "Symmetrisations of FACT"
 PRINTED = "WᵀW = FACTᵀ = √(FACT FACTᵀ) at critical points, where FACT is psd, Remark 3.3"
 QUANTITIES = ("fact/transposed/error", "fact/root/error", "fact/cone/error")
+NOT_PSD = 1e-3  # least distance from the psd cone, relative to ||W^T W||, at the outermost points
 
 
 def rule(rows: Rows) -> Finding:
-    """Errors and FACT's distance to the psd cone: slope 1 in the gradient's norm, ends below 1e-9, not psd far out."""
-    parts: dict[str, Finding] = {}
-    for name, quantity in zip(("transposed", "root", "psd cone"), QUANTITIES, strict=True):
-        one = rows.where(quantity=quantity)
-        parts |= {f"slope of {name}": order(one, 1), f"end of {name}": below(one, 1e-9)}
-    return every(**parts, elsewhere=_not_psd(rows.where(quantity="fact/cone/error")))
+    """All errors, FACT's distance from the psd cone among them, converge; the outermost points are not psd."""
+    parts = convergence(rows, dict(zip(("transposed", "root", "psd cone"), QUANTITIES, strict=True)))
+    return all_of(**parts, elsewhere=_not_psd(rows.where(quantity="fact/cone/error")))
 
 
 def _not_psd(rows: Rows) -> Finding:
     # the outermost point of each ray lies a tenth of ||theta|| away
-    far = np.array([one.value[one.x.argmax()] for one in rows.by("case", "layer").values()])
-    says = "a tenth of ||theta|| away FACT is more than 1e-3 ||W^T W|| from every psd matrix, on every layer"
-    return Finding(bool(far.min() > 1e-3), float(far.min()), says, "exact", low=1e-3)
+    distances = [ray.value[ray.x.argmax()] for ray in rows.by("case", "layer").values()]
+    nearest = float(min(distances))
+    text = f"a tenth of ||theta|| away FACT is more than {NOT_PSD:g} ||W^T W|| from every psd matrix, on every layer"
+    return Finding(nearest > NOT_PSD, nearest, text, "exact", low=NOT_PSD)

@@ -1,28 +1,35 @@
 """On CIFAR-10 FACT and sqrt(FACT FACT^T) correlate more with W_1^T W_1 than sqrt(AGOP) and sqrt(eNFA).
 
-The columns of Table 2 with weight decay 1e-3 and 1e-4, otherwise the networks of C.tab2.
+The columns of Table 2 with weight decay 1e-3 and 1e-4; otherwise the networks of C.tab2.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.fact.claims.shared.c_correlations_figure import draw as draw
-from tasks.papers.fact.claims.shared.rules import table_2
+from types import ModuleType
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
 TITLE = "FACT against NFA and eNFA after training on CIFAR-10"
-PRINTED = (
-    "weight decay 1e-3 / 1e-4: FACT .830 / .896, √(FACT FACTᵀ) .929 / .943,"
-    " √AGOP .793 / .722, √eNFA .797 / .714, Table 2"
-)
-TABLE = {  # name -> columns
+TABLE = {  # name -> column -> printed correlation
     "fact": {"decay-1e-3": 0.830, "decay-1e-4": 0.896},
     "symmetric fact": {"decay-1e-3": 0.929, "decay-1e-4": 0.943},
     "root agop": {"decay-1e-3": 0.793, "decay-1e-4": 0.722},
     "root enfa": {"decay-1e-3": 0.797, "decay-1e-4": 0.714},
 }
+PRINTED = printed(TABLE, "weight decay 1e-3 / 1e-4")
 QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
 
 
 def rule(rows: Rows) -> Finding:
-    """Paired by seed in Fisher's z, each column and each of the two others by itself."""
+    """Each column and each of the two others separately, in Fisher's z, paired by seed."""
     return table_2(rows, TABLE)
+
+
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the columns beside the printed ones."""
+    return draw_table_2(rows, claim, TABLE)

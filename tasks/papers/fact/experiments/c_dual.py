@@ -1,8 +1,9 @@
 """Kernel machines at their optimum: C.lemF.1, C.lemF.2, C.prop5.1.
 
-A kernel g(s), s the squared distance or the inner product under M, with its dual weights alpha = (K + r I)⁻¹ y for
-each reading of the ridge r. FACT and AGOP come from automatic differentiation of the loss and of f at each sample, the
-other sides from the printed sums. Residuals are divided by (n + d) x the system's condition x the terms' norms.
+A kernel is g(s), where s is the squared distance or the inner product under M; its dual weights are
+alpha = (K + r I)⁻¹ y for each reading of the ridge r. FACT and AGOP come from automatic differentiation of the loss and
+of f at each sample, the other sides from the printed sums. Residuals are divided by (n + d), the system's condition
+number, and the norms of the terms.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from tasks.settings.simulation import Simulation
 Function = Callable[[Tensor], Tensor]
 SHAPES = {"tall": (24, 4, 2), "wide": (7, 12, 1), "many outputs": (15, 6, 8), "two samples": (2, 3, 1)}  # n, d, c
 LIBRARY = ("laplace", "gaussian", "exponential", "polynomial", "quadratic")
-# inner-product kernels k and their k′. Those of PSD have power series without a negative coefficient, so they are
+# inner-product kernels k and their k′. The power series of those in PSD have no negative coefficient, so that they are
 # kernels in every dimension
 PSD: dict[str, tuple[Function, Function]] = {
     "exp(t)": (torch.exp, torch.exp),
@@ -40,7 +41,7 @@ GAUSSIAN: tuple[Function, Function] = (lambda s: torch.exp(-s / 2), lambda s: -t
 
 @dataclass
 class Machine:
-    """Samples x (n, d), targets y (n, c), features M (d, d), a ridge parameter, and the kernel g(s)."""
+    """A kernel machine: samples x (n, d), targets y (n, c), features M (d, d), the ridge lambda, the kernel g(s)."""
 
     case: str
     x: Tensor
@@ -54,14 +55,14 @@ class Machine:
         return Machine(self.case, self.x.to(dtype), self.y.to(dtype), self.M.to(dtype), self.ridge, self.g, self.radial)
 
     def pairs(self, x: Tensor) -> Tensor:
-        """The squared distance or inner product of each row of x and each sample."""
+        """The squared distance or the inner product of each row of x and each sample."""
         if not self.radial:
             return x @ self.M @ self.x.T
-        gaps = x[:, None] - self.x
-        return torch.einsum("ija,ab,ijb->ij", gaps, self.M, gaps)
+        differences = x[:, None] - self.x
+        return torch.einsum("ija,ab,ijb->ij", differences, self.M, differences)
 
-    def solved(self, diagonal: float) -> tuple[Tensor, float]:
-        """(K + diagonal I)⁻¹ y, and the condition of that matrix."""
+    def dual(self, diagonal: float) -> tuple[Tensor, float]:
+        """(K + diagonal I)⁻¹ y, and the condition number of that matrix."""
         K = self.g(self.pairs(self.x)) + diagonal * torch.eye(len(self.x), dtype=self.x.dtype)
         return torch.linalg.solve(K, self.y), float(torch.linalg.cond(K))
 
@@ -70,21 +71,21 @@ class Machine:
         return self.g(self.pairs(x)) @ alpha
 
     def fact(self, alpha: Tensor) -> Tensor:
-        """-(1/(n lambda)) sum_i grad_x loss(f(x), y_i) x_i^T at x = x_i, the loss 1/2 ||f - y||^2."""
-        at = self.x.clone().requires_grad_()
-        loss = (self.values(at, alpha) - self.y).square().sum() / 2
-        return -torch.autograd.grad(loss, at)[0].T @ self.x / (len(self.x) * self.ridge)
+        """-(1/(n lambda)) sum_i grad_x loss(f(x), y_i) x_i^T at x = x_i, where the loss is 1/2 ||f - y||^2."""
+        x = self.x.clone().requires_grad_()
+        loss = (self.values(x, alpha) - self.y).square().sum() / 2
+        return -torch.autograd.grad(loss, x)[0].T @ self.x / (len(self.x) * self.ridge)
 
     def agop(self, alpha: Tensor) -> Tensor:
-        """(1/n) sum_i of the outer products of f's gradients."""
-        at = self.x.clone().requires_grad_()
-        f = self.values(at, alpha)
-        slopes = [torch.autograd.grad(f[:, one].sum(), at, retain_graph=True)[0] for one in range(f.shape[1])]
-        return sum(slope.T @ slope for slope in slopes) / len(self.x)  # type: ignore[return-value]
+        """(1/n) times the sum over samples of the outer products of f's gradients."""
+        x = self.x.clone().requires_grad_()
+        f = self.values(x, alpha)
+        gradients = [torch.autograd.grad(f[:, output].sum(), x, retain_graph=True)[0] for output in range(f.shape[1])]
+        return sum(G.T @ G for G in gradients) / len(self.x)  # type: ignore[return-value]
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts machines of each kernel and shape."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -94,11 +95,12 @@ def measure(settings: Settings) -> Iterator[dict]:
             for name in LIBRARY:
                 yield from lemmas(name, shape, instance)
             for name, (k, slope) in {**PSD, **FALLING, **RISING}.items():
-                yield from proposition(drawn(name, shape, instance, k), slope, name)
-            yield from proposition(drawn("radial", shape, instance, GAUSSIAN[0], radial=True), GAUSSIAN[1], "radial")
+                yield from proposition(random_machine(name, shape, instance, k), slope, name)
+            radial = random_machine("radial", shape, instance, GAUSSIAN[0], radial=True)
+            yield from proposition(radial, GAUSSIAN[1], "radial")
 
 
-def drawn(name: str, shape: str, instance: int, g: Function, radial: bool = False) -> Machine:
+def random_machine(name: str, shape: str, instance: int, g: Function, radial: bool = False) -> Machine:
     """Random samples, targets, features (of rank one in every third instance) and ridge."""
     draw = stream("c_dual", name, shape, instance)
     n, d, c = SHAPES[shape]
@@ -113,31 +115,31 @@ def drawn(name: str, shape: str, instance: int, g: Function, radial: bool = Fals
 def lemmas(name: str, shape: str, instance: int) -> Iterator[dict]:
     """C.lemF.1, FACT through the dual weights, and C.lemF.2, alpha_i = -loss'_i / (n lambda)."""
     kernel = Kernel(name, 1.5)
-    plain: dict[str, Function] = {
-        # nothing is differentiated at distance 0, where Laplace's kernel has no gradient
+    g: dict[str, Function] = {
+        # Laplace's kernel has no gradient at distance 0, and nothing is differentiated there
         "laplace": lambda s: torch.exp(-torch.sqrt(torch.where(s > 0, s, 1)) * (s > 0) / 1.5),
         "gaussian": lambda s: torch.exp(-s / (2 * 1.5**2)),
         "exponential": lambda t: torch.exp(t / 1.5**2),
         "polynomial": lambda t: (t / 1.5**2 + 1) ** 3,
         "quadratic": lambda t: (t / 1.5**2) ** 2,
     }
-    double = drawn(name, shape, instance, plain[name], kernel.radial)
+    double = random_machine(name, shape, instance, g[name], kernel.radial)
     n, d = double.x.shape
     for dtype in (torch.float64, torch.float32):
         machine = double.to(dtype)
-        about = {"case": machine.case, "dtype": str(dtype).removeprefix("torch.")}
+        labels = {"case": machine.case, "dtype": str(dtype).removeprefix("torch.")}
         for arm, diagonal in (("claim", n * machine.ridge), ("control: ridge lambda", machine.ridge)):
-            alpha, condition = machine.solved(diagonal)
+            alpha, condition = machine.dual(diagonal)
             left, right = machine.fact(alpha), fact(kernel, machine.x, alpha, machine.M)
             size = (n + d) * condition * _fact_terms(kernel, machine, alpha)
-            yield {**about, "arm": arm, "quantity": "lemF1/residual", "value": float((left - right).norm()) / size}
+            yield {**labels, "arm": arm, "quantity": "lemF1/residual", "value": float((left - right).norm()) / size}
         readings = {"claim": 1.0, "corrected": float(n), "control: ridge 2 n lambda": 2.0 * n}
         for arm, times in readings.items():
-            alpha, condition = machine.solved(times * machine.ridge)
+            alpha, condition = machine.dual(times * machine.ridge)
             slopes = machine.values(machine.x, alpha) - machine.y
             size = (n + d) * condition * float(alpha.norm())
             residual = float((alpha + slopes / (n * machine.ridge)).norm())
-            yield {**about, "arm": arm, "quantity": "lemF2/residual", "value": residual / size}
+            yield {**labels, "arm": arm, "quantity": "lemF2/residual", "value": residual / size}
 
 
 def _fact_terms(kernel: Kernel, machine: Machine, alpha: Tensor) -> float:
@@ -149,7 +151,7 @@ def _fact_terms(kernel: Kernel, machine: Machine, alpha: Tensor) -> float:
 
 
 def proposition(double: Machine, slope: Function, name: str) -> Iterator[dict]:
-    """C.prop5.1: both printed sums against autograd, the update of M, and how far FACT M^T is from being psd."""
+    """C.prop5.1: both printed sums against autograd, the update of M, and FACT M^T's negative eigenvalues."""
     arms = ["claim"] if name in FALLING else ["claim", "corrected"]
     psd_arms = {**dict.fromkeys(PSD, "corrected"), **dict.fromkeys(FALLING, "claim")}
     if name in RISING or name == "radial":
@@ -157,25 +159,26 @@ def proposition(double: Machine, slope: Function, name: str) -> Iterator[dict]:
     n, d = double.x.shape
     for dtype in (torch.float64, torch.float32):
         machine = double.to(dtype)
-        alpha, condition = machine.solved(n * machine.ridge)
+        alpha, condition = machine.dual(n * machine.ridge)
         slopes = slope(machine.pairs(machine.x))  # k'(x_i^T M x_j)
         sizes = slopes.abs()
-        products, moved = alpha @ alpha.T, machine.x @ machine.M
+        products, features = alpha @ alpha.T, machine.x @ machine.M
         tau = slopes.T @ slopes / n
-        about = {"case": machine.case, "dtype": str(dtype).removeprefix("torch.")}
-        terms = float(torch.linalg.matrix_norm(machine.M, 2)) * machine.x.norm(dim=1) * alpha.norm(dim=1)
+        labels = {"case": machine.case, "dtype": str(dtype).removeprefix("torch.")}
+        norms = float(torch.linalg.matrix_norm(machine.M, 2)) * machine.x.norm(dim=1) * alpha.norm(dim=1)
         fact_m = machine.fact(alpha) @ machine.M.T
-        size = condition * float(terms @ sizes @ terms)
+        size, agop_size = condition * float(norms @ sizes @ norms), float((sizes @ norms).square().mean())
         sides = {
-            "agop": (machine.agop(alpha), moved.T @ (tau * products) @ moved, float((sizes @ terms).square().mean())),
-            "fact": (fact_m, moved.T @ (slopes * products) @ moved, size),
+            "agop": (machine.agop(alpha), features.T @ (tau * products) @ features, agop_size),
+            "fact": (fact_m, features.T @ (slopes * products) @ features, size),
             "update": (fact_m @ fact_m, fact_m @ fact_m.T, size**2),  # equal where FACT M is symmetric
         }
         for arm in arms:
-            for what, (left, right, norms) in sides.items():
-                residual = float((left - right).norm()) / ((n + d) * norms)
-                yield {**about, "arm": arm, "quantity": f"prop51/{what}", "value": residual}
+            for quantity, (left, right, scale) in sides.items():
+                residual = float((left - right).norm()) / ((n + d) * scale)
+                yield {**labels, "arm": arm, "quantity": f"prop51/{quantity}", "value": residual}
         if dtype == torch.float64:
             least = float(torch.linalg.eigvalsh((fact_m + fact_m.T) / 2)[0])
             arm = psd_arms.get(name, arms[0])
-            yield {**about, "arm": arm, "quantity": "prop51/negative", "value": max(0.0, -least) / float(fact_m.norm())}
+            negative = max(0.0, -least) / float(fact_m.norm())
+            yield {**labels, "arm": arm, "quantity": "prop51/negative", "value": negative}

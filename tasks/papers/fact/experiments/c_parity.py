@@ -1,7 +1,7 @@
-"""C.fig1, C.fig5: kernel machines that learn a sparse parity, by either update, iterate by iterate.
+"""C.fig1, C.fig5: kernel machines that learn a sparse parity by either update, iterate by iterate.
 
-The kernel is Gaussian with bandwidth 5 and the features M whole (Section 4.3). The ridge, which is not printed, and the
-iterate at which to stop are those of the least leave-one-out error.
+The kernel is Gaussian with bandwidth 5, M is a full matrix, and there are 5 iterations (Section 4.3). Neither the ridge
+nor Figure 1's number of iterations is printed. The leave-one-out error chooses the ridge and the iterate to stop at.
 """
 
 import warnings
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gramlab.data.parity import sparse_parity
-from gramlab.kernels.arguments import placed
+from gramlab.kernels.arguments import resolve_device
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
 from gramlab.kernels.updates import Iterate, iterates
@@ -25,76 +25,72 @@ UPDATES = {"agop": "NFA-RFM", "fact-geometric": "FACT-RFM"}
 
 
 class Parity(Strict):
-    """Sparse parities of one kind, for kernel machines with ``steps`` feature updates."""
+    """A sparse parity, and how the kernel machines learn it."""
 
-    degree: Count
+    degree: Count  # number of coordinates in the support
     dimension: Count
     samples: Count
     test_samples: Count = 1000
-    steps: Count = 5
-    transition: bool = False  # of Figure 1, not of Figure 5
+    steps: Count = 5  # feature updates
+    transition: bool = False  # whether it is Figure 1's, not Figure 5's
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts seeds; the paper shows one."""
 
-    ridges: list[Rate]  # each chosen by its leave-one-out error
+    ridges: list[Rate]  # the leave-one-out error chooses one
     parities: list[Parity]
 
 
 def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
-    """Accuracies, the features' mass on the support by iterate, and the chosen iterate's."""
-    there = placed(device)
+    """Rows: accuracies and mass on the support by iterate; those of the chosen iterate, and its features."""
+    place = resolve_device(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
-            data = sparse_parity(
-                parity.samples, parity.dimension, degree=parity.degree, test_samples=parity.test_samples,
-                seed=seed,
-            )  # fmt: skip
-            x, x_test = (data.numbers(part, torch.float64).to(there) for part in (data.x_train, data.x_test))
-            y, y_test = (part.double().to(there) for part in (data.y_train, data.y_test))
-            drawn = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
-            labels = {"claim": y, "control: random labels": torch.from_numpy(drawn).to(y)}
+            data = sparse_parity(parity.samples, parity.dimension, degree=parity.degree,
+                                 test_samples=parity.test_samples, seed=seed)  # fmt: skip
+            x, x_test = (data.numbers(part, torch.float64).to(place) for part in (data.x_train, data.x_test))
+            y, y_test = (part.double().to(place) for part in (data.y_train, data.y_test))
+            coins = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
+            targets_by_arm = {"claim": y, "control: random labels": torch.from_numpy(coins).to(y)}
             for update, name in UPDATES.items():
                 if parity.transition and update == "agop":
                     continue
-                for arm, targets in labels.items():
-                    about = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
-                    path = _chosen(update, x, targets, settings.ridges, parity.steps)
-                    for row in _measured(path, x, targets, x_test, y_test, data.about["support"], parity.transition):
+                for arm, targets in targets_by_arm.items():
+                    labels = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
+                    path = _path(update, x, targets, settings.ridges, parity.steps)
+                    for row in _rows(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
                         if seed == 0 or not row["quantity"].endswith("feature"):
-                            yield {**about, **row}
+                            yield {**labels, **row}
 
 
-def _chosen(update: str, x: Tensor, y: Tensor, ridges: list[float], steps: int) -> list[Iterate]:
-    """The iterates at the ridge with the least leave-one-out error at any of them."""
-    paths = []
+def _path(update: str, x: Tensor, y: Tensor, ridges: list[float], steps: int) -> list[Iterate]:
+    """The iterates at the ridge at which one of them has the smallest leave-one-out error."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularKernel)  # a collapsed iterate has a large error, and is not chosen
-        for ridge in ridges:
-            paths.append(list(islice(iterates(update, KERNEL, x, y, ridge, leave_one_out=True), steps + 1)))
+        warnings.simplefilter("ignore", SingularKernel)  # a collapsed iterate has a large error and is not chosen
+        paths = [list(islice(iterates(update, KERNEL, x, y, ridge, leave_one_out=True), steps + 1)) for ridge in ridges]
     return min(paths, key=lambda path: min(map(_error, path)))
 
 
-def _error(one: Iterate) -> float:
-    return float(one.left_out.square().mean())  # type: ignore[union-attr]
+def _error(machine: Iterate) -> float:
+    return float(machine.left_out.square().mean())  # type: ignore[union-attr]
 
 
-def _measured(
+def _rows(
     path: list[Iterate], x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor, support: list[int], transition: bool
 ) -> Iterator[dict]:
     best = min(range(len(path)), key=lambda step: _error(path[step]))
     figure = "transition" if transition else "parity"
-    for step, one in enumerate(path):
-        found = {
-            "accuracy": _accuracy(predict(KERNEL, x_test, x, one.alpha, one.M), y_test),
-            "train accuracy": _accuracy(predict(KERNEL, x, x, one.alpha, one.M), y),
-            "mass": float(one.M.diagonal()[support].sum() / one.M.diagonal().sum()),
+    for step, machine in enumerate(path):
+        values = {
+            "accuracy": _accuracy(predict(KERNEL, x_test, x, machine.alpha, machine.M), y_test),
+            "train accuracy": _accuracy(predict(KERNEL, x, x, machine.alpha, machine.M), y),
+            "mass": float(machine.M.diagonal()[support].sum() / machine.M.diagonal().sum()),
         }
-        for what, value in found.items():
-            yield {"quantity": f"{figure}/{what}", "x": step, "value": value}
+        for name, value in values.items():
+            yield {"quantity": f"{figure}/{name}", "x": step, "value": value}
             if step == best:
-                yield {"quantity": f"{figure}/chosen {what}", "x": step, "value": value}
+                yield {"quantity": f"{figure}/chosen {name}", "x": step, "value": value}
     order = [*support, *(index for index in range(x.shape[1]) if index not in support)]
     image = path[best].M[order][:, order]
     for index, value in enumerate((image / image.abs().max()).flatten().tolist()):

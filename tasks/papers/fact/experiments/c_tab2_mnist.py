@@ -1,11 +1,5 @@
-"""C.tab2.MNIST: the first layer after training, by column (the case)."""
+"""C.tab2.MNIST: 5,000 and 60,000 digits of MNIST; the first layer after training."""
 
-from collections.abc import Iterator
+from tasks.papers.fact.experiments.shared.correlations import first_layer
 
-from tasks.measuring.run import Run
-from tasks.papers.fact.experiments.shared.correlations import columns
-
-
-def measure(run: Run) -> Iterator[dict]:
-    """Rows: pearson/NAME of the first layer by column, seed and arm; losses and accuracies."""
-    yield from columns(run)
+measure = first_layer

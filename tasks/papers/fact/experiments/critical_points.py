@@ -1,8 +1,8 @@
 """C.thm3.1, C.thmA.1, C.rem3.3: small networks on digits at a critical point of L + (lambda / 2) ||theta||^2.
 
-Weights go from gradient steps (L-BFGS) to Newton's method in float64. FACT and bFACT, from their definitions with
-gradients through the layer alone, are compared with W^T W and W W^T on rays into the critical point, and on the way
-there. ``fact/ratio`` is the convergence line, ||W^T W - FACT|| over its bound ||W||_op ||grad_W L_lambda|| / lambda:
+L-BFGS and then Newton's method lead to the critical point, in float64. FACT and bFACT follow their definitions, with
+gradients through the layer alone; they are compared with W^T W and W W^T on the way to the critical point and on rays
+into it. ``fact/ratio`` is ||W^T W - FACT|| over its bound ||W||_op ||grad_W L_lambda|| / lambda, for
 W^T W - FACT = W^T grad_W L_lambda / lambda at every point, critical or not.
 """
 
@@ -21,7 +21,7 @@ from gramlab.streams import stream
 from tasks.measuring.layer_graph import watched
 from tasks.settings.simulation import Simulation
 
-RAYS = [*(2.0**-power for power in range(25)), 0.0]  # how far from the end of the ray, in tenths of its norm
+RAYS = [*(2.0**-power for power in range(25)), 0.0]  # distances from the end of the ray, in tenths of its norm
 
 
 class Network(nn.Module):
@@ -40,7 +40,7 @@ class Network(nn.Module):
 
 @dataclass
 class Problem:
-    """A network with its data and loss; points are all parameters in one vector."""
+    """A network with its data and loss. A point holds all parameters in one vector."""
 
     case: str
     model: nn.Module
@@ -51,8 +51,9 @@ class Problem:
 
     def at(self, point: Tensor) -> dict[str, Tensor]:
         """The parameters at this point, by name."""
-        parts = point.split([part.numel() for part in self.model.parameters()])
-        return {key: part.reshape(p.shape) for part, (key, p) in zip(parts, self.model.named_parameters(), strict=True)}
+        flat = point.split([parameter.numel() for parameter in self.model.parameters()])
+        named = self.model.named_parameters()
+        return {name: part.reshape(parameter.shape) for part, (name, parameter) in zip(flat, named, strict=True)}
 
     def objective(self, point: Tensor) -> Tensor:
         """L + (lambda / 2) ||theta||^2."""
@@ -62,18 +63,18 @@ class Problem:
     def path(self, point: Tensor) -> Iterator[Tensor]:
         """Points from this one to a critical one: L-BFGS, then Newton steps down to round-off."""
         flat = point.clone().requires_grad_()
-        steps = torch.optim.LBFGS([flat], max_iter=10, history_size=50, tolerance_grad=0, tolerance_change=0,
-                                  line_search_fn="strong_wolfe")  # fmt: skip
+        optimizer = torch.optim.LBFGS([flat], max_iter=10, history_size=50, tolerance_grad=0, tolerance_change=0,
+                                      line_search_fn="strong_wolfe")  # fmt: skip
 
         def closure() -> Tensor:
-            steps.zero_grad()
+            optimizer.zero_grad()
             value = self.objective(flat)
             value.backward()
             return value
 
         for _ in range(400):
             yield (before := flat.detach().clone())
-            steps.step(closure)  # type: ignore[arg-type]
+            optimizer.step(closure)  # type: ignore[arg-type]
             if flat.grad is None or flat.grad.norm() < 1e-6 or torch.equal(flat, before):
                 break
         point, slope = flat.detach().clone(), torch.func.grad(self.objective)
@@ -81,18 +82,17 @@ class Problem:
             yield point
             gradient, hessian = slope(point), torch.func.hessian(self.objective)(point)
             step = torch.linalg.solve(hessian, gradient)
-            # halved until the gradient falls: far from the critical point a whole Newton step may lead away
-            sizes = (0.5**halving for halving in range(12))
-            better = (point - size * step for size in sizes)
-            lower = next((one for one in better if slope(one).norm() < 0.9 * gradient.norm()), None)
-            if lower is None:
+            # halve the step until the gradient falls: far from the critical point a full Newton step may lead away
+            steps = (0.5**halving * step for halving in range(12))
+            lower = (point - step for step in steps if slope(point - step).norm() < 0.9 * gradient.norm())
+            if (next_point := next(lower, None)) is None:
                 return  # round-off
-            point = lower
+            point = next_point
 
     def errors(self, point: Tensor, factor: float = 1.0, with_bias: bool = False) -> Iterator[dict]:
-        """Each layer's errors over ||W^T W||, FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||).
+        """Each layer's errors over ||W^T W||, with FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||).
 
-        with_bias: bFACT with the layer's whole output in place of W h.
+        ``with_bias`` takes the layer's output with its bias in place of W h in bFACT.
         """
         gradient = torch.func.grad(self.objective)(point)
         slopes = self.at(gradient)
@@ -109,7 +109,7 @@ class Problem:
             W = layer.get_parameter("weight").detach()
             out = z.detach() + layer.get_parameter("bias").detach()[:, None] if with_bias else z.detach()
             back, gram, back_gram = -(out @ at_z.T) / scale, W.T @ W, W @ W.T
-            found = {
+            differences = {
                 "fact/error": gram - fact,
                 "fact/transposed/error": gram - fact.T,
                 "fact/root/error": gram - root(fact),
@@ -117,16 +117,16 @@ class Problem:
                 "back_fact/error": back_gram - back,
                 "back_fact/root/error": back_gram - root(back),
             }
-            about = {"case": self.case, "layer": name, "dtype": "float64", "x": x}
-            for quantity, difference in found.items():
-                yield {**about, "quantity": quantity, "value": float(difference.norm() / gram.norm())}
+            labels = {"case": self.case, "layer": name, "dtype": "float64", "x": x}
+            for quantity, difference in differences.items():
+                yield {**labels, "quantity": quantity, "value": float(difference.norm() / gram.norm())}
             if x > 1e-8:  # below, the gradient is round-off
-                most = torch.linalg.matrix_norm(W, 2) * slopes[f"{name}.weight"].norm() / self.weight_decay
-                yield {**about, "quantity": "fact/ratio", "value": float((gram - fact).norm() / most)}
+                bound = torch.linalg.matrix_norm(W, 2) * slopes[f"{name}.weight"].norm() / self.weight_decay
+                yield {**labels, "quantity": "fact/ratio", "value": float((gram - fact).norm() / bound)}
 
 
 def root(A: Tensor) -> Tensor:
-    """sqrt(A A^T), by A's singular values: squaring them first would lose half of the digits."""
+    """sqrt(A A^T) from A's singular values: to form A A^T first would lose half of the digits."""
     U, S, _ = torch.linalg.svd(A)
     return (U * S) @ U.T
 
@@ -138,7 +138,7 @@ def psd_part(A: Tensor) -> Tensor:
 
 
 def problem(instance: int, x: Tensor, y: Tensor) -> tuple[Problem, Tensor]:
-    """A network with drawn activation, loss, width, weight decay and initial point."""
+    """A network with random activation, width, weight decay and initial point; loss and skip by instance."""
     draw = stream("critical_points", instance)
     activation = str(draw.choice(["gelu", "tanh", "sigmoid", "softplus"]))
     loss, skip, decay = ("mse", "cross_entropy")[instance % 2], instance % 3 > 0, 10 ** draw.uniform(-3.5, -2)
@@ -149,7 +149,7 @@ def problem(instance: int, x: Tensor, y: Tensor) -> tuple[Problem, Tensor]:
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts networks."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -157,9 +157,9 @@ def measure(settings: Settings) -> Iterator[dict]:
     data = prepare("digits", Path(), train=200, test=0)
     x = data.numbers(data.x_train, torch.float64).flatten(1)[:, ::2]
     for instance in range(settings.instances):
-        one, initial = problem(instance, x, data.y_train)
-        path = list(one.path(initial))
-        away = torch.from_numpy(stream("critical_points", instance, "away").normal(size=initial.shape))
+        network, initial = problem(instance, x, data.y_train)
+        path = list(network.path(initial))
+        direction = torch.from_numpy(stream("critical_points", instance, "away").normal(size=initial.shape))
         for arm, end, options in (
             ("claim", path[-1], {}),
             ("control: lambda doubled", path[-1], {"factor": 2.0}),
@@ -167,12 +167,12 @@ def measure(settings: Settings) -> Iterator[dict]:
             ("control: bFACT with the bias", path[-1], {"with_bias": True}),
         ):
             for ray in RAYS:
-                point = end + 0.1 * ray * end.norm() * away / away.norm()
-                for row in one.errors(point, **options):
+                point = end + 0.1 * ray * end.norm() * direction / direction.norm()
+                for row in network.errors(point, **options):
                     if not options.get("with_bias") or row["quantity"].startswith("back_fact/"):
                         yield {"arm": arm, **row}
         for point in path[:: max(1, len(path) // 30)]:
-            for row in one.errors(point):
+            for row in network.errors(point):
                 if row["quantity"] == "fact/error":
                     yield {"arm": "claim", **row, "quantity": "fact/descent"}
                 elif row["quantity"] == "fact/ratio":

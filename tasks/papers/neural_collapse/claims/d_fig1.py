@@ -1,23 +1,27 @@
-"""After M^{1/2} in the last layer, centred and normalised points have inner product 1 within a class, -1/(K-1) across.
+"""In the last layer of Deep RFM, after M^{1/2}, the Gram matrix of the points is that of a simplex ETF.
 
-That is the Gram matrix of a simplex equiangular tight frame. Judged to a tenth: the mean over pairs within a class,
-over pairs across, and, since each pair of classes must have -1/(K-1), their root mean square deviation from it.
-Without ridge, as printed, but for layers whose kernel matrix is singular in float64: these have one of 1.5e-8.
+Points are centred and normalised. Their inner product is 1 within a class and -1/(K-1) across classes. Three deviations
+must be below 0.1: of the mean over pairs of points within a class, of the mean over pairs across classes, and, since
+every pair of classes must have -1/(K-1), the root mean square over pairs of class means.
+The regression has no ridge, as printed, except in layers whose kernel matrix is singular in float64: these have a ridge
+of 1.5e-8.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.neural_collapse.claims.shared.d_gram_figure import draw as draw
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import simplex
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
+from tasks.papers.neural_collapse.claims.shared.simplex import simplex
 
 ID = "D.fig1"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: CIFAR-10 by cos, MNIST by ReLU, Figure 1"
 QUANTITIES = ("gram/within", "gram/across", "gram/spread", "ridge")
-# digits, where they stand for CIFAR-10 and for MNIST
-FEATURES = ("cifar10, laplace, fourier", "mnist, gaussian, relu", "digits, laplace, fourier", "digits, gaussian, relu")
+CASES = (  # data set, kernel, features; digits stand for CIFAR-10 and for MNIST
+    "cifar10, laplace, fourier", "mnist, gaussian, relu", "digits, laplace, fourier", "digits, gaussian, relu",
+)  # fmt: skip
 
 
 def rule(rows: Rows) -> Finding:
-    """Each deviation's Student interval over seeds within a tenth, in every data set."""
-    return simplex(rows, FEATURES)
+    """In every data set, each deviation's Student interval over seeds is below 0.1."""
+    return simplex(rows, CASES)

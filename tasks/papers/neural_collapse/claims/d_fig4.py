@@ -1,11 +1,12 @@
-"""In Deep RFM with random Fourier features (cos) NC1 falls layer by layer, by M^{1/2} alone; NC2 falls too.
+"""In Deep RFM with random Fourier features (cos) NC1 falls from layer to layer, due to M^{1/2} alone; NC2 falls too.
 
-As D.fig3, with the features of the l1 kernel: cos(Wx + b) with Cauchy W of scale 0.05.
+As in D.fig3, but with the features of the l1 kernel: cos(Wx + b) with Cauchy W of scale 0.05.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.neural_collapse.claims.shared.d_collapse_figure import draw as draw
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import collapse
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.neural_collapse.claims.shared.layer_collapse import draw as draw
+from tasks.papers.neural_collapse.claims.shared.layer_collapse import layer_collapse
 
 ID = "D.fig4"
 KIND = "statistical"
@@ -16,5 +17,5 @@ FEATURES = "fourier"
 
 
 def rule(rows: Rows) -> Finding:
-    """In every data set, over seeds: NC1 and NC2 fall with the layer, and mean log steps of NC1 at M^{1/2} and Φ."""
-    return collapse(rows, FEATURES)
+    """In every data set, over seeds: NC1 and NC2 fall with the layer, M^{1/2} lowers NC1, and Φ does not."""
+    return layer_collapse(rows, FEATURES)

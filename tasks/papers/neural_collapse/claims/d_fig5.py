@@ -1,20 +1,21 @@
-"""After M^{1/2} in the last layer of Deep RFM with Fourier features the Gram image is that of a simplex ETF.
+"""In the last layer of Deep RFM with Fourier features, after M^{1/2}, the Gram matrix is that of a simplex ETF.
 
-As D.fig1: centred and normalised points have inner product 1 within a class and -1/(K-1) across, to a tenth.
+As in D.fig1: centred and normalised points have inner product 1 within a class and -1/(K-1) across classes, to 0.1.
 """
 
-from tasks.judging.rules import Finding, Rows
-from tasks.papers.neural_collapse.claims.shared.d_gram_figure import draw as draw
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import simplex
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
+from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
+from tasks.papers.neural_collapse.claims.shared.simplex import simplex
 
 ID = "D.fig5"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF: Fourier features"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: cos on CIFAR-10, SVHN and MNIST, Figure 5"
 QUANTITIES = ("gram/within", "gram/across", "gram/spread", "ridge")
-FEATURES = ("fourier",)
+CASES = ("fourier",)  # endings of "data set, kernel, features"
 
 
 def rule(rows: Rows) -> Finding:
-    """Each deviation's Student interval over seeds within a tenth, in every data set."""
-    return simplex(rows, FEATURES)
+    """In every data set, each deviation's Student interval over seeds is below 0.1."""
+    return simplex(rows, CASES)

@@ -1,10 +1,11 @@
 """The Woodbury formula: (P + U V^T)^-1 = P^-1 - P^-1 U (I + V^T P^-1 U)^-1 V^T P^-1.
 
-For square, not only symmetric, P and any rank of U and V, wherever P and the inner matrix are invertible.
+It holds for U and V of any rank and for square P, symmetric or not, if P and the inner matrix are invertible.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "D.lemB.1"
 KIND = "exact"
@@ -14,5 +15,5 @@ QUANTITIES = ("lemB1/residual",)
 
 
 def rule(rows: Rows) -> Finding:
-    """Low rank, more columns than rows, ill-conditioned, nearly singular, a multiple of I, and U = 0."""
+    """To round-off: U of low rank, wide U, ill-conditioned P, a nearly singular sum, P + a multiple of I, and U = 0."""
     return exact(rows)

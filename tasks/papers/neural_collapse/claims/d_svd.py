@@ -1,11 +1,13 @@
-"""With W = U S V^T, tr(S_W)/tr(S_B) of U S V^T h is that of S V^T h: U leaves it alone.
+"""With W = U S V^T, tr(S_W)/tr(S_B) of the features U S V^T h equals that of S V^T h.
 
-So only S V^T and the activation can change it; that they do is seen in the controls. Both sides are compared as
-shares of the total variance, with wide, square, tall and rank-deficient W and with classes of one size and of several.
+U does not change NC1; only S V^T and the activation can, which the controls confirm. The two sides are compared as
+shares tr(S_W)/tr(S_T) of the total variance, for wide, square, tall and rank-deficient W, and for classes of equal and
+unequal sizes.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "D.svd"
 KIND = "exact"
@@ -15,5 +17,5 @@ QUANTITIES = ("svd/residual",)
 
 
 def rule(rows: Rows) -> Finding:
-    """Residuals over (the longest sum) x (the total variance of the features times the squared norm of W)."""
+    """To round-off, relative to (the longest sum) x (the total variance of the features) x (the squared norm of W)."""
     return exact(rows)

@@ -1,7 +1,8 @@
-"""D.alg1: gramlab.DeepRFM by layer against Algorithm 1 written out: kernels entry by entry, Jacobians by autograd.
+"""D.alg1: gramlab.DeepRFM against Algorithm 1 written out, layer by layer.
 
-Each layer starts from DeepRFM's own output of the layer before, so that its error alone is measured. What is random in
-it is tested as such: inner products of drawn features against the kernels that they are the features of.
+The reference computes kernels entry by entry and Jacobians by autograd. Each layer starts from DeepRFM's own output of
+the layer before, so that only the error of this layer is measured. Random features are tested through their inner
+products, which must be those of their kernel.
 """
 
 import warnings
@@ -13,9 +14,15 @@ import torch
 from torch import Tensor
 
 from gramlab import DeepRFM
+from gramlab.kernels.deep import DeepLayer
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
+
+
+class Settings(Simulation):
+    """``instances`` counts data sets for each kernel, kind of features and precision."""
+
 
 KINDS = tuple(product(("laplace", "gaussian"), ("relu", "fourier")))
 DTYPES = (torch.float64, torch.float32)
@@ -24,18 +31,16 @@ RAW, WHOLE, ZEROS = "control: data not normalised", "control: M instead of its r
 OTHER = "control: features of another kernel"
 
 
-class Settings(Simulation):
-    """Settings of this experiment."""
-
-
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: residuals of M, of the data after M^{1/2}, of features and of the last dual weights; drawn features."""
+    """Rows: residuals of M, of the data after M^{1/2}, of features and of the last dual weights; random features."""
     for instance in range(settings.instances):
         for kernel, features in KINDS:
             for dtype in DTYPES:
-                yield from compared(kernel, features, dtype, instance)
+                name = str(dtype).removeprefix("torch.")
+                rows = fitted(kernel, features, dtype, instance)
+                yield from ({"case": f"{kernel}, {features}", "dtype": name, **row} for row in rows)
     for features in ("relu", "fourier"):
-        yield from drawn(features, settings.instances)
+        yield from random_features(features, settings.instances)
 
 
 def clusters(name: str, instance: int) -> tuple[np.ndarray, np.ndarray]:
@@ -45,49 +50,53 @@ def clusters(name: str, instance: int) -> tuple[np.ndarray, np.ndarray]:
     return 0.5 * (draw.normal(size=(15, 6)) + draw.normal(size=(CLASSES, 6))[y]), y
 
 
-def compared(kernel: str, features: str, dtype: torch.dtype, instance: int) -> Iterator[dict]:
-    """One fit, against each step of Algorithm 1."""
-    name = str(dtype).removeprefix("torch.")
+def fitted(kernel: str, features: str, dtype: torch.dtype, instance: int) -> Iterator[dict]:
+    """Rows of one fitted DeepRFM, compared with each step of Algorithm 1."""
     X, y = clusters(f"{kernel}, {features}", instance)
     with warnings.catch_warnings():
         warnings.simplefilter("error", SingularKernel)  # these kernels are regular: a larger ridge would be an error
         model = DeepRFM(LAYERS, kernel=kernel, bandwidth=BANDWIDTH, features=features, n_features=WIDTH, scale=SCALE,
-                        seed=instance, dtype=name).fit(X, y)  # fmt: skip
-    case = {"case": f"{kernel}, {features}", "dtype": name}
+                        seed=instance, dtype=str(dtype).removeprefix("torch.")).fit(X, y)  # fmt: skip
     codes = torch.from_numpy(np.where(y[:, None] == np.arange(CLASSES), 1.0, -1.0)).to(dtype)
     before = torch.from_numpy(X).to(dtype)
     for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(X), strict=True), 1):
-        data, projected, mapped = (torch.from_numpy(one) for one in stages)
-        x = before / before.flip(1).square().sum(1, keepdim=True).sqrt()
-        weight, shift = layer.weight, layer.shift
-        assert layer.root is not None
-        found = layer.root @ layer.root
-        about = {**case, "layer": str(number)}
-        inputs = {"claim": (x, codes), RAW: (before, codes), ZEROS: (x, (codes + 1) / 2)}
-        for arm, (points, labels) in inputs.items():
-            M, size, _ = written_out(points, labels, kernel)
-            yield {**about, "arm": arm, "quantity": "alg1/agop", "value": float((found - M).norm()) / size}
-            if arm == "claim":
-                for name_of, root in ((arm, layer.root), (WHOLE, found)):
-                    # by inner products, for which no root is needed: x^T M x
-                    gap = float(((x @ root) @ (x @ root).mT - x @ M @ x.mT).norm()) / (float(x.norm()) ** 2 * size)
-                    yield {**about, "arm": name_of, "quantity": "alg1/projected", "value": gap}
-        # in another order of summing, so that it is a computation of its own
-        z = projected.flip(1) @ weight.flip(1).mT
-        right = z.clamp_min(0) if shift is None else (2 / WIDTH) ** 0.5 * torch.cos(z + shift)
-        rounded = WIDTH * (float(projected.norm() * weight.norm()) + float(mapped.norm()))
-        yield {**about, "arm": "claim", "quantity": "alg1/features", "value": float((mapped - right).norm()) / rounded}
-        scaled = float((data - x).norm() / x.norm()) / x.shape[1]
-        yield {**about, "arm": "claim", "quantity": "alg1/normalised", "value": scaled}
+        data, projected, mapped = (torch.from_numpy(stage) for stage in stages)
+        for row in compared(layer, kernel, before, codes, data, projected, mapped):
+            yield {"layer": str(number), **row}
         before = mapped
     last = before / before.norm(dim=1, keepdim=True)
     _, _, (alpha, condition) = written_out(last, codes, kernel)
     gap = float((torch.from_numpy(model.dual_coef_) - alpha).norm() / alpha.norm()) / (len(alpha) * condition)
-    yield {**case, "arm": "claim", "layer": "last", "quantity": "alg1/dual", "value": gap}
+    yield {"arm": "claim", "layer": "last", "quantity": "alg1/dual", "value": gap}
+
+
+def compared(
+    layer: DeepLayer, kernel: str, before: Tensor, codes: Tensor, data: Tensor, projected: Tensor, mapped: Tensor
+) -> Iterator[dict]:
+    """Rows of one layer: it normalises ``before`` to ``data``, then M^{1/2} gives ``projected``, and Phi ``mapped``."""
+    assert layer.root is not None
+    x = before / before.flip(1).square().sum(1, keepdim=True).sqrt()
+    agop = layer.root @ layer.root
+    inputs = {"claim": (x, codes), RAW: (before, codes), ZEROS: (x, (codes + 1) / 2)}
+    for arm, (points, labels) in inputs.items():
+        M, size, _ = written_out(points, labels, kernel)
+        yield {"arm": arm, "quantity": "alg1/agop", "value": float((agop - M).norm()) / size}
+        if arm == "claim":
+            for root_arm, root in ((arm, layer.root), (WHOLE, agop)):
+                # compares the inner products x^T M x, which need no root
+                gap = float(((x @ root) @ (x @ root).mT - x @ M @ x.mT).norm()) / (float(x.norm()) ** 2 * size)
+                yield {"arm": root_arm, "quantity": "alg1/projected", "value": gap}
+    # summed in another order, so that it is an independent computation
+    z = projected.flip(1) @ layer.weight.flip(1).mT
+    expected = z.clamp_min(0) if layer.shift is None else (2 / WIDTH) ** 0.5 * torch.cos(z + layer.shift)
+    round_off = WIDTH * (float(projected.norm() * layer.weight.norm()) + float(mapped.norm()))
+    yield {"arm": "claim", "quantity": "alg1/features", "value": float((mapped - expected).norm()) / round_off}
+    residual = float((data - x).norm() / x.norm()) / x.shape[1]
+    yield {"arm": "claim", "quantity": "alg1/normalised", "value": residual}
 
 
 def written_out(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float, tuple[Tensor, float]]:
-    """M, a length for its round-off, and the dual weights with the kernel's condition."""
+    """M, the size of its round-off, and the dual weights with the kernel matrix's condition number."""
 
     def k(a: Tensor, b: Tensor) -> Tensor:
         square = (a - b).square().sum()
@@ -102,27 +111,28 @@ def written_out(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float, t
     condition = float(torch.linalg.cond(K.double()))
     M, terms = x.new_zeros(x.shape[1], x.shape[1]), 0.0
     for i in range(n):
-        p = x[i].clone().requires_grad_()  # Laplace's own center has no gradient and Gaussian's is 0: left out
-        slopes = [torch.autograd.grad(k(p, x[j]), p)[0] if j != i else torch.zeros_like(p) for j in range(n)]
-        J = torch.stack(slopes).mT @ alpha
+        # at its own centre the Laplace kernel has no gradient, and that of the Gaussian one is 0: left out
+        p = x[i].clone().requires_grad_()
+        gradients = [torch.autograd.grad(k(p, x[j]), p)[0] if j != i else torch.zeros_like(p) for j in range(n)]
+        J = torch.stack(gradients).mT @ alpha
         M += J @ J.mT / n
-        terms += float(torch.stack(slopes).norm() * alpha.norm()) ** 2 / n
+        terms += float(torch.stack(gradients).norm() * alpha.norm()) ** 2 / n
     return M, n * condition * terms, (alpha, condition)
 
 
-def drawn(features: str, instances: int) -> Iterator[dict]:
-    """Inner products of many features of two points, in standard errors from the kernel that they are drawn for."""
+def random_features(features: str, instances: int) -> Iterator[dict]:
+    """Rows: the inner product of two points' random features, in standard errors from the kernel's value."""
     for instance in range(10 * instances):
         X, y = clusters(f"drawn {features}", instance)
-        scale = 0.5  # at which the Gaussian kernel's features would be far off
+        scale = 0.5  # at which the features of the Gaussian kernel are far off
         model = DeepRFM(1, features=features, n_features=4000, scale=scale, agop=False, seed=instance).fit(X, y)
         x, _, mapped = next(iter(model.stages(X)))
         products = mapped[0] * mapped[1] * (len(mapped[0]) if features == "fourier" else 1)
         r = float(np.clip(x[0] @ x[1], -1, 1))
-        arc = (np.sqrt(1 - r * r) + r * (np.pi - np.arccos(r))) / (2 * np.pi)
+        arc_cosine = (np.sqrt(1 - r * r) + r * (np.pi - np.arccos(r))) / (2 * np.pi)
         laplace = float(np.exp(-scale * np.abs(x[0] - x[1]).sum()))
         gaussian = float(np.exp(-(scale**2) * ((x[0] - x[1]) ** 2).sum() / 2))
-        expected = {"claim": arc, OTHER: r / 2} if features == "relu" else {"claim": laplace, OTHER: gaussian}
+        expected = {"claim": arc_cosine, OTHER: r / 2} if features == "relu" else {"claim": laplace, OTHER: gaussian}
         error = float(products.std(ddof=1)) / len(products) ** 0.5
         for arm, value in expected.items():
             yield {"arm": arm, "case": features, "dtype": "float64", "seed": instance, "quantity": "alg1/away",

@@ -1,7 +1,7 @@
 """Lemmas B.1 and B.2 and Proposition A.1 of paper D: D.lemB.1, D.lemB.2, D.propA.1.
 
-Both sides of each identity are computed on their own: inverses by LU factorisation against the closed forms, the mean
-of sigma(Wx)^T sigma(Wy) by quadrature over the plane of x and y and by drawing W, against its closed form in r.
+The two sides of each identity are computed independently: inverses by LU factorisation against the closed forms, and
+the mean of sigma(Wx)^T sigma(Wy) by quadrature over the plane of x and y, and by Monte Carlo, against its closed form.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,9 +14,14 @@ from scipy.special import roots_legendre
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
 
+
+class Settings(Simulation):
+    """``instances`` counts matrices of every kind, and hundreds of random W in Proposition A.1."""
+
+
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
-ANGLES = ("-1", "-0.999", "-0.7", "-0.2", "0", "0.3", "0.8", "0.99", "0.9999", "1")
-FEATURES = 2 ** np.arange(3, 11)
+ANGLES = ("-1", "-0.999", "-0.7", "-0.2", "0", "0.3", "0.8", "0.99", "0.9999", "1")  # r = x^T y, the angles' cosines
+FEATURES = 2 ** np.arange(3, 11)  # D
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "claim": lambda u: np.maximum(u, 0),
     "control: leaky ReLU": lambda u: np.where(u > 0, u, u / 5),
@@ -24,10 +29,6 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "control: tanh": np.tanh,
 }
 ONE_ROW = "control: all rows of W equal"
-
-
-class Settings(Simulation):
-    """Settings of this experiment."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -40,11 +41,31 @@ def measure(settings: Settings) -> Iterator[dict]:
     for r in ANGLES:
         yield from quadrature(r)
         if float(r) > -0.9:  # nearer to -1 the product is 0 for almost every W
-            yield from drawn(r, settings.instances)
+            yield from monte_carlo(r, settings.instances)
 
 
 def woodbury(kind: str, instance: int) -> Iterator[dict]:
-    """D.lemB.1: both sides' difference over what round-off can make of them, cond times norm of each inverse."""
+    """D.lemB.1: the difference of the two sides, relative to the round-off that the inverses can amplify."""
+    P, U, V = woodbury_matrices(kind, instance)
+    for dtype in DTYPES:
+        p, u, v = P.astype(dtype), U.astype(dtype), V.astype(dtype)
+        left, inverse = np.linalg.inv(p + u @ v.T), np.linalg.inv(p)
+        product = v.T @ inverse @ u
+        labels = {"case": kind, "dtype": np.dtype(dtype).name, "quantity": "lemB1/residual"}
+        for arm, sign in (("claim", 1), ("control: minus in the inner inverse", -1)):
+            if arm != "claim" and kind == "zero U":
+                continue  # both signs are right
+            inner = np.linalg.inv(np.eye(u.shape[1], dtype=dtype) + dtype(sign) * product)
+            right = inverse - inverse @ u @ inner @ v.T @ inverse
+            correction = _norm(inverse) ** 2 * _norm(u) * _norm(v) * _norm(inner)
+            # V^T P^-1 U has the round-off of its factors, even if it is small itself or nearly minus the identity
+            inner_error = _norm(inner) * (1 + _norm(u) * _norm(v) * _norm(inverse))
+            size = _condition(p + u @ v.T) * _norm(left) + _condition(p) * (_norm(inverse) + correction * inner_error)
+            yield {**labels, "arm": arm, "value": _norm(left - right) / ((len(P) + u.shape[1]) * size)}
+
+
+def woodbury_matrices(kind: str, instance: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """P (n, n), U and V (n, k)."""
     draw = stream("d_lemmas", "woodbury", kind, instance)
     n, k = int(draw.integers(2, 20)), int(draw.integers(1, 20))
     k = {"rank one": 1, "wide": n + k}.get(kind, min(k, n))
@@ -59,21 +80,7 @@ def woodbury(kind: str, instance: int) -> Iterator[dict]:
         U, P = 10.0 ** draw.uniform(-3, 0) * V, P @ P.T
     if kind == "zero U":
         U = 0 * U
-    for dtype in DTYPES:
-        p, u, v = P.astype(dtype), U.astype(dtype), V.astype(dtype)
-        left, inverse = np.linalg.inv(p + u @ v.T), np.linalg.inv(p)
-        reached = v.T @ inverse @ u
-        about = {"case": kind, "dtype": np.dtype(dtype).name, "quantity": "lemB1/residual"}
-        for arm, sign in (("claim", 1), ("control: minus in the inner inverse", -1)):
-            if arm != "claim" and kind == "zero U":
-                continue  # both signs are right
-            inner = np.linalg.inv(np.eye(u.shape[1], dtype=dtype) + dtype(sign) * reached)
-            right = inverse - inverse @ u @ inner @ v.T @ inverse
-            spread = _size(inverse) ** 2 * _size(u) * _size(v) * _size(inner)
-            # V^T P^-1 U has the round-off of its factors, be it small itself or nearly minus the identity
-            inner_error = _size(inner) * (1 + _size(u) * _size(v) * _size(inverse))
-            size = _condition(p + u @ v.T) * _size(left) + _condition(p) * (_size(inverse) + spread * inner_error)
-            yield {**about, "arm": arm, "value": _size(left - right) / ((n + u.shape[1]) * size)}
+    return P, U, V
 
 
 def collapsed(kind: str, instance: int) -> Iterator[dict]:
@@ -84,29 +91,28 @@ def collapsed(kind: str, instance: int) -> Iterator[dict]:
     K, n = sizes.get(kind, (K, n))
     ridge = 10.0 ** {"small ridge": -2, "large ridge": 2}.get(kind, draw.uniform(-1, 1))
     onehot = np.kron(np.eye(K), np.ones((n, 1)))
-    unequal = np.kron(np.eye(K), np.ones((n, 1)))[: max(K * n - n // 2, 1)] if n > 1 else None
-    signs = 2 * onehot - 1 if K > 1 else None
-    given: dict[str, np.ndarray | None] = {"claim": onehot, "corrected": onehot}
-    given |= {"control: classes of two sizes": unequal, "control: labels ±1": signs}
-    for arm, y in given.items():
-        if y is None:
-            continue
+    labels = {"claim": onehot, "corrected": onehot}
+    if n > 1:
+        labels["control: classes of two sizes"] = onehot[: max(K * n - n // 2, 1)]
+    if K > 1:
+        labels["control: labels ±1"] = 2 * onehot - 1
+    for arm, y in labels.items():
         for dtype in DTYPES:
             outer, lam = (y @ y.T).astype(dtype), dtype(ridge)
             identity = np.eye(len(y), dtype=dtype)
             direct = np.linalg.inv(outer + lam * identity)
             inverse = identity / lam - outer / (lam * (lam + dtype(n)))
             factor = 1 + 1 / lam if arm == "claim" else 1 / (lam + dtype(n))
-            terms = _size(identity) / lam + _size(outer) / (lam * (lam + n))
-            size = len(y) * (_condition(outer + lam * identity) * _size(direct) + float(terms))
-            about = {"arm": arm, "case": kind, "dtype": np.dtype(dtype).name}
-            yield {**about, "quantity": "lemB2/inverse", "value": _size(direct - inverse) / size}
+            terms = _norm(identity) / lam + _norm(outer) / (lam * (lam + n))
+            size = len(y) * (_condition(outer + lam * identity) * _norm(direct) + float(terms))
+            row = {"arm": arm, "case": kind, "dtype": np.dtype(dtype).name}
+            yield {**row, "quantity": "lemB2/inverse", "value": _norm(direct - inverse) / size}
             for side, product in (("left", outer @ direct), ("right", direct @ outer)):
-                gap = _size(product - factor * outer) / (size * _size(outer))
-                yield {**about, "layer": side, "quantity": "lemB2/product", "value": gap}
+                residual = _norm(product - factor * outer) / (size * _norm(outer))
+                yield {**row, "layer": side, "quantity": "lemB2/product", "value": residual}
 
 
-def _size(A: np.ndarray) -> float:
+def _norm(A: np.ndarray) -> float:
     return float(np.linalg.norm(A))
 
 
@@ -116,62 +122,70 @@ def _condition(A: np.ndarray) -> float:
 
 def closed_form(r: Any) -> Any:
     """Proposition A.1's right side, for entries of variance 2/D."""
-    one, sine = type(r)(1), np.sqrt((1 - r) * (1 + r))
+    two, pi = type(r)(2), type(r)(np.pi)  # in r's precision
+    sine = np.sqrt((1 - r) * (1 + r))
     angle = np.arctan2(r, sine)  # arctan(r / sine), and its limits at r = -1 and 1
-    pi = type(r)(np.pi)
-    return sine**3 / pi + r**2 * sine / pi + r / (2 * one) + r / pi * angle
+    return sine**3 / pi + r**2 * sine / pi + r / two + r / pi * angle
 
 
 def quadrature(r: str) -> Iterator[dict]:
-    """2 E[sigma(u) sigma(v)] of unit Gaussians of correlation r, wedge by wedge of the plane between kinks.
-
-    Gauss-Legendre over the angle, between the lines u = 0 and v = 0; over the radius the trapezoidal rule in its log.
-    """
-    nodes, weights = roots_legendre(24)
-    radii, step = np.exp(np.arange(-116, 31) / 12), 1 / 12
+    """Rows: 2 E[sigma(u) sigma(v)] of unit Gaussians of correlation r, and its distance from the closed form."""
     for arm, activation in ACTIVATIONS.items():
         for dtype in DTYPES:
-            # the angle between x and y, by which r is exact at its ends too
-            theta = np.arccos(float(r))
-            edges = np.sort(np.mod([-np.pi / 2, np.pi / 2, theta - np.pi / 2, theta + np.pi / 2], 2 * np.pi))
-            edges = np.append(edges, edges[0] + 2 * np.pi)
-            total = dtype(0)
-            for low, high in pairwise(edges):
-                phi = (low + (high - low) * (nodes + 1) / 2).astype(dtype)[:, None]
-                radius = radii.astype(dtype)
-                u, v = radius * np.cos(phi), radius * np.cos(phi - dtype(theta))
-                density = np.exp(-(radius**2) / 2) * radius**2 * dtype(step) / dtype(2 * np.pi)
-                cell = (weights * (high - low) / 2).astype(dtype)[:, None]
-                total += (2 * activation(u) * activation(v) * density * cell).sum()
+            mean = quadrature_mean(r, activation, dtype)
+            row = {"arm": arm, "case": f"r = {r}", "dtype": np.dtype(dtype).name, "x": float(r)}
             # over the mean of the norms' product, which is 1
-            gap = abs(float(total - closed_form(dtype(float(r))))) / len(nodes)
-            yield {"arm": arm, "case": f"r = {r}", "dtype": np.dtype(dtype).name, "quantity": "propA1/residual",
-                   "x": float(r), "value": gap}  # fmt: skip
+            residual = abs(float(mean - closed_form(dtype(float(r))))) / NODES
+            yield {**row, "quantity": "propA1/residual", "value": residual}
             if arm == "claim" and dtype is np.float64:
-                yield {"arm": arm, "case": f"r = {r}", "dtype": "float64", "quantity": "propA1/mean", "x": float(r),
-                       "value": float(total)}  # fmt: skip
+                yield {**row, "quantity": "propA1/mean", "value": float(mean)}
 
 
-def drawn(r: str, hundreds: int) -> Iterator[dict]:
-    """Of sigma(Wx)^T sigma(Wy) over W: its mean in standard errors from the closed form, and its variance by 1/D."""
+NODES = 24  # of Gauss and Legendre's rule in each wedge
+
+
+def quadrature_mean(r: str, activation: Callable[[np.ndarray], np.ndarray], dtype: Any) -> Any:
+    """2 E[sigma(u) sigma(v)], wedge by wedge of the plane between the kinks at u = 0 and v = 0.
+
+    Gauss-Legendre over the angle; over the radius the trapezoidal rule in its logarithm.
+    """
+    nodes, weights = roots_legendre(NODES)
+    radii, step = np.exp(np.arange(-116, 31) / 12), 1 / 12
+    theta = np.arccos(float(r))  # the angle between x and y
+    edges = np.sort(np.mod([-np.pi / 2, np.pi / 2, theta - np.pi / 2, theta + np.pi / 2], 2 * np.pi))
+    edges = np.append(edges, edges[0] + 2 * np.pi)
+    total = dtype(0)
+    for low, high in pairwise(edges):
+        phi = (low + (high - low) * (nodes + 1) / 2).astype(dtype)[:, None]
+        radius = radii.astype(dtype)
+        u, v = radius * np.cos(phi), radius * np.cos(phi - dtype(theta))
+        density = np.exp(-(radius**2) / 2) * radius**2 * dtype(step) / dtype(2 * np.pi)
+        cell = (weights * (high - low) / 2).astype(dtype)[:, None]
+        total += (2 * activation(u) * activation(v) * density * cell).sum()
+    return total
+
+
+def monte_carlo(r: str, hundreds: int) -> Iterator[dict]:
+    """Rows: mean of sigma(Wx)^T sigma(Wy) in standard errors from the closed form, and its variance, by x = 1/D."""
     for arm in ("claim", "control: leaky ReLU", ONE_ROW):
         activation = ACTIVATIONS.get(arm, ACTIVATIONS["claim"])
         for D in FEATURES.tolist():
             draw = stream("d_lemmas", "propA1", arm, r, D)
             d = int(draw.integers(2, 6))
-            x, y = _pair(float(r), d, draw)
+            x, y = _unit_vectors(float(r), d, draw)
             products = np.empty((hundreds, 100))
-            for at in range(hundreds):
+            for hundred in range(hundreds):
                 W = draw.normal(size=(100, 1 if arm == ONE_ROW else D, d)) * (2 / D) ** 0.5
-                products[at] = (activation(W @ x) * activation(W @ y)).sum(1)
+                products[hundred] = (activation(W @ x) * activation(W @ y)).sum(1)
             if arm == ONE_ROW:
                 products *= D
-            about = {"arm": arm, "case": f"r = {r}", "dtype": "float64", "x": 1 / D}
+            row = {"arm": arm, "case": f"r = {r}", "dtype": "float64", "x": 1 / D}
             away = float(products.mean() - closed_form(float(r))) / (products.std(ddof=1) / products.size**0.5)
-            yield {**about, "quantity": "propA1/away", "value": float(away)}
-            yield {**about, "quantity": "propA1/remainder", "value": float(products.var(ddof=1))}
+            yield {**row, "quantity": "propA1/away", "value": float(away)}
+            yield {**row, "quantity": "propA1/remainder", "value": float(products.var(ddof=1))}
 
 
-def _pair(r: float, d: int, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _unit_vectors(r: float, d: int, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors in d dimensions with inner product r."""
     Q = np.linalg.qr(draw.normal(size=(d, d)))[0]
     return Q[0], r * Q[0] + ((1 - r) * (1 + r)) ** 0.5 * Q[1]

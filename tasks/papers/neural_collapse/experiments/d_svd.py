@@ -1,8 +1,8 @@
-"""D.svd: NC1 on the way through a linear layer, on random features and weights.
+"""D.svd: NC1 before and after the left singular vectors of a linear layer, on random features and weights.
 
-Before U, the traces come from ``gramlab.neural_collapse`` of S V^T h; after it, from S_W and S_B of W h themselves,
-formed as matrices by their definition. What S V^T and ReLU change, and a left factor that is not orthogonal, are the
-controls.
+Before U, the traces come from ``gramlab.neural_collapse`` of S V^T h. After U, they come from the matrices S_W and S_B
+of W h, formed by their definition. The controls include in the comparison what S V^T or ReLU changes, or replace U by a
+factor that is not orthogonal.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,13 @@ import gramlab
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
 
-DTYPES: tuple[Any, ...] = (np.float64, np.float32)
-SHAPES = {"square": (12, 12), "wide": (7, 20), "tall": (20, 7), "deficient": (12, 12), "spread": (15, 15)}  # W, (k, d)
-
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts random features and weights of every shape in SHAPES."""
+
+
+DTYPES: tuple[Any, ...] = (np.float64, np.float32)
+SHAPES = {"square": (12, 12), "wide": (7, 20), "tall": (20, 7), "deficient": (12, 12), "spread": (15, 15)}  # W, (k, d)
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -36,39 +37,46 @@ def measure(settings: Settings) -> Iterator[dict]:
             sizes = draw.integers(2, 15, size=classes) if instance % 2 else np.full(classes, 10)
             labels = np.repeat(np.arange(classes), sizes)
             h = draw.normal(size=(classes, d))[labels] + draw.uniform(0.1, 2) * draw.normal(size=(len(labels), d))
-            other = draw.normal(size=(k, k)) / np.sqrt(k)
+            not_orthogonal = draw.normal(size=(k, k)) / np.sqrt(k)
             for dtype in DTYPES:
-                w: np.ndarray = W.astype(dtype)
-                x: np.ndarray = (h - h.mean(0)).astype(dtype)
-                _, S, Vh = np.linalg.svd(w)
-                core = np.zeros_like(w)
-                np.fill_diagonal(core, S)
-                before = x @ (core @ Vh).T
-                after = {
-                    "claim": x @ w.T,
-                    "control: S V^T counted in": x,
-                    "control: ReLU counted in": np.maximum(x @ w.T, 0),
-                    "control: U not orthogonal": before @ other.astype(dtype).T,
-                }
-                found = gramlab.neural_collapse(before, labels)
-                for arm, z in after.items():
-                    within, between = _traces(z, labels)
-                    residual = abs(found.within / found.total - within / (within + between))
-                    # round-off of z against its spread: what W amplifies and the data cancel
-                    size = float(np.linalg.norm(w, 2) ** 2 * np.square(x).sum() / len(x)) / found.total
+                w, x, other = (array.astype(dtype) for array in (W, h - h.mean(0), not_orthogonal))
+                for arm, residual in _residuals(w, x, other, labels).items():
                     yield {
                         "arm": arm, "case": f"{kind} {instance}", "dtype": np.dtype(dtype).name,
-                        "quantity": "svd/residual", "value": residual / (size * (k + d + len(x))),
+                        "quantity": "svd/residual", "value": residual,
                     }  # fmt: skip
 
 
+def _residuals(W: np.ndarray, h: np.ndarray, not_orthogonal: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """By arm: the difference of tr(S_W)/tr(S_T) before and after U, relative to round-off."""
+    _, S, Vh = np.linalg.svd(W)
+    core = np.zeros_like(W)
+    np.fill_diagonal(core, S)
+    before = h @ (core @ Vh).T
+    after = {
+        "claim": h @ W.T,
+        "control: S V^T counted in": h,
+        "control: ReLU counted in": np.maximum(h @ W.T, 0),
+        "control: U not orthogonal": before @ not_orthogonal.T,
+    }
+    traces = gramlab.neural_collapse(before, labels)
+    # round-off of W h against its spread: what W amplifies and the data cancel
+    size = float(np.linalg.norm(W, 2) ** 2 * np.square(h).sum() / len(h)) / traces.total
+    residuals = {}
+    for arm, z in after.items():
+        within, between = _traces(z, labels)
+        difference = abs(traces.within / traces.total - within / (within + between))
+        residuals[arm] = difference / (size * (sum(W.shape) + len(h)))
+    return residuals
+
+
 def _traces(z: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """tr(S_W) and tr(S_B) of the matrices that paper D defines, classes weighted by their sizes."""
+    """tr(S_W) and tr(S_B) of the matrices that paper D defines, with classes weighted by their sizes."""
     n, mean = len(z), z.mean(0)
     within, between = (np.zeros((z.shape[1],) * 2, z.dtype) for _ in range(2))
     for label in np.unique(labels):
-        own = z[labels == label]
-        centre = own.mean(0)
-        within += (own - centre).T @ (own - centre) / n
-        between += len(own) / n * np.outer(centre - mean, centre - mean)
+        samples = z[labels == label]
+        class_mean = samples.mean(0)
+        within += (samples - class_mean).T @ (samples - class_mean) / n
+        between += len(samples) / n * np.outer(class_mean - mean, class_mean - mean)
     return float(np.trace(within)), float(np.trace(between))

@@ -1,148 +1,169 @@
 """D.thm4.3: the linearised Deep RFM, run exactly on its Gram matrices.
 
-With A = X^T X = G + lambda_Phi I and the kernel A + lambda_k I, a layer solves (A + lambda_k I) alpha = y; the
-predictor's gradient at every point is X alpha, whose mean outer product M gives G' = X^T M X / kappa
-= A alpha alpha^T A / kappa. (The proof writes a sum over the points and takes the mean.)
-y is one-hot with n samples in each of K classes, so that y y^T has norm n.
+With A = X^T X = G + lambda_Phi I and the kernel A + lambda_k I, a layer solves (A + lambda_k I) alpha = y. The gradient
+of the predictor is X alpha at every point; its mean outer product M gives the next Gram G' = X^T M X / kappa
+= A alpha alpha^T A / kappa. (The proof writes a sum over the points and takes the mean.) y is one-hot with n samples in
+each of K classes, so that yy^T has norm n.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
 
+
+class Settings(Simulation):
+    """``instances`` counts data sets of every kind for each (n, K) and lambda_Phi."""
+
+
 LAYERS = 60
-REMAINDER = 4.5  # of n (lambda_k / (lambda_Phi + n))^2, for kappa = 1 - 2 lambda_k / (lambda_Phi + n) >= 1/2
+REMAINDER = 4.5  # times n (lambda_k / (lambda_Phi + n))^2, for kappa = 1 - 2 lambda_k / (lambda_Phi + n) >= 1/2
+ROUND_OFF = 1e-14  # of the Gram, relative to n
 SIZES = {"n = 2": (2, 3), "n = 6": (6, 2), "n = 20": (20, 2), "n = 5, ten classes": (5, 10)}  # n, K
-RIDGES = (0.1, 1.0, 10.0)
+RIDGES = (0.1, 1.0, 10.0)  # lambda_Phi
 DATA = ("random", "multiple of I", "far")
-RATES = (0.1, 0.9)  # epsilon
+EPSILONS = (0.1, 0.9)
 FRACTIONS = 2.0 ** -np.arange(12)  # of the largest lambda_k that the condition allows
 NONE, BEYOND = "control: no nonlinearity", "control: condition violated"
 
 
-class Settings(Simulation):
-    """Settings of this experiment."""
+@dataclass(frozen=True)
+class Instance:
+    """The first Gram, with the labels y (N, K), n samples in each class, and the columns that its rows share."""
+
+    first: np.ndarray
+    y: np.ndarray
+    n: int
+    case: str
+    kind: str  # of data, and number
+
+    def row(self, arm: str, epsilon: float | None = None) -> dict:
+        """The columns that say where a number belongs."""
+        layer = self.kind if epsilon is None else f"{self.kind}, ε = {epsilon:g}"
+        return {"arm": arm, "case": self.case, "layer": layer, "dtype": "float64"}
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: the bound's two sides, the remainder by lambda_k, the proof's constants, rate, floor, and whole courses."""
-    for instance in range(settings.instances):
+    """Rows: the two sides of the bound, the remainder by lambda_k, the proof's constants, rate, floor, and courses."""
+    for number in range(settings.instances):
         for size, (n, K) in SIZES.items():
             for ridge in RIDGES:
                 for kind in DATA:
-                    draw = stream("d_thm4_3", size, str(ridge), kind, instance)
-                    yield from _rows(f"{size}, λ_Φ = {ridge:g}", f"{kind} {instance}", n, K, ridge, draw)
+                    draw = stream("d_thm4_3", size, str(ridge), kind, number)
+                    y = np.kron(np.eye(K), np.ones((n, 1)))
+                    first = gram(kind, y, ridge, draw)
+                    instance = Instance(first, y, n, f"{size}, λ_Φ = {ridge:g}", f"{kind} {number}")
+                    yield from within_condition(instance, ridge)
+                    yield from beyond_condition(instance, ridge)
     yield from courses()
 
 
-def _rows(size: str, kind: str, n: int, K: int, ridge: float, draw: np.random.Generator) -> Iterator[dict]:
-    y = np.kron(np.eye(K), np.ones((n, 1)))
-    first = gram(kind.rsplit(" ", 1)[0], y, ridge, draw)
-    for epsilon in RATES:
+def within_condition(instance: Instance, ridge: float) -> Iterator[dict]:
+    """Rows of the printed and the corrected form, and of the control without lambda_Phi, by lambda_k."""
+    first, y, n = instance.first, instance.y, instance.n
+    for epsilon in EPSILONS:
         largest = {
             "claim": ridge / (2 * (1 + 1 / ridge) * n) * (1 - epsilon),
             "corrected": ridge / 4 * (1 - epsilon),
             NONE: min(ridge, n) / 4 * (1 - epsilon),  # so that kappa is above 1/2 here too
         }
-        for arm, most in largest.items():
+        for arm, largest_lam in largest.items():
             for fraction in FRACTIONS:
-                lam = most * fraction
+                lam = largest_lam * fraction
                 added = 0.0 if arm == NONE else ridge
                 kappa = 1 - 2 * lam * (1 + 1 / ridge) if arm == "claim" else 1 - 2 * lam / (added + n)
-                if arm != NONE:  # where they would be over lambda_Phi = 0
-                    layer = f"{kind}, ε = {epsilon:g}"
-                    about = {"arm": arm, "case": size, "layer": layer, "dtype": "float64", "x": fraction}
-                    yield from _constants(about, first, y, lam, ridge, kappa, n)
-                if kappa <= 0:  # the printed one, where lambda_Phi is larger than n
+                row = instance.row(arm, epsilon)
+                if arm != NONE:  # the proof's constants are relative to lambda_Phi
+                    yield from proof_constants({**row, "x": fraction}, first, y, lam, ridge, kappa, n)
+                if kappa <= 0:  # the printed kappa, where lambda_Phi is larger than n
                     continue
-                yield from _judged(arm, size, kind, epsilon, distances(first, y, lam, added, kappa), lam, added, n)
+                yield from inequality(row, epsilon, distances(first, y, lam, added, kappa), lam, added, n)
                 if arm == "corrected":
                     exact = distances(first, y, lam, ridge, (1 + lam / (ridge + n)) ** -2)
-                    yield from _rate(size, kind, epsilon, exact, lam, ridge, n)
-    # five times lambda_Phi, which is so small that the remainder stays small
+                    yield from exact_rate(row, epsilon, exact, lam, ridge, n)
+
+
+def beyond_condition(instance: Instance, ridge: float) -> Iterator[dict]:
+    """Rows of the control: lambda_k is five times lambda_Phi, which is so small that the remainder stays small."""
+    y, n = instance.y, instance.n
     for fraction in FRACTIONS:
         phi = 1e-2 * fraction
-        lam, start = 5 * phi, first * phi / ridge
+        lam, start = 5 * phi, instance.first * phi / ridge
         kappa = 1 - 2 * lam / (phi + n)
-        about = {"arm": BEYOND, "case": size, "layer": kind, "dtype": "float64", "x": 1.0}
-        yield from _constants(about, start, y, lam, phi, kappa, n)
-        yield from _judged(BEYOND, size, kind, 0.5, distances(start, y, lam, phi, kappa), lam, phi, n)
+        yield from proof_constants({**instance.row(BEYOND), "x": 1.0}, start, y, lam, phi, kappa, n)
+        yield from inequality(instance.row(BEYOND, 0.5), 0.5, distances(start, y, lam, phi, kappa), lam, phi, n)
 
 
-def _constants(
-    about: dict, first: np.ndarray, y: np.ndarray, lam: float, ridge: float, kappa: float, n: int
+def proof_constants(
+    row: dict, first: np.ndarray, y: np.ndarray, lam: float, ridge: float, kappa: float, n: int
 ) -> Iterator[dict]:
-    """The proof's constants over their bounds: 1 - kappa over 1/2; after one layer eps_A / lambda_Phi, and Psi~.
+    """The proof's constants over their bounds: 1 - kappa over 1/2; after one layer eps_A / lambda_Phi, and ||Psi~||.
 
-    eps_A = ||A - A*||, with A* = yy^T + lambda_Phi I, below lambda_Phi / 2; ||Psi~|| at most 2, where
-    Psi~ = (I + (A - A*) A*^-1)^-1 = A* A^-1. x is lambda_k over the condition's largest: the C of the print, which
-    leaves it open; its proof takes 1. With the corrected kappa one layer gives
-    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k: the corrected arm has both where that is enough,
-    for lambda_k <= lambda_Phi^2 / (12 n).
+    eps_A = ||A - A*||, with A* = yy^T + lambda_Phi I, is to be below lambda_Phi / 2, and ||Psi~|| at most 2, where
+    Psi~ = (I + (A - A*) A*^-1)^-1 = A* A^-1. x is lambda_k over the largest one that the condition allows: the constant
+    C, which the paper leaves open and its proof sets to 1. With the corrected kappa one layer gives
+    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k. The corrected arm has both numbers where that is
+    enough, for lambda_k <= lambda_Phi^2 / (12 n).
     """
-    if about["arm"] != BEYOND:  # whose lambda_Phi is too small to take kappa away from 1
-        yield {**about, "quantity": "thm4_3/kappa", "value": 2 * (1 - kappa)}
-    if kappa <= 0 or (about["arm"] == "corrected" and lam > ridge**2 / (12 * n)):
+    if row["arm"] != BEYOND:  # where lambda_Phi is too small to take kappa away from 1
+        yield {**row, "quantity": "thm4_3/kappa", "value": 2 * (1 - kappa)}
+    if kappa <= 0 or (row["arm"] == "corrected" and lam > ridge**2 / (12 * n)):
         return
     G, identity = step(first, y, lam, kappa), np.eye(len(y))
     psi = np.linalg.norm(np.linalg.solve(G + ridge * identity, y @ y.T + ridge * identity), 2)
-    yield {**about, "quantity": "thm4_3/collapsed", "value": 2 * float(np.linalg.norm(G - y @ y.T, 2)) / ridge}
-    yield {**about, "quantity": "thm4_3/psi", "value": float(psi) / 2}
+    yield {**row, "quantity": "thm4_3/collapsed", "value": 2 * float(np.linalg.norm(G - y @ y.T, 2)) / ridge}
+    yield {**row, "quantity": "thm4_3/psi", "value": float(psi) / 2}
 
 
-def _judged(
-    arm: str, size: str, kind: str, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int
-) -> Iterator[dict]:
-    """One run: the largest ratio of both sides, and the largest excess over (1 - epsilon) d, from l = 2 on."""
-    # the print leaves the constant open and has lambda_Phi alone; both are granted, and n as well
-    below = ridge if arm == "claim" else ridge + n
-    floor = 1e-14 * n  # round-off of the Gram
-    right = (1 - epsilon) * d[:-1] + REMAINDER * n * (lam / below) ** 2 + floor
-    about = {"arm": arm, "case": size, "layer": f"{kind}, ε = {epsilon:g}", "dtype": "float64", "x": lam}
-    yield {**about, "quantity": "thm4_3/ratio", "value": float((d[1:] / right).max())}
-    yield {**about, "quantity": "thm4_3/remainder", "value": max(float((d[1:] - (1 - epsilon) * d[:-1]).max()), 0.0)}
-    yield {**about, "quantity": "thm4_3/floor", "value": float(d[-1] / n)}
+def inequality(row: dict, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int) -> Iterator[dict]:
+    """The largest ratio of the two sides and the largest excess over (1 - epsilon) d, from l = 2 on."""
+    # the paper leaves the constant open and has lambda_Phi alone: the constant and n are granted
+    scale = ridge if row["arm"] == "claim" else ridge + n
+    right = (1 - epsilon) * d[:-1] + REMAINDER * n * (lam / scale) ** 2 + ROUND_OFF * n
+    excess = max(float((d[1:] - (1 - epsilon) * d[:-1]).max()), 0.0)
+    yield {**row, "x": lam, "quantity": "thm4_3/ratio", "value": float((d[1:] / right).max())}
+    yield {**row, "x": lam, "quantity": "thm4_3/remainder", "value": excess}
+    yield {**row, "x": lam, "quantity": "thm4_3/floor", "value": float(d[-1] / n)}
 
 
-def _rate(size: str, kind: str, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int) -> Iterator[dict]:
-    """With the kappa that makes yy^T the fixed point: the slowest step's ratio, over 1 - epsilon, and at the end."""
-    seen = d[:-1] > 1e-9 * n
-    if not seen.any():
+def exact_rate(row: dict, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int) -> Iterator[dict]:
+    """With the kappa whose fixed point is yy^T: the slowest ratio of a step over 1 - epsilon, and the last ratio."""
+    above_round_off = d[:-1] > 1e-9 * n
+    if not above_round_off.any():
         return
-    steps = (d[1:] / np.maximum(d[:-1], 1e-300))[seen]
-    about = {"arm": "corrected", "case": size, "layer": f"{kind}, ε = {epsilon:g}", "dtype": "float64"}
-    yield {**about, "quantity": "thm4_3/exact", "x": lam, "value": float(steps.max() / (1 - epsilon))}
-    yield {**about, "quantity": "thm4_3/rate", "x": lam / ridge, "value": float(steps[-1])}
+    ratios = (d[1:] / np.maximum(d[:-1], 1e-300))[above_round_off]
+    yield {**row, "quantity": "thm4_3/exact", "x": lam, "value": float(ratios.max() / (1 - epsilon))}
+    yield {**row, "quantity": "thm4_3/rate", "x": lam / ridge, "value": float(ratios[-1])}
 
 
 def gram(kind: str, y: np.ndarray, ridge: float, draw: np.random.Generator) -> np.ndarray:
-    """X_1^T X_1 of several kinds, of least eigenvalue lambda_Phi."""
+    """X_1^T X_1 of this kind, with least eigenvalue lambda_Phi."""
     N = len(y)
     raw = draw.normal(size=(N, N + 5))
     if kind == "multiple of I":
         return ridge * np.eye(N)
     if kind == "far":  # one direction, half of it in the labels' span and half outside, above all others
-        across = raw[:, 0] - y @ np.linalg.lstsq(y, raw[:, 0], rcond=None)[0]
-        v = y[:, 0] / np.linalg.norm(y[:, 0]) + across / max(float(np.linalg.norm(across)), 1e-300)
+        outside = raw[:, 0] - y @ np.linalg.lstsq(y, raw[:, 0], rcond=None)[0]
+        v = y[:, 0] / np.linalg.norm(y[:, 0]) + outside / max(float(np.linalg.norm(outside)), 1e-300)
         return ridge * np.eye(N) + 1e3 * np.outer(v, v)
-    low = np.linalg.eigvalsh(raw @ raw.T)[0]
-    return raw @ raw.T + (ridge - low) * np.eye(N)
+    least = np.linalg.eigvalsh(raw @ raw.T)[0]
+    return raw @ raw.T + (ridge - least) * np.eye(N)
 
 
 def distances(first: np.ndarray, y: np.ndarray, lam: float, ridge: float, kappa: float) -> np.ndarray:
-    """||G_l - yy^T|| for l = 2, 3, ..., the spectral norm, until it stands still."""
-    A, found = first, []
+    """||G_l - yy^T|| for l = 2, 3, ..., in the spectral norm, until it stops changing."""
+    A, norms = first, []
     identity = np.eye(len(y))
     for _ in range(LAYERS):
         G = step(A, y, lam, kappa)
-        found.append(float(np.abs(np.linalg.eigvalsh(G - y @ y.T)).max()))
-        if len(found) > 2 and abs(found[-1] - found[-2]) <= 1e-15 * len(y):
+        norms.append(float(np.abs(np.linalg.eigvalsh(G - y @ y.T)).max()))
+        if len(norms) > 2 and abs(norms[-1] - norms[-2]) <= 1e-15 * len(y):
             break
         A = G + ridge * identity
-    return np.array(found)
+    return np.array(norms)
 
 
 def step(A: np.ndarray, y: np.ndarray, lam: float, kappa: float) -> np.ndarray:
@@ -152,7 +173,7 @@ def step(A: np.ndarray, y: np.ndarray, lam: float, kappa: float) -> np.ndarray:
 
 
 def courses() -> Iterator[dict]:
-    """||G_l - yy^T|| / n by layer: printed and corrected kappa, at two lambda_k / lambda_Phi, for the figure."""
+    """||G_l - yy^T|| / n by layer for printed and corrected kappa, at two lambda_k / lambda_Phi, for the figure."""
     n, K, ridge = 20, 2, 1.0
     y = np.kron(np.eye(K), np.ones((n, 1)))
     first = gram("random", y, ridge, stream("d_thm4_3", "course"))

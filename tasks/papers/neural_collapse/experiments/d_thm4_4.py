@@ -1,8 +1,8 @@
-"""D.thm4.4: min over A of tr A(k^2 + mu k)A^T - 2 tr A k Y^T, over kernel matrices k with unit diagonal.
+"""D.thm4.4: the minimum over A of tr A(k^2 + mu k)A^T - 2 tr A k Y^T, over kernel matrices k with unit diagonal.
 
-Y is C x Cn, one-hot, n samples in a class. The print's objective is the minimum's negative: the corrected arm has the
-minus, and the same candidates. Feasible kernels have positive entries; candidates are kernels of drawn points under
-drawn M, and what gradient ascent finds.
+Y is C x Cn and one-hot, with n samples in a class. The printed value at k* is the negative of the minimum: the
+corrected arm has the minus, and the same candidates. Feasible kernels have positive entries. Candidates are kernels of
+random points with random M, and the results of gradient ascent.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,19 +13,20 @@ import numpy as np
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
 
+
+class Settings(Simulation):
+    """``instances`` counts values of mu, each with its own candidates, for every (C, n) in SIZES."""
+
+
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 SIZES = {f"C = {C}, n = {n}": (C, n) for C, n in ((2, 3), (3, 1), (3, 6), (10, 4), (1, 5))}
-ARMS = ("claim", "corrected")  # which differ in the sign of the value at k* alone
+ARMS = ("claim", "corrected")  # they differ only in the sign of the value at k*
 DIAGONAL, SIGNED = "control: diagonal 1.05", "control: not positive semi-definite"
-PROFILES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+PROFILES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # kernels of the squared distance
     "Laplace": lambda square: np.exp(-np.sqrt(square)),
     "Gaussian": lambda square: np.exp(-square),
     "rational": lambda square: 1 / (1 + square),
 }
-
-
-class Settings(Simulation):
-    """Settings of this experiment."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -51,7 +52,7 @@ def labels(C: int, n: int) -> np.ndarray:
 
 
 def construction(size: str, C: int, n: int, mu: float) -> Iterator[dict]:
-    """At k* the optimum of Problem (3) over A, which solves its singular normal equations, less +-Cn n/(n + mu)."""
+    """The minimum of Problem (3) over A at k*, from its singular normal equations, against +-Cn n/(n + mu)."""
     for dtype in DTYPES:
         Y = labels(C, n).astype(dtype)
         for scale, signs in ((1.0, {"claim": 1, "corrected": -1}), (1.05, {DIAGONAL: -1})):
@@ -63,35 +64,41 @@ def construction(size: str, C: int, n: int, mu: float) -> Iterator[dict]:
             length = float(np.linalg.norm(A) * np.linalg.norm(k) * np.linalg.norm(Y))
             length += float(np.linalg.norm(A) ** 2 * np.linalg.norm(normal))
             for arm, sign in signs.items():
-                away = abs(value - sign * C * n * n / (n + mu)) / (C * n * length)
+                residual = abs(value - sign * C * n * n / (n + mu)) / (C * n * length)
                 yield {"arm": arm, "case": size, "dtype": np.dtype(dtype).name, "quantity": "thm4_4/residual",
-                       "value": away}  # fmt: skip
+                       "value": residual}  # fmt: skip
 
 
 def search(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> Iterator[dict]:
-    """The objective over the bound: of kernels of drawn points, and at the end of ascents from drawn starts."""
+    """The objective over the bound, for kernels of random points and at the end of ascents from random starts."""
     Y, N = labels(C, n), C * n
-    found: list[tuple[str, str, np.ndarray]] = []
-    for name, profile in PROFILES.items():
-        points = draw.normal(size=(N, 4)) + 2 * draw.normal(size=(C, 4)).repeat(n, 0)
-        root = draw.normal(size=(4, 4)) * 10.0 ** draw.uniform(-1, 1)
-        sides = (points[:, None] - points) @ root
-        found.append(("claim", name, profile((sides**2).sum(-1))))
-    found.append(("claim", "ascent, positive entries", ascend(Y, mu, draw, positive=True)))
-    found.append(("claim", "ascent, any signs", ascend(Y, mu, draw, positive=False)))
-    found.append((DIAGONAL, "k* times 1.05", 1.05 * Y.T @ Y))
-    if N > 2:
-        found.append((SIGNED, "one eigenvalue below −μ", indefinite(Y, mu)))
     bound = N * n / (n + mu)
-    for arm, name, k in found:
+    for arms, name, k in candidates(Y, C, n, mu, draw):
         value = objective(k, Y, mu) / bound
-        for each in ARMS if arm == "claim" else (arm,):
-            yield {"arm": each, "case": name, "layer": size, "dtype": "float64", "quantity": "thm4_4/ratio", "x": mu,
+        for arm in arms:
+            yield {"arm": arm, "case": name, "layer": size, "dtype": "float64", "quantity": "thm4_4/ratio", "x": mu,
                    "value": value}  # fmt: skip
 
 
+def candidates(
+    Y: np.ndarray, C: int, n: int, mu: float, draw: np.random.Generator
+) -> Iterator[tuple[tuple[str, ...], str, np.ndarray]]:
+    """Arms, name and matrix of every kernel that is compared with k*."""
+    N = C * n
+    for name, profile in PROFILES.items():
+        points = draw.normal(size=(N, 4)) + 2 * draw.normal(size=(C, 4)).repeat(n, 0)
+        root = draw.normal(size=(4, 4)) * 10.0 ** draw.uniform(-1, 1)
+        differences = (points[:, None] - points) @ root
+        yield ARMS, name, profile((differences**2).sum(-1))
+    yield ARMS, "ascent, positive entries", ascend(Y, mu, draw, positive=True)
+    yield ARMS, "ascent, any signs", ascend(Y, mu, draw, positive=False)
+    yield (DIAGONAL,), "k* times 1.05", 1.05 * Y.T @ Y
+    if N > 2:
+        yield (SIGNED,), "one eigenvalue below −μ", indefinite(Y, mu)
+
+
 def ascend(Y: np.ndarray, mu: float, draw: np.random.Generator, positive: bool, steps: int = 150) -> np.ndarray:
-    """k = Z Z^T with unit rows of Z, climbed by projected gradient steps; with positive Z, if so."""
+    """Projected gradient ascent of the objective over k = Z Z^T, Z with unit rows and, if asked, positive entries."""
     N = Y.shape[1]
 
     def feasible(Z: np.ndarray) -> np.ndarray:
@@ -104,27 +111,27 @@ def ascend(Y: np.ndarray, mu: float, draw: np.random.Generator, positive: bool, 
         inner = np.linalg.solve(Z @ Z.T + mu * np.eye(N), Y.T)
         slope = 2 * mu * inner @ (inner.T @ Z)  # of sum_c y_c^T k (k + mu I)^-1 y_c
         slope -= (slope * Z).sum(1, keepdims=True) * Z
-        step = feasible(Z + rate * slope / max(float(np.abs(slope).max()), 1e-300))
-        reached = objective(step @ step.T, Y, mu)
-        if reached > value:
-            Z, value, rate = step, reached, 1.5 * rate
+        candidate = feasible(Z + rate * slope / max(float(np.abs(slope).max()), 1e-300))
+        candidate_value = objective(candidate @ candidate.T, Y, mu)
+        if candidate_value > value:
+            Z, value, rate = candidate, candidate_value, 1.5 * rate
         else:
             rate /= 2
     return Z @ Z.T
 
 
 def indefinite(Y: np.ndarray, mu: float) -> np.ndarray:
-    """K* with the entry of the first and the last sample so large that an eigenvalue is below -mu; unit diagonal."""
+    """k* with so large an entry for the first and the last sample that an eigenvalue is below -mu; unit diagonal."""
     k = Y.T @ Y
-    other, size = len(k) - 1, 1.0
+    last, size = len(k) - 1, 1.0
     while np.linalg.eigvalsh(k)[0] > -1.5 * mu:
         size *= 1.1
-        k[0, other] = k[other, 0] = size
+        k[0, last] = k[last, 0] = size
     return k
 
 
 def near(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> Iterator[dict]:
-    """Positive definite kernels near k*: what is missing to the optimum, over Cn ||k - k*|| / mu."""
+    """Positive definite kernels near k*: how far the objective is below the optimum, over Cn ||k - k*|| / mu."""
     Y, N = labels(C, n), C * n
     best = Y.T @ Y
     Z = np.abs(draw.normal(size=(N, N)))

@@ -1,10 +1,12 @@
-"""Binary cross-entropy, summed over samples with y in {0, 1}, has g = -grad_f L = y - sigmoid(f), and by classes
+"""Binary cross-entropy, summed over samples with y in {0, 1}, has the residual g = -grad_f L = y - sigmoid(f), and
 
-y^T K g = < sum_{S1} h, sum_{S1} (1 - sigmoid(f)) h - sum_{S0} sigmoid(f) h > with K = H^T H.
+y^T K g = < sum_{S1} h, sum_{S1} (1 - sigmoid(f)) h - sum_{S0} sigmoid(f) h >, where K = H^T H and S0 and S1 are the
+samples with y = 0 and y = 1.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact
 
 ID = "A.bce"
 KIND = "exact"
@@ -14,8 +16,8 @@ QUANTITIES = ("bce/residual", "bce/gradient")
 
 
 def rule(rows: Rows) -> Finding:
-    """Both to round-off: balanced, imbalanced, one-class, separated and saturated predictions."""
-    return every(
+    """Both equal to round-off, for balanced, imbalanced, one-class, separated and saturated predictions."""
+    return all_of(
         gradient=exact(rows.where(quantity="bce/gradient")),
         classes=exact(rows.where(quantity="bce/residual")),
     )

@@ -1,7 +1,8 @@
 """The Gram of the updated weight is W^T W - gamma (grad_h L h^T + h grad_h L^T) + O(gamma^2)."""
 
 from tasks.drawing.order import draw as draw
-from tasks.judging.rules import Finding, Rows, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, order
 
 ID = "A.eq2"
 KIND = "exact"
@@ -11,5 +12,5 @@ QUANTITIES = ("eq2/remainder",)
 
 
 def rule(rows: Rows) -> Finding:
-    """The remainder's slope in gamma is 2 on every layer of every instance."""
+    """The remainder falls with gamma at slope 2 (log-log) on every layer of every instance."""
     return order(rows, 2)

@@ -1,73 +1,91 @@
 """A decoder of high Target Linearity interpolates linearly between the inputs of two latent vectors.
 
-On a trained VAE's latents and inputs the mean error of interpolation of the least squares fit g, over all pairs, is at
-most its mean reconstruction error, at every alpha (Proposition 3); and the lower beta, so the higher Target Linearity,
-the closer the decoder itself comes to the interpolated inputs.
+On a trained VAE's latents and inputs, at every alpha, the least-squares fit g has a mean interpolation error over all
+pairs of at most its mean reconstruction error (Proposition 3). The lower beta, and so the higher Target Linearity, the
+closer the decoder itself comes to the interpolated inputs.
 """
 
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, bound, by_number, every, kendall, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, positive
+from tasks.judging.statistics import by_number, kendall
+from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
 ID = "A.fig5"
 KIND = "statistical"
-TITLE = "A lower beta of a VAE: more linear interpolation between images"
+TITLE = "A VAE of lower beta interpolates more linearly between images"
 PRINTED = "“lower β (higher TL) yields near-linear transitions”, Figure 5; Proposition 3"
-DATA_SETS = ("MNIST",)  # those of the run that the claim is about
+DATA_SETS = ("MNIST",)
 QUANTITIES = ("interpolation/ratio", "interpolation/decoder")
+DECODER_LINES = {
+    "claim": ("decoder", style.CLAIM),
+    "control: shuffled pairs": ("decoder, control: shuffled pairs", style.CONTROL),
+}
 
 
 def rule(rows: Rows) -> Finding:
-    """The bound on every network and alpha; per seed the ends and Kendall's tau of the decoder's error over beta."""
+    """The bound on every network and alpha; per seed, the decoder's error at highest and lowest beta and its trend."""
     _, errors = by_number(rows.where(quantity="interpolation/decoder"))
-    last = errors[:, :, -1]
-    found = every(
+    final = errors[:, :, -1]
+    finding = all_of(
         proposition_3=bound(rows.where(quantity="interpolation/ratio")),
-        decoder_worse=positive(last[:, -1] - last[:, 0], "decoder's error at the highest beta minus at the lowest"),
-        decoder_trend=positive(np.array([kendall(one) for one in last]), "Kendall's tau of its error and beta"),
+        decoder_worse=positive(final[:, -1] - final[:, 0], "decoder's error at the highest beta minus at the lowest"),
+        decoder_trend=positive(
+            np.array([kendall(seed) for seed in final]), "Kendall's tau of the decoder's error and beta"
+        ),
     )
-    found.numbers.update({"decoder's error, lowest beta": last[:, 0].mean(), "highest beta": last[:, -1].mean()})
-    return found
+    finding.numbers.update({"decoder's error, lowest beta": final[:, 0].mean(), "highest beta": final[:, -1].mean()})
+    return finding
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the frames as in the paper, the truth on top, and the decoder's error against beta with its control."""
-    rows = rows[rows["case"].str.startswith("MNIST, ")]
-    betas = {case: float(case.rpartition("=")[2]) for case in rows["case"].unique()}
-    cases = sorted(betas, key=lambda case: betas[case])
-    rows = rows.assign(beta=rows["case"].map(betas))
+    """Draw the frames as in the paper, the true images on top, and the decoder's error against beta."""
+    rows = rows[rows["case"].str.startswith(f"{DATA_SETS[0]}, ")]
+    rows = rows.assign(beta=rows["case"].map(case_number))
     figure, grid = style.panels(claim, columns=2, height=3.6, width=7.6)
-    images, error = grid[0]
-    strips = [style.strip(rows[(rows["case"] == cases[0]) & (rows["quantity"] == "frame/truth")])]
-    strips += [style.strip(rows[(rows["case"] == case) & (rows["quantity"] == "frame/decoded")]) for case in cases]
-    side, frames = len(strips[0]), strips[0].shape[1] // len(strips[0])
-    images.imshow(np.vstack(strips), cmap="gray", vmin=0, vmax=1, interpolation="none")
+    _draw_frames(grid[0, 0], rows)
+    _draw_errors(grid[0, 1], rows)
+    return figure
+
+
+def _draw_frames(axes: Axes, rows: pd.DataFrame) -> None:
+    cases = cases_by_number(rows)
+    true = rows[(rows["case"] == cases[0]) & (rows["quantity"] == "frame/truth")]
+    decoded = [rows[(rows["case"] == case) & (rows["quantity"] == "frame/decoded")] for case in cases]
+    strips = [style.strip(images) for images in (true, *decoded)]
+    side = len(strips[0])
+    frames = strips[0].shape[1] // side
+    axes.imshow(np.vstack(strips), cmap="gray", vmin=0, vmax=1, interpolation="none")
     T = rows[(rows["quantity"] == "target_linearity") & (rows["step"] == rows["step"].max())]
     T = T[T["arm"] == ("corrected" if "corrected" in set(T["arm"]) else "claim")].groupby("case")["value"].mean()
-    images.set(xticks=[0.5 * side, (frames - 0.5) * side], yticks=[(at + 0.5) * side for at in range(len(strips))])
-    images.set_xticklabels(["α = 0", "α = 1"], fontsize=7)
-    images.set_yticklabels(["truth", *(f"β = {betas[case]:g}\nTL {T[case]:.3f}" for case in cases)], fontsize=7)
-    images.tick_params(length=0)
-    images.set_anchor("NW")  # the layout makes room for labels beside the box given, not beside the square in it
-    names = {"claim": "decoder", "control: shuffled pairs": "decoder, control: shuffled pairs"}
-    for arm, color in zip(names, (style.CLAIM, style.CONTROL), strict=True):
-        found = rows[(rows["arm"] == arm) & (rows["quantity"] == "interpolation/decoder")]
+    axes.set(xticks=[0.5 * side, (frames - 0.5) * side], yticks=[(row + 0.5) * side for row in range(len(strips))])
+    axes.set_xticklabels(["α = 0", "α = 1"], fontsize=7)
+    axes.set_yticklabels(["truth", *(f"β = {case_number(case):g}\nTL {T[case]:.3f}" for case in cases)], fontsize=7)
+    axes.tick_params(length=0)
+    axes.set_anchor("NW")  # the layout makes room for the labels beside the whole cell, not beside the images
+
+
+def _draw_errors(axes: Axes, rows: pd.DataFrame) -> None:
+    for arm, (label, color) in DECODER_LINES.items():
+        error = rows[(rows["arm"] == arm) & (rows["quantity"] == "interpolation/decoder")]
         marker = style.MARKS[arm.partition(":")[0]]
-        style.band(error, found, "beta", color, marker=marker, markersize=4, label=names[arm])
-    least = rows[rows["quantity"] == "interpolation/least squares"]
-    style.band(error, least, "beta", style.PRINTED, linestyle="--", label="least squares fit g: bound of Proposition 3")
+        style.band(axes, error, "beta", color, marker=marker, markersize=4, label=label)
+    reconstruction = rows[rows["quantity"] == "interpolation/least squares"]
+    style.band(axes, reconstruction, "beta", style.PRINTED, linestyle="--",
+               label="least squares fit g: bound of Proposition 3")  # fmt: skip
     ratio = rows[(rows["quantity"] == "interpolation/ratio") & (rows["arm"] == "claim")]
-    mean = ratio.groupby(["beta", "seed"])["value"].mean().rename("value").reset_index()
-    both = mean.merge(least, on=["beta", "seed"], suffixes=("", "_least"))
-    both = both.assign(value=both["value"] * both["value_least"])
-    style.band(error, both, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
-    error.set(xscale="log", xlabel="β", ylabel="mean error ‖f(z̃) − x̃‖")
-    error.set_ylim(bottom=0)
-    error.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.28),
-                 title=f"mean and 95 % interval, {rows['seed'].nunique()} seeds", title_fontsize=7)  # fmt: skip
-    return figure
+    ratio = ratio.groupby(["beta", "seed"])["value"].mean().rename("value").reset_index()
+    interpolation = ratio.merge(reconstruction, on=["beta", "seed"], suffixes=("", "_least"))
+    interpolation = interpolation.assign(value=interpolation["value"] * interpolation["value_least"])
+    style.band(axes, interpolation, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
+    axes.set(xscale="log", xlabel="β", ylabel="mean error ‖f(z̃) − x̃‖")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.28), title_fontsize=7,
+                title=f"mean and 95 % interval, {rows['seed'].nunique()} seeds")  # fmt: skip

@@ -1,6 +1,6 @@
 """In the rich regime, the two narrowest widths, the best linear predictor y_OLS on the features moves towards y.
 
-In the lazy one, the widest, ||y - y_OLS|| stays near zero and only the network moves, towards y_OLS. The rich regime
+In the lazy regime, the widest, ||y - y_OLS|| stays near zero and only the network moves, towards y_OLS. The rich regime
 ends closer to the target. Throughout, ||y - f|| <= ||f - y_OLS|| + ||y_OLS - y||.
 """
 
@@ -11,7 +11,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, Rows, bound, by_number, every, positive
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, positive
+from tasks.judging.statistics import by_number
+from tasks.papers.weight_gram.claims.shared.figures import (
+    case_number,
+    cases_by_number,
+    interval_over_seeds,
+    legend_below,
+)
 
 ID = "A.fig8"
 KIND = "statistical"
@@ -22,26 +30,7 @@ CORRECTION = (
     "parametrization a wider network takes larger steps, not smaller ones."
 )
 QUANTITIES = ("target/distance", "target/chase", "target/error", "target/triangle ratio")
-SHARE = 0.1  # of ||y||: more is a substantial shift, less is near zero
-
-
-def rule(rows: Rows) -> Finding:
-    """Per seed, all over ||y||; a shift of more than a tenth is substantial, a distance of less near zero."""
-    _, distance = by_number(rows.where(quantity="target/distance"))
-    _, chase = by_number(rows.where(quantity="target/chase"))
-    _, error = by_number(rows.where(quantity="target/error"))
-    shift = (distance[:, :2, 0] - distance[:, :2, -1]).min(1)
-    found = every(
-        narrow_target_moves=positive(shift - SHARE, "fall of ||y - y_OLS|| at the two narrowest widths minus 0.1"),
-        wide_target_stays=positive(SHARE - distance[:, -1].max(1), "0.1 minus largest ||y - y_OLS|| at the widest"),
-        wide_network_moves=positive(chase[:, -1, 0] - chase[:, -1, -1], "fall of ||f - y_OLS|| at the widest"),
-        narrow_ends_closer=positive(error[:, -1, -1] - error[:, :2, -1].max(1), "final error, widest minus narrow"),
-        triangle=bound(rows.where(quantity="target/triangle ratio")),
-    )
-    ends = [f"{one[0]:.2f} → {one[-1]:.2f}" for one in (distance.mean(0)[0], distance.mean(0)[-1])]
-    return replace(found, measured=f"‖y − y_OLS‖/‖y‖ {ends[0]} (narrowest), {ends[1]} (widest)")
-
-
+SHARE = 0.1  # of ||y||: a larger shift is substantial, a smaller distance near zero; the threshold is ours
 LINES = {
     "target/distance": (style.CLAIM, "‖y − y_OLS‖"),
     "target/chase": ("#e69f00", "‖ŷ − y_OLS‖"),
@@ -49,25 +38,43 @@ LINES = {
 }
 
 
+def rule(rows: Rows) -> Finding:
+    """Per seed, relative to ||y||: a shift above a tenth is substantial, a distance below a tenth is near zero."""
+    _, distance = by_number(rows.where(quantity="target/distance"))
+    _, chase = by_number(rows.where(quantity="target/chase"))
+    _, error = by_number(rows.where(quantity="target/error"))
+    shift = (distance[:, :2, 0] - distance[:, :2, -1]).min(1)
+    finding = all_of(
+        narrow_target_moves=positive(
+            shift - SHARE, f"fall of ||y - y_OLS|| at the two narrowest widths minus {SHARE:g}"
+        ),
+        wide_target_stays=positive(
+            SHARE - distance[:, -1].max(1), f"{SHARE:g} minus largest ||y - y_OLS|| at the widest"
+        ),
+        wide_network_moves=positive(chase[:, -1, 0] - chase[:, -1, -1], "fall of ||f - y_OLS|| at the widest"),
+        narrow_ends_closer=positive(error[:, -1, -1] - error[:, :2, -1].max(1), "final error, widest minus narrow"),
+        triangle=bound(rows.where(quantity="target/triangle ratio")),
+    )
+    mean = distance.mean(0)
+    narrowest, widest = (f"{width[0]:.2f} → {width[-1]:.2f}" for width in (mean[0], mean[-1]))
+    return replace(finding, measured=f"‖y − y_OLS‖/‖y‖ {narrowest} (narrowest), {widest} (widest)")
+
+
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw a panel for each width as in the paper: corrected solid, printed dotted; the control in the narrowest's."""
-    cases = sorted(rows["case"].unique(), key=lambda case: float(case.rpartition("=")[2]))
+    """Draw a panel for each width as in the paper: corrected solid, printed dotted; controls at the narrowest width."""
+    cases = cases_by_number(rows)
     figure, grid = style.panels(claim, columns=len(cases), height=3.4, width=7.6)
-    arms = {"corrected": "-", "claim": ":"}
     for axes, case in zip(grid[0], cases, strict=True):
-        one = style.thinned(rows[rows["case"] == case])
-        for arm, dashes in arms.items():
+        panel = style.thinned(rows[rows["case"] == case])
+        for arm, dashes, suffix in (("corrected", "-", ""), ("claim", ":", ", printed")):
             for quantity, (color, label) in LINES.items():
-                found = one[(one["arm"] == arm) & (one["quantity"] == quantity)]
-                name = label if arm == "corrected" else f"{label}, printed"
-                style.band(axes, found, "x", color, linestyle=dashes, label=name)
+                line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
+                style.band(axes, line, "x", color, linestyle=dashes, label=label + suffix)
         if case == cases[0]:
             for arm, dashes in zip(style.controls(rows), ("--", "-.", ":"), strict=False):
-                found = one[(one["arm"] == arm) & (one["quantity"] == "target/distance")]
-                style.band(axes, found, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
-        axes.set(title=f"width {case.rpartition('=')[2]}", xlabel="epoch", ylim=(0, 1.3))
+                line = panel[(panel["arm"] == arm) & (panel["quantity"] == "target/distance")]
+                style.band(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
+        axes.set(title=f"width {case_number(case):g}", xlabel="epoch", ylim=(0, 1.3))
     grid[0, 0].set_ylabel("distance / ‖y‖")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
+    legend_below(figure, [grid[0, 0]], 3, f"mean and {interval_over_seeds(rows)}")
     return figure

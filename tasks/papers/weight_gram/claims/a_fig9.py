@@ -1,12 +1,11 @@
 """With Adam too, surrogate and Target Linearity (lambda = 0) grow throughout training and with the layer's index.
 
-"A consistent pattern for various optimizers": judged by the rule of A.fig4, its laws of growth and all.
+"A consistent pattern for various optimizers" is judged by the rule of A.fig4, including its two laws of growth, but
+without the levels, which the paper does not print for Adam.
 """
 
-from tasks.papers.weight_gram.claims.shared.a_fig4_figure import draw as draw
-from tasks.papers.weight_gram.claims.shared.rules import growth as rule
-
-__all__ = ["rule"]
+from tasks.papers.weight_gram.claims.shared.growth import draw as draw
+from tasks.papers.weight_gram.claims.shared.growth import rule as rule
 
 ID = "A.fig9"
 KIND = "statistical"

@@ -1,11 +1,12 @@
 """The linear surrogate of a layer bounds the nonlinear one below it: S(G'_sigma) >= c^-2 S(G_id) where ||W||_op <= c.
 
-S(G) = Y^T G Y with G_id = H^T W^T W H and G'_sigma = H^T H, the Gram of H = sigma(W' H'). The print has strict
-inequalities (||W||_op < c and >).
+S(G) = Y^T G Y with G_id = H^T W^T W H and G'_sigma = H^T H, the Gram of H = sigma(W' H'). The printed inequalities
+are strict (||W||_op < c and >).
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, none
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, never
 
 ID = "A.lem1"
 KIND = "bound"
@@ -19,8 +20,8 @@ QUANTITIES = ("lem1/ratio", "lem1/violated")
 
 
 def rule(rows: Rows) -> Finding:
-    """On dead, random, trained and extremal layers; c = ||W|| itself for >=, and 1.001 ||W|| for the strict one."""
-    return every(
+    """On dead, random, trained and extremal layers, with c = ||W|| for >= and c = 1.001 ||W|| for the strict form."""
+    return all_of(
         bound=bound(rows.where(quantity="lem1/ratio")),
-        inequality=none(rows.where(quantity="lem1/violated"), "violation of the inequality as it is stated"),
+        inequality=never(rows.where(quantity="lem1/violated"), "violation of the stated inequality"),
     )

@@ -1,10 +1,11 @@
 """tr(A^T G A) <= c ||A A^T||_F for symmetric G with ||G||_F <= c, with equality at G = c A A^T / ||A A^T||_F.
 
-A must not be 0, where this G is not defined (and every G attains the maximum).
+A is not 0: for A = 0 this G is not defined, and every G attains the maximum.
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rules import Finding, Rows, bound, every, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, exact
 
 ID = "A.lem5"
 KIND = "bound"
@@ -14,8 +15,8 @@ QUANTITIES = ("lem5/ratio", "lem5/residual")
 
 
 def rule(rows: Rows) -> Finding:
-    """The bound for random, definite, opposite and nearly best G; the equality to round-off."""
-    return every(
+    """The bound for random, definite, opposite and nearly optimal G; the equality to round-off."""
+    return all_of(
         bound=bound(rows.where(quantity="lem5/ratio")),
         attained=exact(rows.where(quantity="lem5/residual")),
     )

@@ -5,7 +5,8 @@ gamma^2 (grad_W L^T grad_W L - sum_i grad_{h_i} L grad_{h_i} L^T).
 """
 
 from tasks.drawing.order import draw as draw
-from tasks.judging.rules import Finding, Rows, every, exact, order
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, exact, order
 
 ID = "A.thm1"
 KIND = "exact"
@@ -15,8 +16,8 @@ QUANTITIES = ("thm1/remainder", "thm1/residual")
 
 
 def rule(rows: Rows) -> Finding:
-    """Slope 2 on every instance, and the closed form of the remainder to round-off."""
-    return every(
+    """The remainder falls at slope 2 on every instance and equals its closed form to round-off."""
+    return all_of(
         slope=order(rows.where(quantity="thm1/remainder"), 2),
         remainder=exact(rows.where(quantity="thm1/residual")),
     )

@@ -4,7 +4,8 @@ Target Linearity is the R^2 of the ridge regression of the target on the feature
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rules import Finding, Rows, exact
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, exact
 
 ID = "A.tl"
 KIND = "exact"
@@ -14,5 +15,5 @@ QUANTITIES = ("tl/residual",)
 
 
 def rule(rows: Rows) -> Finding:
-    """Equal to round-off, the conditioning of the solve counted in, for tall, wide and rank-one features."""
+    """Equal to round-off times the conditioning of the solve, for tall, wide and rank-one features."""
     return exact(rows, cases=5)

@@ -1,5 +1,15 @@
-"""A.fig2: test accuracy along training by gradient descent, by its whitened update, and by what that takes away."""
+"""A.fig2: test accuracy along training by gradient descent, by its whitened update, and by the part that it removes.
 
-from tasks.papers.weight_gram.experiments.shared.networks import whitening as measure
+Two hidden layers of 256 units, SGD, 20 epochs. The activation, the learning rates and the batch size are not printed;
+they are those of the authors' code, whose figure shows the learning rate 0.01. The last three arms follow the authors'
+code instead of the text, for the report's table of differences: a momentum of 0.85 (in a comment of the code 0.95, and
+0.8 for CIFAR-100), and ten Newton–Schulz steps in place of the exact polar factor.
+
+Quick scale: 450 steps where MNIST gives 18,760, and an eighth of the width. The learning rates stay, because with five
+or ten times these (0.5 and 1) the whitened update diverges and the plain one does not. The arms with one learning rate
+train at 0.1: at 0.01 the networks learn nothing in 450 steps.
+"""
+
+from tasks.papers.weight_gram.experiments.shared.whitening import whitening as measure
 
 __all__ = ["measure"]

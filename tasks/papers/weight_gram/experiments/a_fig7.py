@@ -1,7 +1,9 @@
 """A.fig7: the first layer's Gram W^T W, the AGOP, and the Virtual Covariance Shift summed over all training steps.
 
-Correlations are Pearson's, over the diagonals and over whole matrices, with W^T W and with W^T W - W_0^T W_0. The
-null turns W's right singular vectors at random: a Gram of the same spectrum that has learned nothing.
+Correlations are Pearson's, of the diagonals and of the whole matrices, with W^T W and with W^T W - W_0^T W_0. The null
+rotates W's right singular vectors at random: a Gram matrix of the same spectrum that has learned nothing.
+
+One hidden layer of 256 GELU units, SGD 0.05, trained to the 46 % test accuracy that the paper prints.
 """
 
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import gramlab
 from gramlab.streams import stream
 from tasks.measuring.run import Run
 
-NULLS = 100  # random Grams of the same spectrum
+NULLS = 100  # random Gram matrices of the same spectrum
 
 
 def measure(run: Run) -> Iterator[dict]:
@@ -26,34 +28,34 @@ def measure(run: Run) -> Iterator[dict]:
                                 quantities=["gram", "agop"])["0"]  # fmt: skip
         W0 = run.model(0, seed).get_parameter("0.weight").detach().double()
         gram, change = layer.gram, layer.gram - W0.T @ W0
-        nulls = list(_nulls(model.get_parameter("0.weight").detach().double(), seed))
-        about = {"seed": seed, "layer": "0", "dtype": "float64", "step": last * run.steps_per_epoch}
+        null_diagonals = list(_null_diagonals(model.get_parameter("0.weight").detach().double(), seed))
+        columns = {"seed": seed, "layer": "0", "dtype": "float64", "step": last * run.steps_per_epoch}
         shifts = {
             "claim": run.observed(last, seed, "virtual_shift"),
             "control: shuffled labels": run.observed(last, seed, "virtual_shift/shuffled"),
         }
-        for arm, half in shifts.items():
-            vcs = -(half + half.T)
+        for arm, shift in shifts.items():
+            vcs = -(shift + shift.T)
             pairs = {"vcs_gram": (vcs, gram), "agop_gram": (layer.agop, gram),
                      "vcs_change": (vcs, change), "agop_change": (layer.agop, change)}  # fmt: skip
             for name, (a, b) in pairs.items():
-                for part, diagonal in (("diagonal", True), ("whole", False)):
-                    value = gramlab.pearson(a, b, diagonal=diagonal)
-                    yield {**about, "arm": arm, "quantity": f"pearson/{name}_{part}", "value": value}
-            for draw, other in enumerate(nulls):
-                value = gramlab.pearson(vcs.diagonal(), other)
-                yield {**about, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(draw), "value": value}
+                for part in ("diagonal", "whole"):
+                    value = gramlab.pearson(a, b, diagonal=part == "diagonal")
+                    yield {**columns, "arm": arm, "quantity": f"pearson/{name}_{part}", "value": value}
+            for index, null_diagonal in enumerate(null_diagonals):
+                value = gramlab.pearson(vcs.diagonal(), null_diagonal)
+                yield {**columns, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(index), "value": value}
             if seed == 0 and arm == "claim":
-                images = {"gram": gram, "agop": layer.agop, "vcs": vcs, "gram_change": change}
-                for name, matrix in images.items():
+                matrices = {"gram": gram, "agop": layer.agop, "vcs": vcs, "gram_change": change}
+                for name, matrix in matrices.items():
                     for pixel, value in enumerate(matrix.diagonal().tolist()):
-                        yield {**about, "arm": arm, "quantity": f"diagonal/{name}", "x": float(pixel), "value": value}
+                        yield {**columns, "arm": arm, "quantity": f"diagonal/{name}", "x": float(pixel), "value": value}
     yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
 
 
-def _nulls(W: Tensor, seed: int) -> Iterator[Tensor]:
-    """Diagonals of Q Lambda Q^T with the Gram's eigenvalues and random orthogonal Q: its columns to those not 0."""
-    values = torch.linalg.svdvals(W).square()
+def _null_diagonals(W: Tensor, seed: int) -> Iterator[Tensor]:
+    """Diagonals of Q Lambda Q^T with the Gram's nonzero eigenvalues and random orthonormal columns Q."""
+    eigenvalues = torch.linalg.svdvals(W).square()
     for draw in range(NULLS):
-        normal = torch.from_numpy(stream("a_fig7", "null", seed, draw).normal(size=(W.shape[1], len(values))))
-        yield torch.linalg.qr(normal.to(W.device)).Q.square() @ values
+        normal = torch.from_numpy(stream("a_fig7", "null", seed, draw).normal(size=(W.shape[1], len(eigenvalues))))
+        yield torch.linalg.qr(normal.to(W.device)).Q.square() @ eigenvalues

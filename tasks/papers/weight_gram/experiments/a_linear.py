@@ -1,8 +1,8 @@
-"""Section 4.1 and 4.2 of paper A on features and labels: A.lem1, A.lem2, A.thm2, A.ols, A.bce, A.lem5.
+"""Sections 4.1 and 4.2 of paper A on features and labels: A.lem1, A.lem2, A.thm2, A.ols, A.bce, A.lem5.
 
-Features H (d, n) are ReLU outputs, one sample a column. Each kind of instance is drawn ``instances`` times: random,
-ill-conditioned, of rank one, dead, along the training of a small network, and extremal, which come as close to each
-bound as anything can. Both sides of an equation come from their own definitions.
+Features H (d, n) are ReLU outputs, a column per sample. The kinds of instances are random, ill-conditioned, rank one,
+dead, a layer along the training of a small network, and extremal (as close to a bound as possible). Both sides of an
+equation are computed from their own definitions.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,28 +14,31 @@ from torch.nn import functional as F
 
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.papers.weight_gram.experiments.shared.instances import Layer, trained
+from tasks.papers.weight_gram.experiments.shared.trained_layers import Layer, trained_layers
 from tasks.settings.simulation import Simulation
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
-LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
+SHARPNESS = 0.99  # share of a bound's best constant that the extremal instances must exceed
 RIDGE = "control: ridge instead of OLS"
 LOGITS, SIGN = "control: logits instead of probabilities", "control: sign of one sum"
+NORM, OTHER_A = "control: norm of G beyond c", "control: G of another A"
+TOO_LARGE_W = "control: W beyond c"
+SMALLER_KAPPA, SMALLER_C = "control: 0.99 of the printed kappa", "control: 0.99 of 4/27 C"
 GOLDEN = (1 + 5**0.5) / 2
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts the features and labels of each kind."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows of all six claims."""
     yield from adversaries()
     for instance in range(settings.instances):
-        along = [*trained(instance)]
-        for layer in along:
-            yield from fitted(layer, instance)
-        layers = [*drawn(instance), *along]
+        trained = [*trained_layers(instance)]
+        for layer in trained:
+            yield from identities_of(layer, instance)
+        layers = [*random_layers(instance), *trained]
         for layer in [*layers, aligned(instance)]:
             yield from lemma_1(layer)
         for layer in [*layers, rank_one(instance)]:
@@ -50,64 +53,66 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest instances that hypothesis finds to violate the inequalities and the identities, arm by arm."""
+    """The smallest instances with which hypothesis finds an inequality or an identity violated, arm by arm."""
 
-    def layer(one: dict) -> Layer:
-        return Layer("extremal", array(one["W"]), np.maximum(array(one["H"]), 0), array(one["Y"]), one.get("λ", 0))
+    def layer(instance: dict) -> Layer:
+        W, H, Y = (array(instance[name]) for name in "WHY")
+        return Layer("extremal", W, np.maximum(H, 0), Y, instance.get("λ", 0))
 
-    def of_lemma_1(one: dict) -> list[dict]:
-        return [*lemma_1(layer(one))] if array(one["W"]).any() else []
+    def of_lemma_1(instance: dict) -> list[dict]:
+        return [*lemma_1(layer(instance))] if array(instance["W"]).any() else []
 
-    def of_theorem_2(one: dict) -> list[dict]:
-        return [*theorem_2(layer(one), 0)]
+    def of_theorem_2(instance: dict) -> list[dict]:
+        return [*theorem_2(layer(instance), 0)]
 
-    def usual(one: dict) -> bool:
-        return len(one["H"]) < len(one["Y"]) and len(set(one["Y"])) > 1  # N > d, and T is defined
+    def meets_theorem_2(instance: dict) -> bool:
+        return len(instance["H"]) < len(instance["Y"]) and len(set(instance["Y"])) > 1  # n > d, and T is defined
 
-    def of_lemma_2(one: dict) -> list[dict]:
-        A, Y = array(one["A"]), array(one["Y"])
-        return [*kantorovich("multiple of I", A.T @ A, Y, one["λ"])] if Y.any() else []
+    def of_lemma_2(instance: dict) -> list[dict]:
+        A, Y = array(instance["A"]), array(instance["Y"])
+        return [*kantorovich("multiple of I", A.T @ A, Y, instance["λ"])] if Y.any() else []
 
-    def of_lemma_5(one: dict) -> list[dict]:
-        A, G = array(one["A"]), array(one["B"]) + array(one["B"]).T
+    def of_lemma_5(instance: dict) -> list[dict]:
+        A, G = array(instance["A"]), array(instance["B"]) + array(instance["B"]).T
         if not (A.any() and G.any()):
             return []
         ratio = float(np.trace(A.T @ G @ A)) / float(np.linalg.norm(G) * np.linalg.norm(A @ A.T))
         return [{"arm": arm, "dtype": "float64", "quantity": "lem5/ratio", "value": factor * ratio}
-                for arm, factor in (("claim", 1.0), ("control: norm of G beyond c", 1.01))]  # fmt: skip
+                for arm, factor in (("claim", 1.0), (NORM, 1.01))]  # fmt: skip
 
-    def of_least_squares(one: dict) -> list[dict]:
-        return [*projected("", array(one["H"]), array(one["Y"]))]
+    def of_least_squares(instance: dict) -> list[dict]:
+        return [*projection("", array(instance["H"]), array(instance["Y"]))]
 
-    def of_cross_entropy(one: dict) -> list[dict]:
-        return [*by_class("", array(one["H"]), np.maximum(np.sign(array(one["Y"])), 0), array(one["f"]))]
+    def of_cross_entropy(instance: dict) -> list[dict]:
+        labels = np.maximum(np.sign(array(instance["Y"])), 0)
+        return [*sums_by_class("", array(instance["H"]), labels, array(instance["f"]))]
 
-    layers: dict[str, Any] = {"W": (0, 1), "H": (1, 2), "Y": (2,)}
-    yield from smallest("lem1", ["claim", "corrected", "control: W beyond c"], Arrays(**layers), of_lemma_1)
-    printed = "control: 0.99 of the printed kappa"
-    yield from smallest("lem2", ["claim", printed], Arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
-    tight = "control: 0.99 of 4/27 C"
-    yield from smallest("thm2", ["claim", "corrected", tight], Arrays(usual, ridge=True, **layers), of_theorem_2)
-    yield from smallest("lem5", ["claim", "control: norm of G beyond c"], Arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
-    given = Arrays(lambda one: array(one["H"]).any() and any(one["Y"]), H=(0, 1), Y=(1,))
-    yield from smallest("ols", ["claim", RIDGE], given, of_least_squares)
-    given = Arrays(lambda one: array(one["H"]).any() and max(one["Y"]) > 0, H=(0, 1), Y=(1,), f=(1,))
-    yield from smallest("bce", ["claim", LOGITS, SIGN], given, of_cross_entropy)
+    instances = Arrays(W=(0, 1), H=(1, 2), Y=(2,))
+    yield from smallest("lem1", ["claim", "corrected", TOO_LARGE_W], instances, of_lemma_1)
+    yield from smallest("lem2", ["claim", SMALLER_KAPPA], Arrays(ridge=True, A=(0, 1), Y=(1,)), of_lemma_2)
+    instances = Arrays(meets_theorem_2, ridge=True, W=(0, 1), H=(1, 2), Y=(2,))
+    yield from smallest("thm2", ["claim", "corrected", SMALLER_C], instances, of_theorem_2)
+    yield from smallest("lem5", ["claim", NORM], Arrays(A=(0, 1), B=(0, 0)), of_lemma_5)
+    instances = Arrays(lambda instance: array(instance["H"]).any() and any(instance["Y"]), H=(0, 1), Y=(1,))
+    yield from smallest("ols", ["claim", RIDGE], instances, of_least_squares)
+    instances = Arrays(lambda instance: array(instance["H"]).any() and max(instance["Y"]) > 0,
+                       H=(0, 1), Y=(1,), f=(1,))  # fmt: skip
+    yield from smallest("bce", ["claim", LOGITS, SIGN], instances, of_cross_entropy)
 
 
-def fitted(layer: Layer, instance: int) -> Iterator[dict]:
+def identities_of(layer: Layer, instance: int) -> Iterator[dict]:
     """A.ols, A.bce and A.lem5 on a layer in training: its input, the labels and their signs, the Gram of its output."""
-    out = np.maximum(layer.W @ layer.H, 0)
-    head = stream("a_linear", "head", instance).normal(size=len(out))
-    yield from projected(f"{layer.kind}, {instance}", layer.H, layer.Y)
-    yield from by_class(f"{layer.kind}, {instance}", layer.H, (layer.Y > 0).astype(float), head @ out)
-    share = layer.Y @ out.T @ out @ layer.Y / (np.linalg.norm(out.T @ out) * layer.Y @ layer.Y)
+    outputs = np.maximum(layer.W @ layer.H, 0)
+    head = stream("a_linear", "head", instance).normal(size=len(outputs))
+    yield from projection(f"{layer.kind}, {instance}", layer.H, layer.Y)
+    yield from sums_by_class(f"{layer.kind}, {instance}", layer.H, (layer.Y > 0).astype(float), head @ outputs)
+    ratio = layer.Y @ outputs.T @ outputs @ layer.Y / (np.linalg.norm(outputs.T @ outputs) * layer.Y @ layer.Y)
     yield {"arm": "claim", "case": layer.kind, "layer": "trained", "dtype": "float64", "quantity": "lem5/ratio",
-           "value": float(share)}  # fmt: skip
+           "value": float(ratio)}  # fmt: skip
 
 
-def drawn(instance: int) -> Iterator[Layer]:
-    """Layers with random weights below them."""
+def random_layers(instance: int) -> Iterator[Layer]:
+    """Layers whose inputs come from random weights."""
     for kind in ("random", "ill-conditioned", "rank one", "dead", "almost constant Y", "small Y", "large Y"):
         draw = stream("a_linear", kind, instance)
         d, k = int(draw.integers(1, 20)), int(draw.integers(1, 20))
@@ -127,7 +132,7 @@ def drawn(instance: int) -> Iterator[Layer]:
 
 
 def aligned(instance: int) -> Layer:
-    """Labels for which H Y is W's first right singular vector: Lemma 1 with c = ||W|| is then an equality."""
+    """Labels for which H Y is W's first right singular vector, so that Lemma 1 with c = ||W|| is an equality."""
     draw = stream("a_linear", "aligned", instance)
     d, k = int(draw.integers(2, 12)), int(draw.integers(1, 12))
     H = np.abs(draw.normal(size=(d, 4 * d)))
@@ -153,29 +158,29 @@ def rank_one(instance: int) -> Layer:
 
 
 def lemma_1(layer: Layer) -> Iterator[dict]:
-    """A.lem1: c^-2 S(G_id) over S(G'_sigma), and how often the inequality, strict as printed, is violated."""
+    """A.lem1: c^-2 S(G_id) over S(G'_sigma), and violations of the inequality, which is printed strict."""
     W, H, Y = layer.W, layer.H, layer.Y
     norm = float(np.linalg.norm(W, 2))
-    through = Y @ (H.T @ (W.T @ W) @ H) @ Y
+    surrogate = Y @ (H.T @ (W.T @ W) @ H) @ Y
     right = float(Y @ (H.T @ H) @ Y)
     arms = {"claim": (1.001 * norm, 1.0), "corrected": (norm, 1.0)}
     if layer.kind == "extremal":
-        arms["control: W beyond c"] = (norm, 1.01)
-    for arm, (c, beyond) in arms.items():
-        left = float(beyond**2 * through / c**2)
+        arms[TOO_LARGE_W] = (norm, 1.01)
+    for arm, (c, factor) in arms.items():
+        left = float(factor**2 * surrogate / c**2)
         violated = left >= right if arm == "claim" else left > right * (1 + 1e-12)
-        about = {"arm": arm, "case": layer.kind, "dtype": "float64"}
-        yield {**about, "quantity": "lem1/violated", "value": float(violated)}
+        columns = {"arm": arm, "case": layer.kind, "dtype": "float64"}
+        yield {**columns, "quantity": "lem1/violated", "value": float(violated)}
         if right > 0:
-            yield {**about, "quantity": "lem1/ratio", "value": left / right}
+            yield {**columns, "quantity": "lem1/ratio", "value": left / right}
 
 
 def lemma_2(layers: list[Layer], instance: int) -> Iterator[dict]:
     """A.lem2: Y^T A^-2 Y over kappa ||Y||^4 / (Y^T A Y), A = lambda I + G; with the printed and the best kappa.
 
     With r = (lambda + lambda_max) / (lambda + lambda_min) the best kappa times (lambda + lambda_min) is
-    (r^2 + r + 1)^2 / (4 r^2 (r + 1)) from the golden ratio on, and 1 below it: for unit Y with a share p in the
-    direction of the smallest eigenvalue and the rest in that of the largest, the maximum over p.
+    (r^2 + r + 1)^2 / (4 r^2 (r + 1)) for r at or above the golden ratio, and 1 below it. This is the maximum over p for
+    a unit Y with a share p in the direction of the smallest eigenvalue and 1 - p in that of the largest.
     """
     draw = stream("a_linear", "lem2", instance)
     n, ridge, top = int(draw.integers(3, 30)), 10.0 ** draw.uniform(-1, 1), 10.0 ** draw.uniform(0.5, 2)
@@ -185,35 +190,35 @@ def lemma_2(layers: list[Layer], instance: int) -> Iterator[dict]:
     G = (Q * spectrum) @ Q.T
     r = (ridge + spectrum[-1]) / (ridge + spectrum[0])
     p = min((r**2 + r - 1) / (2 * (r**2 - 1)), 1.0)
-    equal = np.sqrt(0.5) * (Q[:, 0] + Q[:, -1])
-    best = np.sqrt(p) * Q[:, 0] + np.sqrt(1 - p) * Q[:, -1]
+    equal_shares = np.sqrt(0.5) * (Q[:, 0] + Q[:, -1])
+    best_shares = np.sqrt(p) * Q[:, 0] + np.sqrt(1 - p) * Q[:, -1]
     climbed = _climb(ridge * np.eye(n) + G, _unit(draw.normal(size=n)))
-    flat = draw.uniform(0, top) * np.eye(n)
+    multiple_of_I = draw.uniform(0, top) * np.eye(n)
     cases = [(layer.kind, layer.H.T @ layer.H, layer.Y, layer.ridge) for layer in layers]
-    cases += [("attains Kantorovich", G, equal, ridge), ("extremal", G, best, ridge), ("climbed", G, climbed, ridge)]
-    cases += [("multiple of I", flat, draw.normal(size=n), ridge)]
+    cases += [("attains Kantorovich", G, equal_shares, ridge), ("extremal", G, best_shares, ridge)]
+    cases += [("climbed", G, climbed, ridge), ("multiple of I", multiple_of_I, draw.normal(size=n), ridge)]
     for case in cases:
         yield from kantorovich(*case)
 
 
 def kantorovich(kind: str, gram: np.ndarray, Y: np.ndarray, lam: float) -> Iterator[dict]:
-    """Lemma 2's rows of one Gram matrix, labels and ridge."""
+    """Lemma 2's rows of one Gram matrix, labels and ridge ``lam``."""
     A = lam * np.eye(len(gram)) + gram
     left = float((np.linalg.solve(A, Y) ** 2).sum())
-    values = np.linalg.eigvalsh(gram)
-    low, high = lam + values[0], lam + values[-1]
+    eigenvalues = np.linalg.eigvalsh(gram)
+    low, high = lam + eigenvalues[0], lam + eigenvalues[-1]
     right = float((Y @ Y) ** 2 / (Y @ A @ Y))
-    printed, sharp = (low + high) ** 2 / (4 * low**3), _sharp(high / low) / low
-    about = {"arm": "claim", "case": kind, "dtype": "float64"}
-    yield {**about, "quantity": "lem2/ratio", "value": left / (printed * right)}
-    yield {**about, "quantity": "lem2/sharp", "value": left / (sharp * right)}
-    if kind in ("extremal", "multiple of I"):
-        name, kappa = {"extremal": ("best", sharp), "multiple of I": ("printed", printed)}[kind]
-        arm = f"control: 0.99 of the {name} kappa"
-        yield {**about, "arm": arm, "quantity": "lem2/ratio", "value": left / (LEAST * kappa * right)}
+    printed, sharp = (low + high) ** 2 / (4 * low**3), _best_kappa(high / low) / low
+    columns = {"arm": "claim", "case": kind, "dtype": "float64"}
+    yield {**columns, "quantity": "lem2/ratio", "value": left / (printed * right)}
+    yield {**columns, "quantity": "lem2/sharp", "value": left / (sharp * right)}
+    controls = {"extremal": ("control: 0.99 of the best kappa", sharp), "multiple of I": (SMALLER_KAPPA, printed)}
+    if kind in controls:
+        arm, kappa = controls[kind]
+        yield {**columns, "arm": arm, "quantity": "lem2/ratio", "value": left / (SHARPNESS * kappa * right)}
 
 
-def _sharp(r: float) -> float:
+def _best_kappa(r: float) -> float:
     return (r**2 + r + 1) ** 2 / (4 * r**2 * (r + 1)) if r >= GOLDEN else 1.0
 
 
@@ -230,32 +235,32 @@ def _climb(A: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def theorem_2(layer: Layer, instance: int) -> Iterator[dict]:
-    """A.thm2: (1 - T_lambda) over C / S(G_id), with C as in C.3, for both readings of e_1; both sides in training."""
+    """A.thm2: (1 - T_lambda) over C / S(G_id), C as in C.3, for both readings of e_1; both sides along training."""
     W, H, Y, ridge = layer.W, layer.H, layer.Y, layer.ridge
     d = len(H)
     surrogate = float(((W @ H @ Y) ** 2).sum())
     spread = float(((Y - Y.mean()) ** 2).sum())
     if surrogate == 0:
-        return  # a dead layer: the printed bound divides by it
+        return  # a dead layer: the printed bound divides by the surrogate
     ridged = np.vstack([H.T, ridge**0.5 * np.eye(d)])
     fitted = H.T @ np.linalg.lstsq(ridged, np.append(Y, np.zeros(d)), rcond=None)[0]
-    missing = float(((Y - fitted) ** 2).sum()) / spread  # 1 - T_lambda
+    unexplained = float(((Y - fitted) ** 2).sum()) / spread  # 1 - T_lambda
     c_0, c_1 = float(np.linalg.norm(W, 2)), float(np.linalg.norm(H))
     shared = c_0**2 * (2 * ridge + c_1**2) ** 2 / (4 * ridge * spread)
     constants = {"claim": shared * float(Y @ Y), "corrected": shared * float(Y @ Y) ** 2}
     if layer.kind == "extremal":
-        constants["control: 0.99 of 4/27 C"] = LEAST * 4 / 27 * constants["corrected"]
+        constants[SMALLER_C] = SHARPNESS * 4 / 27 * constants["corrected"]
         constants["control: W beyond c_0"] = constants["corrected"] / 9
     for arm, C in constants.items():
-        about = {"arm": arm, "case": layer.kind, "dtype": "float64"}
-        yield {**about, "quantity": "thm2/ratio", "value": missing * surrogate / C}
+        columns = {"arm": arm, "case": layer.kind, "dtype": "float64"}
+        yield {**columns, "quantity": "thm2/ratio", "value": unexplained * surrogate / C}
         if layer.step >= 0:
-            for side, value in (("left", missing), ("right", C / surrogate)):
-                yield {**about, "seed": instance, "step": layer.step, "quantity": f"thm2/{side}", "value": value}
+            for side, value in (("left", unexplained), ("right", C / surrogate)):
+                yield {**columns, "seed": instance, "step": layer.step, "quantity": f"thm2/{side}", "value": value}
 
 
 def least_squares(kind: str, instance: int) -> Iterator[dict]:
-    """A.ols: ||y - f_OLS||_K = ||H (y - f_OLS)|| over (n + d) cond(H) ||H|| ||y||, cond over the nonzero spectrum."""
+    """A.ols: ||y - f_OLS||_K = ||H (y - f_OLS)|| over (n + d) cond(H) ||H|| ||y||, cond of the nonzero spectrum."""
     draw = stream("a_linear", "ols", kind, instance)
     d = int(draw.integers(2, 20))
     n = {"square": d, "wide": max(2, d // 2)}.get(kind, d + int(draw.integers(1, 40)))
@@ -271,34 +276,35 @@ def least_squares(kind: str, instance: int) -> Iterator[dict]:
         y = H.T @ draw.normal(size=d)
     if kind == "y outside it":
         y = y - H.T @ np.linalg.lstsq(H.T, y, rcond=None)[0]
-    arms = ("claim",) if kind == "y outside it" else ("claim", RIDGE)  # every ridge predicts 0 there, as OLS does
-    yield from projected(f"{kind}, {instance}", H, y, arms)
+    # outside the span every ridge predicts 0, as OLS does
+    arms = ("claim",) if kind == "y outside it" else ("claim", RIDGE)
+    yield from projection(f"{kind}, {instance}", H, y, arms)
 
 
-def projected(case: str, H: np.ndarray, y: np.ndarray, arms: Iterable[str] = ("claim", RIDGE)) -> Iterator[dict]:
-    """A.ols of features (d, n), not 0, and labels, not 0."""
+def projection(case: str, H: np.ndarray, y: np.ndarray, arms: Iterable[str] = ("claim", RIDGE)) -> Iterator[dict]:
+    """A.ols of nonzero features (d, n) and labels."""
     d, n = H.shape
     rank = int(np.linalg.matrix_rank(H))
-    values = np.linalg.svd(H, compute_uv=False)[:rank]
-    size = (n + d) * (values[0] / values[-1]) * values[0] * np.linalg.norm(y)
-    about = {"case": case, "quantity": "ols/residual"}
+    singular_values = np.linalg.svd(H, compute_uv=False)[:rank]
+    size = (n + d) * (singular_values[0] / singular_values[-1]) * singular_values[0] * np.linalg.norm(y)
+    columns = {"case": case, "quantity": "ols/residual"}
     for dtype in DTYPES:
         features, labels = H.astype(dtype), y.astype(dtype)
         for arm in arms:
-            ridge = 0.1 * values[0] ** 2 if arm == RIDGE else 0.0
+            ridge = 0.1 * singular_values[0] ** 2 if arm == RIDGE else 0.0
             ridged = np.vstack([features.T, np.eye(d, dtype=dtype) * dtype(ridge**0.5)])
-            cut = max(n, d) * np.finfo(dtype).eps
-            weights = {"least squares": np.linalg.lstsq(ridged, np.append(labels, np.zeros(d, dtype)), rcond=cut)[0]}
+            target, cutoff = np.append(labels, np.zeros(d, dtype)), max(n, d) * np.finfo(dtype).eps
+            weights = {"least squares": np.linalg.lstsq(ridged, target, rcond=cutoff)[0]}
             if rank == d:  # the printed inverse exists
                 inner = features @ features.T + dtype(ridge) * np.eye(d, dtype=dtype)
                 weights["printed inverse"] = np.linalg.solve(inner, features @ labels)
-            for way, w in weights.items():
+            for method, w in weights.items():
                 error = float(np.linalg.norm(features @ (labels - features.T @ w)))
-                yield {**about, "arm": arm, "layer": way, "dtype": np.dtype(dtype).name, "value": error / size}
+                yield {**columns, "arm": arm, "layer": method, "dtype": np.dtype(dtype).name, "value": error / size}
 
 
 def cross_entropy(kind: str, instance: int) -> Iterator[dict]:
-    """A.bce: g by automatic differentiation and y^T K g with the whole K, against the sums over both classes."""
+    """A.bce: g by automatic differentiation and y^T K g with the full K, against the sums over both classes."""
     draw = stream("a_linear", "bce", kind, instance)
     d, n = int(draw.integers(1, 20)), int(draw.integers(4, 60))
     H = np.maximum(draw.normal(size=(d, n)) + draw.normal(size=(d, 1)), 0)
@@ -313,37 +319,37 @@ def cross_entropy(kind: str, instance: int) -> Iterator[dict]:
         f = 30 * f / np.abs(f).max()
     if kind == "separated":
         f = np.abs(f) * (2 * y - 1)
-    yield from by_class(f"{kind}, {instance}", H, y, f)
+    yield from sums_by_class(f"{kind}, {instance}", H, y, f)
 
 
-def by_class(case: str, H: np.ndarray, y: np.ndarray, f: np.ndarray) -> Iterator[dict]:
-    """A.bce of features (d, n), not 0, labels 0 and 1, not all 0, and logits."""
+def sums_by_class(case: str, H: np.ndarray, y: np.ndarray, f: np.ndarray) -> Iterator[dict]:
+    """A.bce of nonzero features (d, n), labels y in {0, 1}, at least one of them 1, and logits f."""
     d, n = H.shape
     for dtype in DTYPES:
         h, labels, logits = H.astype(dtype), y.astype(dtype), f.astype(dtype)
-        at = torch.from_numpy(logits).requires_grad_()
-        loss = F.binary_cross_entropy_with_logits(at, torch.from_numpy(labels), reduction="sum")
-        g = -torch.autograd.grad(loss, at)[0].numpy()
+        leaf = torch.from_numpy(logits).requires_grad_()
+        loss = F.binary_cross_entropy_with_logits(leaf, torch.from_numpy(labels), reduction="sum")
+        g = -torch.autograd.grad(loss, leaf)[0].numpy()
         predicted = 1 / (1 + np.exp(-logits))
         norms = float(np.linalg.norm(labels) + np.linalg.norm(predicted))
         ones, zeros = labels == 1, labels == 0
         left = float(labels @ (h.T @ h) @ g)
         size = (n + d) * float(np.linalg.norm(labels) * np.linalg.norm(h) ** 2) * norms
         pull, push = h[:, ones] @ (1 - predicted[ones]), h[:, zeros] @ predicted[zeros]
-        about = {"case": case, "dtype": np.dtype(dtype).name}
+        columns = {"case": case, "dtype": np.dtype(dtype).name}
         # each control breaks one of the two parts
         arms = {"claim": (pull - push, predicted), LOGITS: (pull - push, logits)}
         if zeros.any():  # otherwise the second sum is empty
             arms[SIGN] = (pull + push, predicted)
         for arm, (direction, outputs) in arms.items():
-            slope = float(np.linalg.norm(g - (labels - outputs))) / norms
+            gradient_error = float(np.linalg.norm(g - (labels - outputs))) / norms
             residual = abs(left - float(h[:, ones].sum(1) @ direction)) / size
-            yield {**about, "arm": arm, "quantity": "bce/residual", "value": residual}
-            yield {**about, "arm": arm, "quantity": "bce/gradient", "value": slope}
+            yield {**columns, "arm": arm, "quantity": "bce/residual", "value": residual}
+            yield {**columns, "arm": arm, "quantity": "bce/gradient", "value": gradient_error}
 
 
 def lemma_5(kind: str, instance: int) -> Iterator[dict]:
-    """A.lem5: tr(A^T G A) / (c ||A A^T||_F) for many G of norm c, and the equality at G = c A A^T / ||A A^T||_F."""
+    """A.lem5: tr(A^T G A) / (c ||A A^T||_F) for several G of norm c, and the equality at G = c A A^T / ||A A^T||_F."""
     draw = stream("a_linear", "lem5", kind, instance)
     m, n = int(draw.integers(2, 20)), int(draw.integers(1, 20))
     m, n = {"tall": (m + n, 1 + n // 3), "wide": (2, n + 3), "orthogonal": (m, m)}.get(kind, (m, n))
@@ -356,24 +362,23 @@ def lemma_5(kind: str, instance: int) -> Iterator[dict]:
         A = np.eye(3)[np.arange(3 * m) % 3] - 1 / 3
         m, n = A.shape
     c, outer, raw = 10.0 ** draw.uniform(-1, 1), A @ A.T, draw.normal(size=(m, m))
-    other = draw.normal(size=(m, n))
-    unlike = "control: G of another A"
-    candidates = {"symmetric": raw + raw.T, "psd": raw @ raw.T, "best": outer, "least": -outer, unlike: other @ other.T,
+    B = draw.normal(size=(m, n))
+    candidates = {"symmetric": raw + raw.T, "psd": raw @ raw.T, "best": outer, "least": -outer, OTHER_A: B @ B.T,
                   "near the best": outer + 1e-3 * np.linalg.norm(outer) * (raw + raw.T)}  # fmt: skip
-    attained, case = float(np.linalg.norm(outer)), {"case": f"{kind}, {instance}"}
-    beyond = "control: norm of G beyond c"
-    for arm, factor, names in (("claim", 1.0, candidates), (beyond, 1.01, ["best"]), (unlike, 1.0, [unlike])):
+    norm = float(np.linalg.norm(outer))
+    for arm, factor, names in (("claim", 1.0, candidates), (NORM, 1.01, ["best"]), (OTHER_A, 1.0, [OTHER_A])):
         for name in names:
             G = candidates[name] * (factor * c / np.linalg.norm(candidates[name]))
             yield {"arm": arm, "case": kind, "layer": name, "dtype": "float64", "quantity": "lem5/ratio",
-                   "value": float(np.trace(A.T @ G @ A)) / (c * attained)}  # fmt: skip
+                   "value": float(np.trace(A.T @ G @ A)) / (c * norm)}  # fmt: skip
     for dtype in DTYPES:
-        a, b, bound = A.astype(dtype), other.astype(dtype), dtype(c)
-        for arm, source, factor in (("claim", a, 1.0), (beyond, a, 1.01), (unlike, b, 1.0)):
+        a, b, bound = A.astype(dtype), B.astype(dtype), dtype(c)
+        for arm, source, factor in (("claim", a, 1.0), (NORM, a, 1.01), (OTHER_A, b, 1.0)):
             G = dtype(factor) * bound / np.linalg.norm(source @ source.T) * (source @ source.T)
             gap = abs(float(np.trace(a.T @ G @ a)) - float(bound * np.linalg.norm(a @ a.T)))
-            yield {**case, "arm": arm, "dtype": np.dtype(dtype).name, "quantity": "lem5/residual",
-                   "value": gap / ((m + n) * c * float(np.linalg.norm(a)) ** 2)}  # fmt: skip
+            size = (m + n) * c * float(np.linalg.norm(a)) ** 2
+            yield {"arm": arm, "case": f"{kind}, {instance}", "dtype": np.dtype(dtype).name,
+                   "quantity": "lem5/residual", "value": gap / size}  # fmt: skip
 
 
 def _unit(v: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
 """Homogeneous functions of paper A: pairwise Taylor errors (A.prop4) and kinks along a segment (A.lem4).
 
-For A.prop4 f = w^T phi(x) with an m-homogeneous phi; w is taken orthogonal to sum_i phi(x_i), which centres f's values
-for every phi, and the points have their mean taken off. Gradients come from automatic differentiation. For A.lem4 the
-kinks of a ReLU network without biases on a segment are found layer by layer in closed form, so that none is missed.
-Instances are random, a layer along the training of a small network, degenerate, extremal, and found by hypothesis.
+A.prop4: f = w^T phi(x) with an m-homogeneous phi. w is orthogonal to sum_i phi(x_i), which centres the values of f;
+the points have mean 0. Gradients come from automatic differentiation. A.lem4: all kinks of a bias-free ReLU network
+on a segment, layer by layer in closed form. Instances are random, a layer along the training of a small network,
+degenerate, extremal, and found by hypothesis.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,21 +15,21 @@ from torch import Tensor
 
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.papers.weight_gram.experiments.shared.instances import trained
+from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.simulation import Simulation
 
-LEAST = 0.99  # of a bound's best constant, which the extremal instances must exceed
+SHARPNESS = 0.99  # share of a bound's best constant that the extremal instances must exceed
 ARMS = ("claim", "control: x not centred", "control: f not centred", "control: f not homogeneous")
 KINDS = ("relu", "relu, 3 layers", "leaky relu", "relu^2", "relu^3", "relu^2, 2 layers", "skip", "degree 1/2",
          "cubic")  # fmt: skip
 DEGENERATE = ("points at the kink", "repeated points", "dead units")  # of ReLU
-SHALLOW = ("relu", "relu^2", "relu^3", "skip", "cubic")  # which have one layer of weights
+SHALLOW = ("relu", "relu^2", "relu^3", "skip", "cubic")  # kinds with one layer of weights
 SEGMENTS = ("1 hidden layer", "2 hidden layers", "3 hidden layers", "near points", "dead", "faint first kink",
             "extremal")  # fmt: skip
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts the functions and the segments of each kind."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -41,7 +41,7 @@ def measure(settings: Settings) -> Iterator[dict]:
         for kind in SEGMENTS:
             yield from lemma_4(kind, instance)
         draw = stream("a_taylor", "trained", instance)
-        for layer in trained(instance):
+        for layer in trained_layers(instance):
             head, shift = draw.normal(size=len(layer.W)), draw.normal(size=len(layer.H))
             points, weight = torch.from_numpy(layer.H.T), torch.from_numpy(layer.W)
             yield from taylor(layer.kind, instance, "relu", [weight], points - points.mean(0), torch.from_numpy(shift),
@@ -50,7 +50,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def proposition_4(kind: str, instance: int) -> Iterator[dict]:
-    """A.prop4 on random weights and points; the degenerate have points at 0, or one over and over, or dead units."""
+    """A.prop4 on random weights and points; degenerate kinds have points at 0, repeated points, or dead units."""
     draw = stream("a_taylor", "prop4", kind, instance)
     d, n, width = int(draw.integers(2, 10)), int(draw.integers(3, 40)), int(draw.integers(3, 12))
     weights = [torch.from_numpy(draw.normal(size=(width, d if layer == 0 else width))) for layer in range(3)]
@@ -73,7 +73,7 @@ def taylor(
 ) -> Iterator[dict]:
     """A.prop4's rows: |sum of all pairs' Taylor errors| over (n + d) times the sum of their terms' sizes.
 
-    weights: of ``features``; points (n, d), of mean 0, and the shift (d,) of a control; w (width,).
+    weights: those of ``features``; points (n, d) have mean 0, a control adds shift (d,); w (width,).
     """
     n, d = points.shape
     for arm in ARMS:
@@ -81,28 +81,28 @@ def taylor(
         x = points + shift if "x not" in arm else points
         total = phi(x).sum(0)
         if (total != 0).sum() < 2:
-            return  # all but one feature dead on every point: centred, f is 0
+            return  # with at most one feature alive on the points the centred f is 0
         head = w if "f not centred" in arm else w - (w @ total) / (total @ total) * total
         for dtype in (torch.float64, torch.float32):
-            at = x.to(dtype, copy=True).requires_grad_()
-            hidden = features(kind if "homogeneous" not in arm else "gelu", [one.to(dtype) for one in weights])(at)
+            leaf = x.to(dtype, copy=True).requires_grad_()
+            hidden = features(kind if "homogeneous" not in arm else "gelu", [W.to(dtype) for W in weights])(leaf)
             f = hidden @ head.to(dtype)
-            (slopes,) = torch.autograd.grad(f.sum(), at)
-            f, at = f.detach(), at.detach()
-            moved = torch.einsum("ijd,jd->ij", at[:, None] - at[None], slopes)
-            errors = f[:, None] - f[None] - moved
-            apart = (at[:, None] - at[None]).norm(dim=2)
-            # f's own factors are w and phi: centring w may cancel most of f, and leaves w's round-off
+            (gradients,) = torch.autograd.grad(f.sum(), leaf)
+            f, leaf = f.detach(), leaf.detach()
+            first_order = torch.einsum("ijd,jd->ij", leaf[:, None] - leaf[None], gradients)
+            errors = f[:, None] - f[None] - first_order
+            distances = (leaf[:, None] - leaf[None]).norm(dim=2)
+            # f's factors are w and phi: centring w may cancel most of f and leave the round-off of w
             norms = hidden.detach().norm(dim=1) * w.norm().to(dtype)
-            size = (norms[:, None] + norms[None] + apart * slopes.norm(dim=1)[None]).sum()
+            size = (norms[:, None] + norms[None] + distances * gradients.norm(dim=1)[None]).sum()
             yield {"arm": arm, "case": case, "seed": seed, "dtype": str(dtype).removeprefix("torch."),
                    "quantity": "prop4/residual", "value": float(errors.sum().abs() / size) / (n + d)}  # fmt: skip
 
 
 def features(kind: str, weights: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    """phi: (n, d) -> (n, width); homogeneous of degree 1, 2, 3, 4, 1/2, or not at all (gelu).
+    """phi: (n, d) -> (n, width), homogeneous of degree 1, 2, 3, 4 or 1/2, or not homogeneous (gelu).
 
-    weights: a layer's each, as many as the kind has.
+    weights: one matrix for each layer of the kind.
     """
     first, second, third = [*weights, *weights[:1] * 2][:3]
     relu = torch.relu
@@ -137,21 +137,21 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
         weights, head = [draw.normal(size=(1, d))], np.ones(1)
         b = weights[0][0] / np.linalg.norm(weights[0])
         a = -draw.uniform(0.1, 0.9) * b
-    if kind == "faint first kink":  # of two units, both of which switch between a and b
+    if kind == "faint first kink":  # two units that both switch between a and b
         weights, head = [draw.normal(size=(2, d))], np.ones(2)
         b = -draw.uniform(0.3, 3) * a + 1e-2 * draw.normal(size=d)
         at_a, at_b = weights[0] @ a, weights[0] @ b
         if (at_a * at_b >= 0).any():
-            return  # one of them does not, for it is too nearly orthogonal to a
+            return  # a unit nearly orthogonal to a does not switch
         head[(at_a / (at_a - at_b)).argmin()] = 1e-4
     yield from segment(kind, weights, head, a, b)
 
 
 def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[dict]:
-    """Lemma 4's rows of one ReLU network and segment, whose ends lie on no boundary."""
+    """Lemma 4's rows of one ReLU network and a segment with no endpoint on a boundary."""
     slopes = gradients(weights, head, a, b)
     jumps = [float(np.linalg.norm(after - before)) for before, after in pairwise(slopes)]
-    jumps = [jump for jump in jumps if jump > 1e-12 * np.abs(slopes).max()]  # others divide no linear regions of f
+    jumps = [jump for jump in jumps if jump > 1e-12 * np.abs(slopes).max()]  # smaller ones divide no linear regions
     hidden = b
     for weight in weights:
         hidden = np.maximum(weight @ hidden, 0)
@@ -159,55 +159,56 @@ def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarra
     bound = 2 * len(jumps) * max(np.linalg.norm(a), np.linalg.norm(b)) * max(jumps, default=0.0)
     sides = {"claim": bound, "corrected": bound / 2}
     if kind == "extremal":
-        sides["control: 0.99 of M B delta"] = LEAST * bound / 2
+        sides["control: 0.99 of M B delta"] = SHARPNESS * bound / 2
     if kind == "faint first kink":
         sides["control: first delta only"] = bound * jumps[0] / max(jumps)
     for arm, right in sides.items():
-        about = {"arm": arm, "case": kind, "dtype": "float64"}
+        columns = {"arm": arm, "case": kind, "dtype": "float64"}
         slack = 1e-12 * (1 + abs(float(head @ hidden)))
-        # the print is strict: without a boundary both its sides are 0
+        # the printed inequality is strict, and without a boundary both of its sides are 0
         violated = right == 0 or error >= right if arm == "claim" else error > right + slack
-        yield {**about, "quantity": "lem4/violated", "value": float(violated)}
+        yield {**columns, "quantity": "lem4/violated", "value": float(violated)}
         if right > 0:
-            yield {**about, "quantity": "lem4/ratio", "value": error / right}
+            yield {**columns, "quantity": "lem4/ratio", "value": error / right}
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest networks of one hidden layer, and points, that hypothesis finds to violate Lemma 4 or Prop. 4."""
+    """The smallest one-layer networks and points with which hypothesis finds Lemma 4 or Proposition 4 violated."""
 
-    def rows(one: dict) -> list[dict]:
-        return [*segment("extremal", [array(one["W"])], array(one["w"]), array(one["a"]), array(one["b"]))]
+    def of_lemma_4(instance: dict) -> list[dict]:
+        W, w, a, b = (array(instance[name]) for name in ("W", "w", "a", "b"))
+        return [*segment("extremal", [W], w, a, b)]
 
-    def inside(one: dict) -> bool:
-        return all((array(one["W"]) @ array(one[end])).all() for end in "ab")
+    def avoids_boundaries(instance: dict) -> bool:
+        return all((array(instance["W"]) @ array(instance[endpoint])).all() for endpoint in "ab")
 
-    given = Arrays(inside, W=(0, 1), w=(0,), a=(1,), b=(1,))
-    yield from smallest("lem4", ["claim", "corrected", "control: 0.99 of M B delta"], given, rows)
+    instances = Arrays(avoids_boundaries, W=(0, 1), w=(0,), a=(1,), b=(1,))
+    yield from smallest("lem4", ["claim", "corrected", "control: 0.99 of M B delta"], instances, of_lemma_4)
 
-    def homogeneous(one: dict) -> list[dict]:
-        W, w, points, shift = (torch.from_numpy(array(one[name])) for name in ("W", "w", "x", "shift"))
+    def of_proposition_4(instance: dict) -> list[dict]:
+        W, w, points, shift = (torch.from_numpy(array(instance[name])) for name in ("W", "w", "x", "shift"))
         centred = points - points.mean(0)
         return [row for kind in SHALLOW for row in taylor("", 0, kind, [W], centred, shift, w)]
 
-    def usual(one: dict) -> bool:
-        return any(one["w"]) and len(one["w"]) > 1 and len(one["x"]) > 1
+    def is_nontrivial(instance: dict) -> bool:
+        return any(instance["w"]) and len(instance["w"]) > 1 and len(instance["x"]) > 1
 
-    given = Arrays(usual, W=(0, 1), w=(0,), x=(2, 1), shift=(1,))
-    yield from smallest("prop4", [*ARMS], given, homogeneous)
+    instances = Arrays(is_nontrivial, W=(0, 1), w=(0,), x=(2, 1), shift=(1,))
+    yield from smallest("prop4", [*ARMS], instances, of_proposition_4)
 
 
 def gradients(weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
-    """The network's gradient in each linear region that the segment from a to b crosses, in its order."""
+    """The network's gradient in each linear region on the segment from a to b, in order."""
     pieces = [(0.0, 1.0, np.eye(len(a)))]  # from, to, and the linear map from the input to this layer there
     for weight in weights:
-        cut = []
+        split_pieces = []
         for low, high, linear in pieces:
             start, end = weight @ linear @ a, weight @ linear @ b
             with np.errstate(divide="ignore", invalid="ignore"):
                 zeros = start / (start - end)
             edges = [low, *np.sort(zeros[(zeros > low) & (zeros < high)]), high]
             for left, right in pairwise(edges):
-                at = start + (left + right) / 2 * (end - start)
-                cut.append((left, right, (at > 0)[:, None] * (weight @ linear)))
-        pieces = cut
+                middle = start + (left + right) / 2 * (end - start)
+                split_pieces.append((left, right, (middle > 0)[:, None] * (weight @ linear)))
+        pieces = split_pieces
     return [head @ linear for _, _, linear in pieces]

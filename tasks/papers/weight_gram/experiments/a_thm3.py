@@ -1,10 +1,10 @@
 """A.thm3 and A.lem3: how a gradient step changes the surrogate, against the first-order prediction.
 
-Full-batch training of networks with one output and labels of mean 0. At every measured step and layer the surrogate
-S(G) = ||W H Y||^2 before and after the step (the features H kept, as the theorem has it) against 2 gamma (f^T y)
-(y^T K g). ``claim`` are bias-free networks of homogeneous activations; networks outside the hypothesis have
-quantities of their own ("beyond/..."), so that a reader sees how far the approximation reaches. Lemma 3 is measured on
-pairs of points that come closer and closer, and on pairs of the training set in these networks.
+Full-batch training of networks with one output and labels of mean 0. At every measured step and layer, the change of
+the surrogate S(G) = ||W H Y||^2 over the step (with fixed features H, as in the theorem) is compared with
+2 gamma (f^T y) (y^T K g). The claim arm has bias-free networks with homogeneous activations. Networks outside the
+hypothesis have the quantities "beyond/...", which show how far the approximation reaches. Lemma 3 is measured on pairs
+of points at decreasing distance, and on pairs of training samples in these networks.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,8 +23,10 @@ from gramlab.streams import stream
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
 
-SAMPLES, WIDTH, POINTS, SHUFFLES = 128, 32, 40, 20
-LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # of each sample; labels of the digits are -1 and 1
+SAMPLES, WIDTH = 128, 32
+MEASURED_STEPS = 40  # about as many of the training steps are measured
+SHUFFLES = 20  # of Lemma 3's null
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # per sample; the digits' labels are -1 and 1
     "squared": lambda f, y: (f - y).square() / 2,
     "logistic": lambda f, y: F.softplus(-y * f),
     "squared hinge": lambda f, y: torch.relu(1 - y * f).square() / 2,
@@ -33,17 +35,17 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # of each sample; lab
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained: by default bias-free ReLU networks of three hidden layers, on even against odd digits."""
+    """Networks and their training; by default three hidden ReLU layers without biases, even against odd digits."""
 
     data: str = "digits"
     loss: str = "squared"
     activation: str = "relu"
-    degree: int = 1  # of the activation's homogeneity
-    hidden: int = 3
+    degree: int = 1  # of homogeneity of the activation
+    hidden: int = 3  # hidden layers
     rate: float = 0.05
     adam: bool = False
     bias: bool = False
-    frequency: float = 1.0  # of the activation's argument
+    frequency: float = 1.0  # factor of the activation's argument
 
 
 CASES = {
@@ -61,67 +63,68 @@ BEYOND = {
     "ReLU, Adam": Case(rate=0.003, adam=True),
 }
 BROKEN = {"cos 3z": Case(activation="cosine", frequency=3.0)}
-NEAR = {"ReLU²": 2.0, "ReLU³": 3.0, "ReLU² twice": 4.0, "norms": 1.0, "degree 1/2": 0.5}
+# by name the degree of the functions on which Lemma 3 is measured for close points
+DEGREES = {"ReLU²": 2.0, "ReLU³": 3.0, "ReLU² twice": 4.0, "norms": 1.0, "degree 1/2": 0.5}
+NOT_HOMOGENEOUS = "control: strongly non-homogeneous f"
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts the networks of each kind (seeds), and the pairs of close points."""
 
-    steps: Count
+    steps: Count  # training steps
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: thm3/ and beyond/ measured and predicted by step, lem3/remainder by distance, lem3/ correlations."""
     for name, case in CASES.items():
-        yield from trained(name, case, settings.instances, settings.steps)
+        yield from train(name, case, settings.instances, settings.steps)
     for name, case in BEYOND.items():
-        yield from trained(name, case, settings.instances, settings.steps, quantity="beyond")
+        yield from train(name, case, settings.instances, settings.steps, quantity="beyond")
     for name, case in BROKEN.items():
-        arm = "control: strongly non-homogeneous f"
-        yield from trained(name, case, settings.instances, settings.steps, arm=arm)
-    for kind in NEAR:
+        yield from train(name, case, settings.instances, settings.steps, arm=NOT_HOMOGENEOUS)
+    for kind in DEGREES:
         for instance in range(settings.instances):
-            yield from near(kind, instance)
+            yield from close_points(kind, instance)
 
 
-def trained(
+def train(
     name: str, case: Case, seeds: int, steps: int, arm: str = "claim", quantity: str = "thm3"
 ) -> Iterator[dict]:
-    """All seeds side by side; rows of POINTS steps evenly over the training, and Lemma 3 on its samples at the end."""
+    """Train all seeds together; rows of evenly spaced steps, and of Lemma 3 on the training samples at the end."""
     drawn = [sample(case.data, seed) for seed in range(seeds)]
     x, y = (torch.from_numpy(np.stack(part)) for part in zip(*drawn, strict=True))
-    mixed = torch.stack([y[seed, order("labels", seed)] for seed in range(seeds)])
+    shuffled_y = torch.stack([y[seed, order("labels", seed)] for seed in range(seeds)])
     widths = [x.shape[2], *[WIDTH] * case.hidden, 1]
     weights = [normal(seeds, (after, before), (2 / case.degree / before) ** 0.5, name, "weight", layer)
                for layer, (before, after) in enumerate(pairwise(widths))]  # fmt: skip
     biases = [normal(seeds, (1, after), 0.3, name, "bias", layer) for layer, after in enumerate(widths[1:])]
     biases = biases if case.bias else [torch.zeros_like(bias, requires_grad=False) for bias in biases]
-    changed = [*weights, *biases] if case.bias else weights
-    moments = [(torch.zeros_like(one), torch.zeros_like(one)) for one in changed]
+    parameters = [*weights, *biases] if case.bias else weights
+    moments = [(torch.zeros_like(parameter), torch.zeros_like(parameter)) for parameter in parameters]
     for step in range(steps):
         f, hidden = forward(case, x, weights, biases)
         loss = LOSSES[case.loss](f, y).mean(1)
-        slope, *gradients = torch.autograd.grad(loss.sum(), [f, *changed])
+        slope, *gradients = torch.autograd.grad(loss.sum(), [f, *parameters])
         before = [weight.detach().clone() for weight in weights]
-        for parameter, gradient, moment in zip(changed, gradients, moments, strict=True):
+        for parameter, gradient, moment in zip(parameters, gradients, moments, strict=True):
             parameter.data -= case.rate * (adam(gradient, *moment, step + 1) if case.adam else gradient)
-        if step % max(1, steps // POINTS):
+        if step % max(1, steps // MEASURED_STEPS):
             continue
-        labels = {arm: y, "control: shuffled y": mixed} if (arm, quantity) == ("claim", "thm3") else {arm: y}
+        labels = {arm: y, "control: shuffled y": shuffled_y} if (arm, quantity) == ("claim", "thm3") else {arm: y}
         for layer, (h, old, new) in enumerate(zip(hidden, before, weights, strict=True)):
-            where = {"case": name, "layer": "readout" if layer == case.hidden else str(layer), "step": step}
+            columns = {"case": name, "layer": "readout" if layer == case.hidden else str(layer), "step": step}
             measured = surrogate(h, new, y) - surrogate(h, old, y)
-            for made_for, Y in labels.items():
-                right = 2 * case.rate * (f * Y).sum(1) * (across(h, Y) * across(h, -slope)).sum(1)
-                yield from each_seed({**where, "arm": made_for, "quantity": f"{quantity}/measured"}, measured)
-                yield from each_seed({**where, "arm": made_for, "quantity": f"{quantity}/predicted"}, right)
-        yield from each_seed({"case": name, "step": step, "arm": arm, "quantity": "loss"}, loss)
+            for labels_arm, Y in labels.items():
+                predicted = 2 * case.rate * (f * Y).sum(1) * (weighted(h, Y) * weighted(h, -slope)).sum(1)
+                yield from by_seed({**columns, "arm": labels_arm, "quantity": f"{quantity}/measured"}, measured)
+                yield from by_seed({**columns, "arm": labels_arm, "quantity": f"{quantity}/predicted"}, predicted)
+        yield from by_seed({"case": name, "step": step, "arm": arm, "quantity": "loss"}, loss)
     if quantity == "thm3":
         yield from pairs(name, case, arm, *forward(case, x.requires_grad_(), weights, biases))
 
 
 def adam(gradient: Tensor, first: Tensor, second: Tensor, count: int) -> Tensor:
-    """Adam's direction with its usual constants; the moments are updated in place."""
+    """Adam's direction with its default constants; the moments are updated in place."""
     first.lerp_(gradient, 0.1)
     second.lerp_(gradient.square(), 0.001)
     return first / (1 - 0.9**count) / ((second / (1 - 0.999**count)).sqrt() + 1e-8)
@@ -137,14 +140,14 @@ def forward(case: Case, x: Tensor, weights: list[Tensor], biases: list[Tensor]) 
     return (h @ weights[-1].mT + biases[-1])[..., 0], hidden
 
 
-def across(h: Tensor, v: Tensor) -> Tensor:
-    """H v, (seeds, d): features weighted by a number for each sample."""
+def weighted(h: Tensor, v: Tensor) -> Tensor:
+    """H v, (seeds, d): the sum over samples of the features times v."""
     return (h.detach().mT @ v.detach()[..., None])[..., 0]
 
 
 def surrogate(h: Tensor, weight: Tensor, y: Tensor) -> Tensor:
     """S(G_id) = ||W H Y||^2, (seeds,)."""
-    return (weight.detach() @ across(h, y)[..., None]).square().sum((1, 2))
+    return (weight.detach() @ weighted(h, y)[..., None]).square().sum((1, 2))
 
 
 def pairs(name: str, case: Case, arm: str, f: Tensor, hidden: list[Tensor]) -> Iterator[dict]:
@@ -152,24 +155,24 @@ def pairs(name: str, case: Case, arm: str, f: Tensor, hidden: list[Tensor]) -> I
 
     The null pairs h_i with the outputs of another sample.
     """
-    below = hidden[:-1]
-    slopes = torch.autograd.grad(f.sum(), below)
-    apart = ~torch.eye(SAMPLES, dtype=torch.bool)
-    for layer, (h, slope) in enumerate(zip(below, slopes, strict=True)):
+    inputs = hidden[:-1]  # of all layers but the readout
+    slopes = torch.autograd.grad(f.sum(), inputs)
+    distinct = ~torch.eye(SAMPLES, dtype=torch.bool)
+    for layer, (h, slope) in enumerate(zip(inputs, slopes, strict=True)):
         degree = case.degree ** (case.hidden - layer)
-        for seed, out in enumerate(f.detach()):
-            others = [out, *(out[order("pairs", seed, draw)] for draw in range(SHUFFLES))]
-            left = (h[seed].detach() @ slope[seed].mT)[apart]
-            rights = torch.stack([(one[:, None] + (degree - 1) * out)[apart] for one in others])
-            found, *null = torch.corrcoef(torch.cat([left[None], rights]))[0, 1:].tolist()
+        for seed, outputs in enumerate(f.detach()):
+            orders = [outputs, *(outputs[order("pairs", seed, draw)] for draw in range(SHUFFLES))]
+            left = (h[seed].detach() @ slope[seed].mT)[distinct]
+            rights = torch.stack([(ordered[:, None] + (degree - 1) * outputs)[distinct] for ordered in orders])
+            correlation, *null = torch.corrcoef(torch.cat([left[None], rights]))[0, 1:].tolist()
             right = rights[0]
-            about = {"arm": arm, "case": name, "layer": str(layer), "seed": seed, "dtype": "float64"}
-            yield {**about, "quantity": "lem3/correlation", "value": found}
-            yield {**about, "quantity": "lem3/null", "value": float(np.quantile(null, 0.975))}
-            yield {**about, "quantity": "lem3/error", "value": float((left - right).norm() / right.norm())}
+            columns = {"arm": arm, "case": name, "layer": str(layer), "seed": seed, "dtype": "float64"}
+            yield {**columns, "quantity": "lem3/correlation", "value": correlation}
+            yield {**columns, "quantity": "lem3/null", "value": float(np.quantile(null, 0.975))}
+            yield {**columns, "quantity": "lem3/error", "value": float((left - right).norm() / right.norm())}
 
 
-def near(kind: str, instance: int) -> Iterator[dict]:
+def close_points(kind: str, instance: int) -> Iterator[dict]:
     """|a^T grad f(b) - f(a) - (m - 1) f(b)| over |f(b)| at a = b + x d, of order x^2 by Taylor."""
     draw = stream("a_thm3", "near", kind, instance)
     d, width = int(draw.integers(2, 8)), int(draw.integers(4, 12))
@@ -185,12 +188,12 @@ def near(kind: str, instance: int) -> Iterator[dict]:
         "GELU": lambda h: F.gelu(h @ first.T) @ head,
     }
     for arm, name, degree in (
-        ("claim", kind, NEAR[kind]),
-        ("control: strongly non-homogeneous f", "GELU", 1.0),
-        ("control: m one too many", kind, NEAR[kind] + 1),
+        ("claim", kind, DEGREES[kind]),
+        (NOT_HOMOGENEOUS, "GELU", 1.0),
+        ("control: m one too many", kind, DEGREES[kind] + 1),
     ):
-        f, at = smooth[name], b.clone().requires_grad_()
-        (slope,) = torch.autograd.grad(f(at), at)
+        f, leaf = smooth[name], b.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(f(leaf), leaf)
         size = float(f(b))
         for halving in range(21):
             distance = 2.0**-halving
@@ -205,15 +208,15 @@ def sample(data: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     draw = stream("a_thm3", data, seed)
     if data == "digits":
         images, digits = load_digits(return_X_y=True)
-        kept = [draw.choice(np.flatnonzero(digits % 2 == odd), SAMPLES // 2, replace=False) for odd in (0, 1)]
-        return images[np.concatenate(kept)] / 16, np.repeat([-1.0, 1.0], SAMPLES // 2)
+        samples = [draw.choice(np.flatnonzero(digits % 2 == odd), SAMPLES // 2, replace=False) for odd in (0, 1)]
+        return images[np.concatenate(samples)] / 16, np.repeat([-1.0, 1.0], SAMPLES // 2)
     x = draw.normal(size=(SAMPLES, 10))
     y = staircase_of(x, 4)
     return x, (y - y.mean()) / y.std()
 
 
 def normal(seeds: int, shape: tuple[int, int], size: float, *name: str | int) -> Tensor:
-    """Weights (seeds, *shape) of this standard deviation, each seed's from a stream of its own."""
+    """Normal weights (seeds, *shape) of this standard deviation, with a random stream for each seed."""
     drawn = [stream("a_thm3", seed, *name).normal(size=shape) for seed in range(seeds)]
     return torch.from_numpy(size * np.stack(drawn)).requires_grad_()
 
@@ -223,7 +226,7 @@ def order(*name: str | int) -> np.ndarray:
     return stream("a_thm3", "order", *name).permutation(SAMPLES)
 
 
-def each_seed(about: dict, values: Tensor) -> Iterator[dict]:
+def by_seed(columns: dict, values: Tensor) -> Iterator[dict]:
     """A row for each seed."""
     for seed, value in enumerate(values.tolist()):
-        yield {**about, "seed": seed, "dtype": "float64", "value": value}
+        yield {**columns, "seed": seed, "dtype": "float64", "value": value}

@@ -1,13 +1,13 @@
 """A.thm4: the surrogate by layer in interpolating networks, its lower bounds, and the ansatz that they rest on.
 
 Bias-free networks with one output, ReLU^m between layers, trained on labels of mean 0 until they fit them. The
-surrogate S_l = ||W_l H_l Y||^2 of every layer is set against the theorem's bound: C_0 ||Y||^2 / Phi_l for m > 1, and
-C_0 ||Y||^4 / Psi_l for m = 1, with ||W_l H_l||_F^2 >= C_0. Besides, what the proof goes through: the Neural Feature
+surrogate S_l = ||W_l H_l Y||^2 of every layer is compared with the theorem's bound: C_0 ||Y||^2 / Phi_l for m > 1, and
+C_0 ||Y||^4 / Psi_l for m = 1, with ||W_l H_l||_F^2 >= C_0. The steps of the proof are measured too: the Neural Feature
 Ansatz W_l^T W_l = C_l AGOP_l (its cosine), S_l = C_l ||Y||^4, and for m = 1 the bound before its last inequalities.
 
-One control is the network before training. Psi_l is so large that it takes a surrogate of 0 to break its bound: in the
-other control interpolation is broken by labels to which every pre-activation is orthogonal. One network is not trained
-but written down: it fits an even target exactly, and has the ansatz exactly, while S_0 is 0.
+The first control is the network before training. Psi_l is so large that only a surrogate of 0 breaks its bound, so the
+second control breaks interpolation with labels that are orthogonal to every pre-activation. One more network has
+constructed weights: it fits an even target and obeys the ansatz exactly, although S_0 is 0.
 """
 
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ from torch import Tensor, nn
 
 import gramlab
 from gramlab.data import DataSet, prepare
-from gramlab.nets import Fit, fit, mlp
+from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
 
 SAMPLES, WIDTH = 128, 32
-SEGMENTS, PLACES = 40, 200  # on which the linear regions are counted
+SEGMENTS, PLACES = 40, 200  # linear regions are counted on these segments, at these places on each
 EVEN = "ReLU, even target"
-UNSEEN = "control: labels orthogonal to every layer"
+ORTHOGONAL = "control: labels orthogonal to every layer"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A network and how it is trained."""
+    """A network and its training."""
 
     data: str
     activation: str
@@ -54,9 +54,9 @@ CASES = {
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts the networks of each kind (seeds)."""
 
-    steps: Count
+    steps: Count  # training steps, enough to interpolate
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -64,55 +64,56 @@ def measure(settings: Settings) -> Iterator[dict]:
     for name, case in CASES.items():
         data = samples(case.data)
         model = mlp(data.inputs, [WIDTH] * case.hidden, 1, case.activation, bias=False)
-        how = Fit(loss="mse", optimizer=case.optimizer, lr=case.rate, momentum=0.9 * (case.optimizer == "sgd"),
-                  weight_decay=case.decay, batch=None, epochs=settings.steps, init="normal", init_scale=1 / case.degree,
-                  snapshots=(0, settings.steps), history_every=settings.steps, dtype="float64",
-                  name=("a_thm4", name))  # fmt: skip
+        training = TrainingConfig(
+            loss="mse", optimizer=case.optimizer, lr=case.rate, momentum=0.9 * (case.optimizer == "sgd"),
+            weight_decay=case.decay, batch=None, epochs=settings.steps, init="normal", init_scale=1 / case.degree,
+            snapshots=(0, settings.steps), history_every=settings.steps, dtype="float64", name=("a_thm4", name),
+        )  # fmt: skip
         with TemporaryDirectory() as scratch:
-            snapshots, _ = fit(model, data, how, settings.instances, Path(scratch))
+            snapshots, _ = fit(model, data, training, settings.instances, Path(scratch))
             weights = {epoch: load_file(path) for epoch, path in snapshots.items()}
         for seed in range(settings.instances):
             for epoch, arm in ((0, "control: untrained net"), (settings.steps, "claim")):
-                own = mlp(data.inputs, [WIDTH] * case.hidden, 1, case.activation, bias=False).double()
-                own.load_state_dict({key: value[seed] for key, value in weights[epoch].items()})
-                about = {"case": name, "seed": seed, "step": epoch, "dtype": "float64"}
-                yield from layers(case, own, data, {**about, "arm": arm})
-            yield from layers(case, own, unseen(own, data, seed), {**about, "arm": UNSEEN})
+                network = mlp(data.inputs, [WIDTH] * case.hidden, 1, case.activation, bias=False).double()
+                network.load_state_dict({key: value[seed] for key, value in weights[epoch].items()})
+                columns = {"case": name, "seed": seed, "step": epoch, "dtype": "float64"}
+                yield from layers(case, network, data, {**columns, "arm": arm})
+            yield from layers(case, network, orthogonal(network, data, seed), {**columns, "arm": ORTHOGONAL})
     for seed in range(settings.instances):
-        own, data = even(seed)
-        about = {"case": EVEN, "seed": seed, "dtype": "float64"}
-        for arm, one in (("claim", data), (UNSEEN, unseen(own, data, seed))):
-            yield from layers(Case("even", "relu", 1, 2, "", 0.0, 0.0), own, one, {**about, "arm": arm})
+        network, data = even(seed)
+        columns = {"case": EVEN, "seed": seed, "dtype": "float64"}
+        for arm, labelled in (("claim", data), (ORTHOGONAL, orthogonal(network, data, seed))):
+            yield from layers(Case("even", "relu", 1, 2, "", 0.0, 0.0), network, labelled, {**columns, "arm": arm})
 
 
 def samples(kind: str) -> DataSet:
     """Even against odd digits (-1 and 1), or the staircase of B.4 in ten dimensions; labels of mean 0."""
     if kind == "digits":
-        made = prepare("digits", Path(), train=SAMPLES, test=0)
-        x, y = made.numbers(made.x_train, torch.float64).flatten(1), 2.0 * (made.y_train % 2) - 1
+        data = prepare("digits", Path(), train=SAMPLES, test=0)
+        x, y = data.numbers(data.x_train, torch.float64).flatten(1), 2.0 * (data.y_train % 2) - 1
     else:
-        made = prepare("staircase", Path(), samples=SAMPLES, dimension=10)
-        x, y = made.x_train.double(), made.y_train.double().flatten()
+        data = prepare("staircase", Path(), samples=SAMPLES, dimension=10)
+        x, y = data.x_train.double(), data.y_train.double().flatten()
     y = (y - y.mean()).double()
     return DataSet(kind, x, (y / y.std())[:, None], x[:0], y[:0, None])
 
 
-def unseen(model: nn.Sequential, data: DataSet, seed: int) -> DataSet:
-    """The same samples with labels of mean 0 and variance 1 that W_l H_l Y = 0 holds for at every hidden layer l."""
-    inside = zip(features(model, data.x_train)[:-1], model.parameters(), strict=False)
-    rows = [torch.ones(1, len(data.x_train), dtype=torch.float64), *(weight @ h.T for h, weight in inside)]
-    # what is orthogonal to all of them: those right singular vectors whose values are 0 (the hidden layers are narrow)
-    _, values, V = torch.linalg.svd(torch.cat([row.detach() / row.detach().norm() for row in rows]))
-    free = V[int((values > 1e-10).sum()) :]
-    y = free.T @ torch.from_numpy(stream("a_thm4", "unseen", seed).normal(size=len(free)))
+def orthogonal(model: nn.Sequential, data: DataSet, seed: int) -> DataSet:
+    """The same samples with labels of mean 0 and variance 1 such that W_l H_l Y = 0 at every hidden layer l."""
+    hidden = zip(features(model, data.x_train)[:-1], model.parameters(), strict=False)
+    rows = [torch.ones(1, len(data.x_train), dtype=torch.float64), *(weight @ h.T for h, weight in hidden)]
+    # the right singular vectors of zero singular values are orthogonal to all rows (the hidden layers are narrow)
+    _, singular_values, V = torch.linalg.svd(torch.cat([row.detach() / row.detach().norm() for row in rows]))
+    null_space = V[int((singular_values > 1e-10).sum()) :]
+    y = null_space.T @ torch.from_numpy(stream("a_thm4", "unseen", seed).normal(size=len(null_space)))
     return DataSet(data.source, data.x_train, (y / y.std())[:, None], data.x_test, data.y_test)
 
 
 def even(seed: int) -> tuple[nn.Sequential, DataSet]:
-    """f(x) = |x_1| - |x_2|, fitted exactly, on samples as symmetric as the target: Theorem 4's hypotheses all hold.
+    """f(x) = |x_1| - |x_2|, fitted exactly, on samples as symmetric as the target: all hypotheses of Theorem 4 hold.
 
-    W_0 = (1, 0; -1, 0; 0, 1; 0, -1), W_1 = +-(1, 1, -1, -1), W_2 = (1, -1). Each W_l^T W_l is 2 AGOP_l (W_2's is once).
-    As x and -x have the same label, H_0 Y = sum_i y_i x_i = 0.
+    W_0 = (1, 0; -1, 0; 0, 1; 0, -1), W_1 = +-(1, 1, -1, -1), W_2 = (1, -1). W_l^T W_l is 2 AGOP_l for l = 0, 1, and
+    AGOP_2 for l = 2. As x and -x have the same label, H_0 Y = sum_i y_i x_i = 0.
     """
     x = torch.from_numpy(stream("a_thm4", "even", seed).uniform(0.1, 2, (SAMPLES // 8, 2)))
     x = torch.cat([x, x.flip(1)])  # so that labels have mean 0
@@ -124,68 +125,68 @@ def even(seed: int) -> tuple[nn.Sequential, DataSet]:
     return model, DataSet("even", x, model(x).detach(), x[:0], x[:0, :1])
 
 
-def layers(case: Case, model: nn.Sequential, data: DataSet, about: dict) -> Iterator[dict]:
-    """All rows of one network."""
+def layers(case: Case, model: nn.Sequential, data: DataSet, columns: dict) -> Iterator[dict]:
+    """All rows of one network, with these columns."""
     x, Y = data.x_train, data.y_train[:, 0]
     hidden = features(model, x)
     f = model[-1](hidden[-1])[:, 0]
-    slopes = [one.detach() for one in torch.autograd.grad(f.sum(), hidden)]
+    slopes = [slope.detach() for slope in torch.autograd.grad(f.sum(), hidden)]
     hidden = [h.detach() for h in hidden]
-    weights = [one.detach() for one in model.parameters()]
+    weights = [weight.detach() for weight in model.parameters()]
     n, Y2 = len(Y), float(Y @ Y)
-    energy = [float((h @ W.T).square().sum()) for h, W in zip(hidden, weights, strict=True)]
-    # known to round-off only, which is what a surrogate of 0 is taken for
-    floors = [(n * 2.0**-53) ** 2 * one * Y2 for one in energy]
+    energies = [float((h @ W.T).square().sum()) for h, W in zip(hidden, weights, strict=True)]
+    # a surrogate is known to round-off only; this round-off replaces a surrogate of 0
+    floors = [(n * 2.0**-53) ** 2 * energy * Y2 for energy in energies]
     surrogates = [max(gramlab.surrogate(h, W, Y), floor) for h, W, floor in zip(hidden, weights, floors, strict=True)]
-    least = min(energy[:-1])  # C_0 of the matrices W_l; with the readout, whose W H is f, it is at most ||Y||^2
-    kinks = [linear_regions(model, hidden, layer, about["seed"]) for layer in range(len(weights))]
+    C_0 = min(energies[:-1])  # of the matrices W_l; with the readout, for which W H is f, it is at most ||Y||^2
+    kinks = [linear_regions(model, hidden, layer, columns["seed"]) for layer in range(len(weights))]
     B, delta = max(float(h.norm(dim=1).max()) for h in hidden), max(jump for _, jump in kinks)
-    yield {**about, "quantity": "thm4/fit", "value": float(1 - (f.detach() - Y).square().sum() / Y2)}
+    yield {**columns, "quantity": "thm4/fit", "value": float(1 - (f.detach() - Y).square().sum() / Y2)}
     for layer, (h, W, slope, S) in enumerate(zip(hidden, weights, slopes, surrogates, strict=True)):
         readout = layer == case.hidden
-        where = {**about, "layer": "readout" if readout else str(layer)}
+        columns_of_layer = {**columns, "layer": "readout" if readout else str(layer)}
         gram, agop, products = W.T @ W, slope.T @ slope / n, h @ slope.T
         if case.degree > 1:
-            share = 1 / ((case.degree ** (case.hidden - layer) - 1) ** 2 + 1)  # 1 / Phi_l
+            factor = 1 / ((case.degree ** (case.hidden - layer) - 1) ** 2 + 1)  # 1 / Phi_l
         else:
-            share = Y2 / (n * float(Y.abs().sum() + 2 * n * kinks[layer][0] * B * delta) ** 2)  # ||Y||^2 / Psi_l
-            before = n * Y2 / float(products.square().sum())  # the proof's, before its last two inequalities
-            yield {**where, "quantity": "thm4/before", "value": least * Y2 * before / S}
+            factor = Y2 / (n * float(Y.abs().sum() + 2 * n * kinks[layer][0] * B * delta) ** 2)  # ||Y||^2 / Psi_l
+            before = n * Y2 / float(products.square().sum())  # in the proof, before its last two inequalities
+            yield {**columns_of_layer, "quantity": "thm4/before", "value": C_0 * Y2 * before / S}
         if not readout:
-            yield {**where, "quantity": "thm4/ratio", "value": least * Y2 * share / S}
-        yield {**where, "quantity": "thm4/with readout", "value": min(energy) * Y2 * share / S}
-        yield {**where, "quantity": "thm4/surrogate", "value": S / Y2**2}
-        constant = float((gram * agop).sum() / agop.square().sum())  # C_l, by least squares
-        yield {**where, "quantity": "thm4/nfa", "value": gramlab.cosine(gram, agop)}
-        yield {**where, "quantity": "thm4/step", "value": S / (constant * Y2**2)}
+            yield {**columns_of_layer, "quantity": "thm4/ratio", "value": C_0 * Y2 * factor / S}
+        yield {**columns_of_layer, "quantity": "thm4/with readout", "value": min(energies) * Y2 * factor / S}
+        yield {**columns_of_layer, "quantity": "thm4/surrogate", "value": S / Y2**2}
+        C_l = float((gram * agop).sum() / agop.square().sum())  # by least squares
+        yield {**columns_of_layer, "quantity": "thm4/nfa", "value": gramlab.cosine(gram, agop)}
+        yield {**columns_of_layer, "quantity": "thm4/step", "value": S / (C_l * Y2**2)}
 
 
 def features(model: nn.Sequential, h: Tensor, first: int = 0) -> list[Tensor]:
-    """The inputs of the linear layers from number ``first`` on, in the graph; h is that layer's."""
+    """The inputs of the linear layers from the one numbered ``first`` on, in the graph; h is the input of ``first``."""
     h = h.detach().requires_grad_()
-    found = []
+    inputs = []
     for module in model[2 * first :]:
         if isinstance(module, nn.Linear):
-            found.append(h)
+            inputs.append(h)
         h = module(h)
-    return found
+    return inputs
 
 
 def linear_regions(model: nn.Sequential, hidden: list[Tensor], layer: int, seed: int) -> tuple[int, float]:
-    """The most linear regions that a segment between two samples crosses, and the largest jump of the gradient.
+    """The largest number of region boundaries on a segment between two samples, and the largest jump of the gradient.
 
-    In the input space of this layer, on random segments, each looked at in PLACES places: a region that is missed
-    makes the theorem's bound larger, never smaller.
+    In the input space of this layer, on random segments, each sampled at PLACES places. A missed region makes the
+    theorem's bound larger, so the comparison stricter.
     """
     if layer == len(hidden) - 1:
         return 0, 0.0
     draw = stream("a_thm4", "segments", seed, layer)
-    ends = [hidden[layer][draw.choice(SAMPLES, SEGMENTS)] for _ in range(2)]
+    starts, stops = (hidden[layer][draw.choice(SAMPLES, SEGMENTS)] for _ in range(2))
     t = torch.linspace(0, 1, PLACES, dtype=torch.float64)[:, None, None]
-    at = (ends[0] + t * (ends[1] - ends[0])).flatten(0, 1)
-    found = features(model, at, layer)
-    (slope,) = torch.autograd.grad(model[-1](found[-1]).sum(), found[0])
-    on = torch.cat([(one > 0) for one in found[1:]], dim=1).unflatten(0, (PLACES, SEGMENTS))
-    changed = (on[1:] != on[:-1]).any(2)
+    points = (starts + t * (stops - starts)).flatten(0, 1)
+    inputs = features(model, points, layer)
+    (slope,) = torch.autograd.grad(model[-1](inputs[-1]).sum(), inputs[0])
+    active = torch.cat([(h > 0) for h in inputs[1:]], dim=1).unflatten(0, (PLACES, SEGMENTS))
+    changed = (active[1:] != active[:-1]).any(2)
     jumps = slope.unflatten(0, (PLACES, SEGMENTS)).diff(dim=0).norm(dim=2)
     return int(changed.sum(0).max()), float((jumps * changed).max())

@@ -1,26 +1,25 @@
 """A.tl: the ridge residual of Definition 2 against its closed form in the n x n Gram matrix."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.papers.weight_gram.experiments.shared.instances import trained
+from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.simulation import Simulation
 
 CHANGED = "control: lambda of one side changed by a tenth"
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts the random features and labels."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: the difference of both sides over (n + d) kappa ||Y||^2, kappa = 1 + sigma_max^2 / lambda.
 
-    The left side solves in d x d from the definition, the right in n x n; neither sees the other.
+    The left side solves the d x d system of the definition, the right side an n x n system, independently.
     """
     yield from adversaries()
     for instance in range(settings.instances):
@@ -31,33 +30,35 @@ def measure(settings: Settings) -> Iterator[dict]:
         if instance % 4 == 3:
             H[:, 1:] = H[:, :1]  # rank one
         Y = draw.normal(size=(n, c)) + draw.normal(size=c)
-        yield from _rows(f"n {n}, d {d}, lambda {ridge:.2g}", H, Y, ridge)
-        yield from _rows(f"dead, n {n}", 0 * H, Y, ridge)
-        for layer in trained(instance):
-            yield from _rows(f"{layer.kind}, {instance}", layer.H.T, layer.Y[:, None], layer.ridge)
+        yield from _residuals(f"n {n}, d {d}, lambda {ridge:.2g}", H, Y, ridge)
+        yield from _residuals(f"dead, n {n}", 0 * H, Y, ridge)
+        for layer in trained_layers(instance):
+            yield from _residuals(f"{layer.kind}, {instance}", layer.H.T, layer.Y[:, None], layer.ridge)
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest features and labels that hypothesis finds to violate the equation."""
+    """The smallest features and labels with which hypothesis finds the equation violated."""
 
-    def rows(one: dict) -> list[dict]:
-        return [*_rows("", array(one["H"]), array(one["Y"]), float(one["λ"]))]
+    def rows(instance: dict) -> list[dict]:
+        return [*_residuals("", array(instance["H"]), array(instance["Y"]), float(instance["λ"]))]
 
-    given = Arrays(lambda one: array(one["Y"]).any(), ridge=True, H=(0, 1), Y=(0, 2))
-    yield from smallest("tl", ["claim", CHANGED], given, rows)
+    instances = Arrays(lambda instance: array(instance["Y"]).any(), ridge=True, H=(0, 1), Y=(0, 2))
+    yield from smallest("tl", ["claim", CHANGED], instances, rows)
 
 
-def _rows(case: str, H: np.ndarray, Y: np.ndarray, ridge: float) -> Iterator[dict]:
+def _residuals(case: str, H: np.ndarray, Y: np.ndarray, ridge: float) -> Iterator[dict]:
     for dtype in (np.float64, np.float32):
-        for arm, other in (("claim", ridge), (CHANGED, 1.1 * ridge)):
-            left, right, size = _sides(H.astype(dtype), Y.astype(dtype), dtype(ridge), dtype(other))
+        for arm, right_ridge in (("claim", ridge), (CHANGED, 1.1 * ridge)):
+            left, right, size = _sides(H.astype(dtype), Y.astype(dtype), dtype(ridge), dtype(right_ridge))
             yield {"arm": arm, "case": case, "dtype": np.dtype(dtype).name, "quantity": "tl/residual",
                    "value": abs(left - right) / size}  # fmt: skip
 
 
-def _sides(H: np.ndarray, Y: np.ndarray, ridge: Any, other: Any) -> tuple[float, float, float]:
+def _sides(H: np.ndarray, Y: np.ndarray, ridge: np.floating, right_ridge: np.floating) -> tuple[float, float, float]:
+    """Left and right side, and the size that their difference is compared with."""
     n, d = H.shape
     fitted = H @ np.linalg.solve(H.T @ H + ridge * np.eye(d, dtype=H.dtype), H.T @ Y)
-    dual = np.linalg.solve(other * np.eye(n, dtype=H.dtype) + H @ H.T, Y)
+    dual = np.linalg.solve(right_ridge * np.eye(n, dtype=H.dtype) + H @ H.T, Y)
     kappa = 1 + float(np.linalg.norm(H, 2)) ** 2 / float(ridge)
-    return float(((Y - fitted) ** 2).sum()), float(other**2 * (dual**2).sum()), (n + d) * kappa * float((Y**2).sum())
+    size = (n + d) * kappa * float((Y**2).sum())
+    return float(((Y - fitted) ** 2).sum()), float(right_ridge**2 * (dual**2).sum()), size

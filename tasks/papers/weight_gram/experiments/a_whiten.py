@@ -1,12 +1,12 @@
 """A.whiten: the update of B.1, W+ = U V^T T with T = W - gamma G and W T^T = U S V^T, on weights of any shape and rank.
 
-W+ comes from numpy's SVD of the k x k matrix. Its Gram matrix is compared with T's; its distance to W with the least
-one possible, which follows from triangular factors alone (||W||^2 + ||T||^2 - 2 sum of singular values of R_W R_T^T),
-and with that of other matrices of this Gram: every one of them is Q T with an orthogonal Q. gramlab's Newton-Schulz
-makes W+ once more.
+W+ comes from numpy's SVD of the k x k matrix. Its Gram matrix is compared with T's. Its distance to W is compared with
+the minimum, which follows from triangular factors (||W||^2 + ||T||^2 - 2 sum of singular values of R_W R_T^T), and with
+that of other matrices with the Gram matrix of T: each of them is Q T with an orthogonal Q. gramlab's Newton-Schulz
+iteration computes W+ a second time.
 
-Beside them, judged by no rule, one step of Figure 2's square layer, by U V^T and by the ten steps of Newton-Schulz that
-the authors' code takes for it.
+Rows that no rule judges: one step of Figure 2's square layer, by U V^T and by the ten Newton-Schulz steps of the
+authors' code.
 """
 
 from collections.abc import Iterator
@@ -19,57 +19,58 @@ from gramlab.nets import initialize, mlp
 from gramlab.nets.polar import same_gram
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.papers.weight_gram.experiments.shared.instances import trained
+from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.simulation import Simulation
 
 DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 KINDS = ("wide", "square", "tall", "one row", "one column", "large step", "no gradient", "low rank", "low rank, tall",
          "weight 0")  # fmt: skip
-SEEDS = 5
-LOW = ("low rank", "low rank, tall")
-SINGULAR = (*LOW, "weight 0")  # Newton-Schulz is not for these
+STEP_SEEDS = 5  # of the step of Figure 2's layer
+LOW_RANK = ("low rank", "low rank, tall")
+SINGULAR = (*LOW_RANK, "weight 0")  # where Newton-Schulz does not converge
 PARTIAL = "control: singular vectors of 0 left out"
 RANDOM, TURNED = "control: a random orthogonal factor", "control: W+ turned by about a hundredth"
-# without those where a control breaks nothing: one row has two factors only, and of W = 0 all are equally far
+# kinds that a rotation breaks: one row has only two orthogonal factors, and all are equally far from W = 0
 TURNABLE = tuple(kind for kind in KINDS if kind not in ("one row", "weight 0"))
-ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW}
+ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW_RANK}
 
 
 class Settings(Simulation):
-    """Settings of this experiment."""
+    """``instances`` counts the weights of each shape and rank."""
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz; the authors' steps by seed."""
     yield from adversaries()
-    for seed in range(SEEDS):
-        for steps, value in gram_error(seed).items():
-            about = {"arm": "claim", "seed": seed, "dtype": "float64"}
-            yield {**about, "quantity": f"whiten/step, {steps}", "value": value}
+    for seed in range(STEP_SEEDS):
+        for method, value in gram_error(seed).items():
+            columns = {"arm": "claim", "seed": seed, "dtype": "float64"}
+            yield {**columns, "quantity": f"whiten/step, {method}", "value": value}
     for instance in range(settings.instances):
         for kind in KINDS:
             draw = stream("a_whiten", kind, instance)
-            yield from _rows(kind, f"{kind}, {instance}", *_weights(kind, draw), draw)
-        *_, before, after = trained(instance)
-        yield from _rows("wide", f"trained, {instance}", before.W, after.W, stream("a_whiten", "trained", instance))
+            yield from _residuals(kind, f"{kind}, {instance}", *_weights(kind, draw), draw)
+        *_, before, after = trained_layers(instance)
+        draw = stream("a_whiten", "trained", instance)
+        yield from _residuals("wide", f"trained, {instance}", before.W, after.W, draw)
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest weights and gradients, of a step of 1, that hypothesis finds to violate an identity."""
+    """The smallest weights W and steps gamma G with which hypothesis finds an identity violated."""
 
-    def rows(one: dict) -> list[dict]:
-        W, T = array(one["W"]), array(one["W"]) - array(one["G"])
+    def rows(instance: dict) -> list[dict]:
+        W, T = array(instance["W"]), array(instance["W"]) - array(instance["G"])
         low = np.linalg.matrix_rank(W @ T.T) < min(W.shape)
-        return [*_rows("low rank" if low else "square", "", W, T, stream("a_whiten", "adversaries"))]
+        return [*_residuals("low rank" if low else "square", "", W, T, stream("a_whiten", "adversaries"))]
 
-    given = Arrays(lambda one: one["W"] != one["G"], W=(0, 1), G=(0, 1))  # of T = 0 nothing is asked
-    yield from smallest("whiten", [*ARMS], given, rows)
+    instances = Arrays(lambda instance: instance["W"] != instance["G"], W=(0, 1), G=(0, 1))  # T is not 0
+    yield from smallest("whiten", [*ARMS], instances, rows)
 
 
 def gram_error(seed: int) -> dict[str, float]:
-    """||W+^T W+ - T^T T|| over the step's own ||W^T W - T^T T|| for a first step at 0.01 on drawn data, 64 in a batch.
+    """||W+^T W+ - T^T T|| over ||W^T W - T^T T|| for a first step at 0.01 on drawn data, 64 in a batch.
 
-    With "whole" U V^T, and with what "ten steps" make of W T^T. Where all is well it is 0.
+    By method: "whole" is U V^T, "ten steps" the authors' Newton-Schulz steps from W T^T. An exact W+ has 0.
     """
     net = mlp(64, [256, 256], 10, "gelu").double()
     net.load_state_dict(initialize(net, ("a_whiten", "step", seed)))
@@ -79,38 +80,40 @@ def gram_error(seed: int) -> dict[str, float]:
     (G,) = torch.autograd.grad(torch.nn.functional.cross_entropy(net(x), y), weight)
     W = weight.detach()
     T = W - 0.01 * G
-    made = {"whole": same_gram(W, T, "svd"), "ten steps": same_gram(W, T, "ten-steps")}
+    updated = {"whole": same_gram(W, T, "svd"), "ten steps": same_gram(W, T, "ten-steps")}
     change = torch.linalg.norm(W.T @ W - T.T @ T)
-    return {way: float(torch.linalg.norm(one.T @ one - T.T @ T) / change) for way, one in made.items()}
+    return {method: float(torch.linalg.norm(V.T @ V - T.T @ T) / change) for method, V in updated.items()}
 
 
-def _rows(kind: str, case: str, W: np.ndarray, T: np.ndarray, draw: np.random.Generator) -> Iterator[dict]:
+def _residuals(kind: str, case: str, W: np.ndarray, T: np.ndarray, draw: np.random.Generator) -> Iterator[dict]:
+    """Residuals of one W and T in both precisions and all arms; ``draw`` draws the orthogonal factors."""
     k, d = W.shape
     rotations = [np.linalg.qr(draw.normal(size=(k, k)))[0] for _ in range(20)]
-    small = [_cayley(0.1**power * draw.normal(size=(k, k))) for power in range(4)]
+    near_identity = [_cayley(0.1**power * draw.normal(size=(k, k))) for power in range(4)]
     for dtype in DTYPES:
         w, t = W.astype(dtype), T.astype(dtype)
-        close = [turn.astype(dtype) for turn in small]
-        turned = [turn.astype(dtype) @ t for turn in rotations]
+        near = [rotation.astype(dtype) for rotation in near_identity]
+        rotated = [rotation.astype(dtype) @ t for rotation in rotations]
         size = float(np.linalg.norm(w) + np.linalg.norm(t))
-        factors: list[Any] = [np.linalg.qr(one, mode="r") for one in (w, t)]
-        triangular = np.linalg.svd(factors[0] @ factors[1].T, compute_uv=False)
-        least = float((w**2).sum() + (t**2).sum() - 2 * triangular.sum())
+        factors: list[Any] = [np.linalg.qr(matrix, mode="r") for matrix in (w, t)]
+        singular_values = np.linalg.svd(factors[0] @ factors[1].T, compute_uv=False)
+        minimum = float((w**2).sum() + (t**2).sum() - 2 * singular_values.sum())
         for arm in (arm for arm, kinds in ARMS.items() if kind in kinds):
-            made = turned[0] if arm == RANDOM else _update(w, t, whole=arm != PARTIAL)
+            updated = rotated[0] if arm == RANDOM else _update(w, t, whole=arm != PARTIAL)
             if arm == TURNED:
-                made = close[2] @ made
-            distance = float(((made - w) ** 2).sum())
-            nearest = min(float(((one - w) ** 2).sum()) for one in [*turned, *(turn @ made for turn in close)])
-            gap = max(abs(distance - least), distance - nearest) / size**2
-            gram = float(np.linalg.norm(made.T @ made - t.T @ t)) / float(np.linalg.norm(t)) ** 2
-            about = {"arm": arm, "case": case, "dtype": np.dtype(dtype).name}
-            yield {**about, "quantity": "whiten/gram", "value": gram / (k + d)}
-            yield {**about, "quantity": "whiten/distance", "value": gap / (k + d)}
+                updated = near[2] @ updated
+            distance = float(((updated - w) ** 2).sum())
+            others = [*rotated, *(rotation @ updated for rotation in near)]
+            nearest = min(float(((other - w) ** 2).sum()) for other in others)
+            gap = max(abs(distance - minimum), distance - nearest) / size**2
+            gram = float(np.linalg.norm(updated.T @ updated - t.T @ t)) / float(np.linalg.norm(t)) ** 2
+            columns = {"arm": arm, "case": case, "dtype": np.dtype(dtype).name}
+            yield {**columns, "quantity": "whiten/gram", "value": gram / (k + d)}
+            yield {**columns, "quantity": "whiten/distance", "value": gap / (k + d)}
             if kind not in SINGULAR:
                 iterated = same_gram(torch.from_numpy(w), torch.from_numpy(t), "newton-schulz").numpy()
-                apart = float(np.linalg.norm(iterated - made)) / (_sensitivity(W, T) * float(np.linalg.norm(t)))
-                yield {**about, "quantity": "whiten/newton-schulz", "value": apart / (k + d)}
+                error = float(np.linalg.norm(iterated - updated)) / (_sensitivity(W, T) * float(np.linalg.norm(t)))
+                yield {**columns, "quantity": "whiten/newton-schulz", "value": error / (k + d)}
 
 
 def _weights(kind: str, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +122,7 @@ def _weights(kind: str, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     k, d = {"wide": (small, large), "tall": (large, small), "low rank, tall": (large, small), "one row": (1, large),
             "one column": (large, 1)}.get(kind, (small, small))  # fmt: skip
     W, G = draw.normal(size=(k, d)), draw.normal(size=(k, d)) * 10.0 ** draw.uniform(-1, 1)
-    if kind in LOW:
+    if kind in LOW_RANK:
         W = W[:, :1] * draw.normal(size=d)
     if kind == "weight 0":
         W = 0 * W
@@ -128,7 +131,7 @@ def _weights(kind: str, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 
 
 def _update(w: np.ndarray, t: np.ndarray, whole: bool) -> np.ndarray:
-    """U V^T t of w t^T = U S V^T; unless ``whole``, without the singular vectors of 0."""
+    """U V^T t where w t^T = U S V^T; unless ``whole``, without the singular vectors of zero singular values."""
     U, S, Vh = np.linalg.svd(w @ t.T)
     floor = 100 * np.finfo(w.dtype).eps * S[0]
     keep = slice(None) if whole else floor < S
@@ -137,11 +140,11 @@ def _update(w: np.ndarray, t: np.ndarray, whole: bool) -> np.ndarray:
 
 def _cayley(a: np.ndarray) -> np.ndarray:
     """The rotation (I - A)^-1 (I + A) of the skew part A of ``a``."""
-    skew, one = a - a.T, np.eye(len(a))
-    return np.linalg.solve(one - skew, one + skew)
+    skew, identity = a - a.T, np.eye(len(a))
+    return np.linalg.solve(identity - skew, identity + skew)
 
 
 def _sensitivity(W: np.ndarray, T: np.ndarray) -> float:
-    """How much W+ may move by round-off in W T^T: its condition number, over the singular values of full rank."""
+    """How much round-off in W T^T may move W+: the condition number of W T^T over its nonzero singular values."""
     values = np.linalg.svd(W @ T.T, compute_uv=False)[: min(W.shape)]
     return float(values[0] / values[-1])

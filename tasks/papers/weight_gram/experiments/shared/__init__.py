@@ -1,1 +1,1 @@
-"""Measurements and instances that several experiments of this paper share."""
+"""Measurements and layers that several experiments of this paper share."""

@@ -1,0 +1,273 @@
+"""The results of ``measure``: each layer's quantities, computed on first access from a few accumulated matrices."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gramlab.measures.arrays import all_finite
+from gramlab.measures.products import symmetric
+from gramlab.measures.undefined import Undefined
+
+# quantity -> the sums over the data set that it needs
+NEEDS: dict[str, frozenset[str]] = {
+    "gram": frozenset(),
+    "back_gram": frozenset(),
+    "agop": frozenset({"ptk"}),
+    "ptk": frozenset({"ptk"}),
+    "back_agop": frozenset({"ptk"}),
+    "enfa": frozenset({"loss_outer"}),
+    "back_enfa": frozenset({"loss_outer"}),
+    "fact": frozenset({"weight_gradient"}),
+    "back_fact": frozenset({"weight_gradient"}),
+    "weight_gradient": frozenset({"weight_gradient"}),
+    "virtual_shift": frozenset({"weight_gradient", "loss_outer"}),
+    "centered_gram": frozenset({"initial"}),
+    "centered_agop": frozenset({"ptk", "initial"}),
+    "centered_ptk": frozenset({"centered_ptk", "initial"}),
+    "double_centered_agop": frozenset({"centered_ptk", "initial"}),
+    "initial_gram": frozenset({"initial"}),
+    "ptk_centered_agop": frozenset({"centered_ptk", "initial"}),
+}
+
+
+def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
+    """A property that is computed once and raises Undefined if its numbers leave float64's range."""
+
+    @wraps(compute)
+    def checked(self: "LayerMeasures") -> Tensor:
+        return self._in_range(compute.__name__, compute(self))
+
+    return cached_property(checked)
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMeasures:
+    """The quantities of one layer z = W h, all in float64.
+
+    W is (k, d): a Linear's weight, or a Conv2d's flattened kernels on its im2col patches (paper A, C.1). A grouped
+    convolution is its groups side by side: every matrix then has a leading axis of groups, (groups, k, d) and so on.
+
+    Sums run over the layer's rows: one for each sample, token of (n, T, d), image position, and call if the layer is
+    called several times. They are divided by n, the number of samples of the data set, not of rows. l_i is the
+    loss of sample i, L their mean, f all outputs of the network for a sample.
+
+    Properties raise Undefined if a quantity was not measured or has no value. Matrices are computed once.
+
+    Attributes
+    ----------
+    name : str
+        The layer's name in ``model.named_modules()``.
+    n : int
+        The number of samples.
+    weight : Tensor of shape (k, d) or (groups, k, d)
+    sums : mapping of str to Tensor
+        The accumulated means over samples: "ptk", "centered_ptk" and "loss_outer" (k, k), "weight_gradient" (k, d).
+    weight_decay : float or None
+        The λ of FACT.
+    initial_weight : Tensor of the shape of ``weight``, or None
+        W₀.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> model = torch.nn.Linear(4, 2)
+    >>> layer = gramlab.measure(model, torch.randn(10, 4), torch.randn(10, 2), weight_decay=0.1)[""]
+    >>> [tuple(matrix.shape) for matrix in (layer.gram, layer.agop, layer.fact, layer.ptk)]
+    [(4, 4), (4, 4), (4, 4), (2, 2)]
+    """
+
+    name: str
+    n: int
+    weight: Tensor
+    sums: Mapping[str, Tensor]
+    weight_decay: float | None = None
+    initial_weight: Tensor | None = None
+
+    @_quantity
+    def gram(self) -> Tensor:
+        """WᵀW (d, d): paper A; the neural feature matrix of papers B, C."""
+        return symmetric(self.weight, self.weight)
+
+    @_quantity
+    def back_gram(self) -> Tensor:
+        """WWᵀ (k, k): paper C, Appendix A."""
+        return symmetric(self.weight.mT, self.weight.mT)
+
+    @property
+    def ptk(self) -> Tensor:
+        """K = (1/n) Σ ∂f/∂z ∂f/∂zᵀ over rows and outputs (k, k): paper B's pre-activation tangent kernel, with 1/n."""
+        return self._sum("ptk", "ptk")
+
+    @_quantity
+    def agop(self) -> Tensor:
+        """(1/n) Σ ∂f/∂h ∂f/∂hᵀ over rows and outputs (d, d), as WᵀKW: papers B (Proposition 2), C, D."""
+        return self._through(self.weight, self._sum("agop", "ptk"))
+
+    @property
+    def back_agop(self) -> Tensor:
+        """The AGOP with respect to the layer's output (k, k), which is ``ptk``: paper C, Appendix A."""
+        return self._sum("back_agop", "ptk")
+
+    @_quantity
+    def enfa(self) -> Tensor:
+        """(1/n) Σ ∇_h l_i ∇_h l_iᵀ (d, d): paper C, Section 2."""
+        return self._through(self.weight, self._sum("enfa", "loss_outer"))
+
+    @property
+    def back_enfa(self) -> Tensor:
+        """(1/n) Σ ∇_z l_i ∇_z l_iᵀ (k, k): paper C, Appendix A."""
+        return self._sum("back_enfa", "loss_outer")
+
+    @property
+    def weight_gradient(self) -> Tensor:
+        """∇_W L = (1/n) Σ ∇_z l_i hᵀ (k, d), through this layer's calls only if other layers share the weight."""
+        return self._sum("weight_gradient", "weight_gradient")
+
+    @_quantity
+    def fact(self) -> Tensor:
+        """−(1/(nλ)) Σ ∇_h l_i hᵀ (d, d), as −(1/λ) Wᵀ∇_W L; symmetric only at convergence: paper C, Theorem 3.1."""
+        return self.weight.mT @ self._sum("fact", "weight_gradient") / -self._decay("fact")
+
+    @_quantity
+    def back_fact(self) -> Tensor:
+        """−(1/(nλ)) Σ Wh ∇_z l_iᵀ (k, k), as −(1/λ) W(∇_W L)ᵀ: paper C, Theorem A.1."""
+        return self.weight @ self._sum("back_fact", "weight_gradient").mT / -self._decay("back_fact")
+
+    def virtual_shift(self, lr: float) -> Tensor:
+        """Σ h⁺h⁺ᵀ − hhᵀ over rows (d, d), with h⁺ = h − lr ∇_h L: paper A, Definition 1.
+
+        Computed as −lr (∇_hL hᵀ + h ∇_hLᵀ) + lr² ∇_hL ∇_hLᵀ, which subtracts no two nearly equal matrices.
+
+        Parameters
+        ----------
+        lr : float
+            The learning rate γ.
+
+        Returns
+        -------
+        Tensor of shape (d, d)
+
+        Raises
+        ------
+        ValueError
+            Unless ``lr`` is a finite number.
+        """
+        if not isinstance(lr, Real) or not math.isfinite(lr):
+            raise ValueError(f"lr must be a finite number, not {lr!r}")
+        G, K = self._sum("virtual_shift", "weight_gradient"), self._sum("virtual_shift", "loss_outer")
+        W = self.weight
+        half = (lr / (2 * self.n)) * (lr * (K @ W)) - lr * G
+        # WᵀB + BᵀW of this half, as one symmetric product
+        return self._in_range("virtual_shift", symmetric(torch.cat([W, half], -2), torch.cat([half, W], -2)))
+
+    @_quantity
+    def centered_gram(self) -> Tensor:
+        """(W − W₀)ᵀ(W − W₀) (d, d): paper B, Section 2.3."""
+        return symmetric(self._moved, self._moved)
+
+    @_quantity
+    def centered_agop(self) -> Tensor:
+        """(W − W₀)ᵀ K (W − W₀) (d, d): paper B, Section 2.3."""
+        return self._through(self._moved, self._sum("centered_agop", "ptk"))
+
+    @property
+    def centered_ptk(self) -> Tensor:
+        """K̄ = (1/n) Σ (∂f/∂z − ∂f₀/∂z)(∂f/∂z − ∂f₀/∂z)ᵀ (k, k): paper B, Appendix B, with 1/n."""
+        return self._sum("centered_ptk", "centered_ptk")
+
+    @_quantity
+    def double_centered_agop(self) -> Tensor:
+        """(W − W₀)ᵀ K̄ (W − W₀) (d, d): paper B, Ansatz 5."""
+        return self._through(self._moved, self._sum("double_centered_agop", "centered_ptk"))
+
+    @_quantity
+    def initial_gram(self) -> Tensor:
+        """W₀ᵀW₀ (d, d): paper B, Ansatz 6."""
+        return symmetric(self._initial, self._initial)
+
+    @_quantity
+    def ptk_centered_agop(self) -> Tensor:
+        """W₀ᵀ K̄ W₀ (d, d): paper B, Ansatz 6."""
+        return self._through(self._initial, self._sum("ptk_centered_agop", "centered_ptk"))
+
+    @property
+    def _initial(self) -> Tensor:
+        if self.initial_weight is None:
+            raise Undefined(f"layer {self.name!r}: centred quantities need initial=, the initial weights")
+        return self.initial_weight
+
+    @property
+    def _moved(self) -> Tensor:
+        return self.weight - self._initial
+
+    def _in_range(self, quantity: str, matrix: Tensor) -> Tensor:
+        if not all_finite(matrix):
+            raise Undefined(f"layer {self.name!r}: {quantity} leaves float64's range; scale the weights or the inputs")
+        return matrix
+
+    def _decay(self, quantity: str) -> float:
+        if not self.weight_decay:
+            raise Undefined(
+                f"layer {self.name!r}: {quantity} divides by λ and λ is {self.weight_decay};"
+                " pass a positive weight_decay to measure"
+            )
+        return self.weight_decay
+
+    def _sum(self, quantity: str, name: str) -> Tensor:
+        if name not in self.sums:
+            raise Undefined(
+                f"layer {self.name!r}: {quantity} was not measured; name it in quantities=. Quantities of the loss need"
+                " targets, centred ones need initial="
+            )
+        return self.sums[name]
+
+    @staticmethod
+    def _through(W: Tensor, K: Tensor) -> Tensor:
+        return symmetric(W, K @ W)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement(Mapping[str, LayerMeasures]):
+    """A mapping from layer names to ``LayerMeasures``, in the model's order.
+
+    Attributes
+    ----------
+    layers : mapping of str to LayerMeasures
+    n : int
+        The number of samples.
+    outputs : int
+        The number of outputs of a sample.
+    loss : float or None
+        The samples' mean loss, None without targets.
+    """
+
+    layers: Mapping[str, LayerMeasures]
+    n: int
+    outputs: int
+    loss: float | None
+
+    def __getitem__(self, name: str) -> LayerMeasures:
+        if name not in self.layers:
+            raise KeyError(f"{name!r} was not measured; measured layers are {list(self.layers)}")
+        return self.layers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.layers)
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {tuple(layer.weight.shape)}" for name, layer in self.layers.items())
+        return f"Measurement(n={self.n}, outputs={self.outputs}, loss={self.loss}, layers={{{shapes}}})"
+
+
+def single(stack: Tensor) -> Tensor:
+    """Return a stack of a single matrix as that matrix, and the stack of a grouped convolution unchanged."""
+    return stack[0] if len(stack) == 1 else stack

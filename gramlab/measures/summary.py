@@ -1,0 +1,143 @@
+"""Numbers that summarise one measurement: the papers' curves against training steps and layers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from gramlab.measures.collapse import neural_collapse
+from gramlab.measures.linearity import surrogate, target_linearity
+from gramlab.measures.powers import psd_power
+from gramlab.measures.results import LayerMeasures, Measurement
+from gramlab.measures.similarity import cosine, pearson
+from gramlab.measures.undefined import Undefined
+
+_WIDEST = 1024  # an eigen-decomposition of this side takes about a second
+
+# quantity -> its value from a layer's measures
+CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
+    # paper B, Figure 2: the cosine of the NFA, plain and without the initial weights
+    "nfa": lambda m: cosine(m.gram, m.agop),
+    "centered_nfa": lambda m: cosine(m.centered_gram, m.centered_agop),
+    "double_centered_nfa": lambda m: cosine(m.centered_gram, m.double_centered_agop),
+    "ptk_centered_nfa": lambda m: cosine(m.initial_gram, m.ptk_centered_agop),
+    # paper C, Table 2, Figures 3, 8 and 10: Pearson correlations with WᵀW, and with WWᵀ on the output side
+    "pearson_agop": lambda m: pearson(m.gram, m.agop),
+    "pearson_agop_root": lambda m: pearson(m.gram, _root(m.agop)),
+    "pearson_enfa": lambda m: pearson(m.gram, m.enfa),
+    "pearson_enfa_root": lambda m: pearson(m.gram, _root(m.enfa)),
+    "pearson_fact": lambda m: pearson(m.gram, m.fact),
+    "pearson_back_agop": lambda m: pearson(m.back_gram, m.back_agop),
+    "pearson_back_enfa": lambda m: pearson(m.back_gram, m.back_enfa),
+    "pearson_back_fact": lambda m: pearson(m.back_gram, m.back_fact),
+    # paper A, Figure 7: the same of the diagonals
+    "diagonal_agop": lambda m: pearson(m.gram, m.agop, diagonal=True),
+    # the layer's distance from FACT's hypothesis, a critical point: ‖∇_W L + λW‖ / ‖λW‖
+    "stationarity": lambda m: _stationarity(m),
+}
+
+
+def summarize(
+    measurement: Measurement, features: Mapping[str, Tensor], targets: Tensor | None
+) -> tuple[list[tuple[str, str, float]], dict[str, str]]:
+    """Return the papers' numbers of a measurement, and the reasons why others are undefined.
+
+    With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
+    as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has none
+    of these: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out. Classes
+    (n, T) are those of tokens: they are compared with layers that see (n, T, d).
+
+    Parameters
+    ----------
+    measurement : Measurement
+    features : mapping of str to Tensor of shape (n, ...)
+        The layers' inputs for the same samples (``gramlab.features``).
+    targets : Tensor of shape (n,), (n, T) or (n, c), or None
+        Classes, classes of tokens, or values.
+
+    Returns
+    -------
+    numbers : list of (layer, quantity, value)
+    undefined : dict
+        "layer quantity" -> the reason.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> x, y = torch.randn(10, 4), torch.randn(10, 2)
+    >>> numbers, undefined = summarize(gramlab.measure(torch.nn.Linear(4, 2), x, y), {"": x}, y)
+    >>> {"nfa", "target_linearity", "surrogate"} <= {quantity for _, quantity, _ in numbers}
+    True
+    >>> undefined[" pearson_fact"]
+    "layer '': fact divides by λ and λ is None; pass a positive weight_decay to measure"
+    """
+    numbers: list[tuple[str, str, float]] = []
+    undefined: dict[str, str] = {}
+
+    def add(layer: str, quantity: str, compute: Callable[..., float], *arguments: Any) -> None:
+        try:
+            numbers.append((layer, quantity, compute(*arguments)))
+        except Undefined as reason:
+            undefined[f"{layer} {quantity}"] = str(reason)
+
+    if measurement.loss is not None:
+        numbers.append(("", "loss", measurement.loss))
+    tokens = False
+    if targets is not None and not targets.is_floating_point() and targets.ndim == 2:
+        tokens = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
+    for name, layer in measurement.items():
+        for quantity, compute in CORRELATIONS.items():
+            add(name, quantity, compute, layer)
+        if targets is None or name not in features:
+            continue
+        H, labels = _labelled_samples(features[name], targets, tokens)
+        if not len(H):
+            continue
+        if H[0].numel() >= len(H):
+            reason = f"any target is linear in as many inputs as there are samples, {H[0].numel()} of {len(H)}"
+            undefined |= {f"{name} {quantity}": reason for quantity in ("target_linearity", "surrogate", "nc1", "nc2")}
+            continue
+        Y = centred_targets(labels)
+        add(name, "target_linearity", target_linearity, H, Y)
+        if H.ndim == 2:
+            add(name, "surrogate", surrogate, H, layer.weight, Y)
+        if not labels.is_floating_point() and labels.ndim == 1:
+            add(name, "nc1", lambda H, y: neural_collapse(H, y).nc1, H, labels)
+            add(name, "nc2", lambda H, y: neural_collapse(H, y).nc2, H, labels)
+    return numbers, undefined
+
+
+def _labelled_samples(H: Tensor, targets: Tensor, tokens: bool) -> tuple[Tensor, Tensor]:
+    """Features and targets of the samples, or tokens, that have a target; none if the layer does not see tokens."""
+    if tokens:
+        if H.ndim != 3 or H.shape[:2] != targets.shape:
+            return H[:0], targets[:0]
+        H, targets = H.flatten(0, 1), targets.flatten()
+    if targets.is_floating_point() or targets.ndim > 1 or bool((labelled := targets != -100).all()):
+        return H, targets
+    return H[labelled.to(H.device)], targets[labelled]
+
+
+def centred_targets(targets: Tensor) -> Tensor:
+    """Return targets (n, c) in float64 with mean zero, classes as one-hot rows."""
+    if targets.ndim == 1 and not targets.is_floating_point():
+        targets = F.one_hot(targets.long() - int(targets.min()))
+    Y = targets.reshape(len(targets), -1).double()
+    return Y - Y.mean(0)
+
+
+def _root(matrix: Tensor) -> Tensor:
+    if matrix.shape[-1] > _WIDEST:
+        raise Undefined(f"the root of a matrix of side {matrix.shape[-1]} takes too long")
+    return psd_power(matrix, 0.5)
+
+
+def _stationarity(m: LayerMeasures) -> float:
+    decay = m.weight_decay
+    if not decay:
+        raise Undefined("the distance from a critical point of the decayed loss needs a positive weight decay")
+    pull = decay * m.weight
+    if not float(pull.norm()):
+        raise Undefined("the weights are zero")
+    return float((m.weight_gradient + pull).norm() / pull.norm())

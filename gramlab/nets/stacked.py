@@ -1,0 +1,218 @@
+"""The parameters of all members in stacked tensors, and the groups of members that are computed together.
+
+Members are computed together or one after the other, whichever is faster. In both cases the parameter called N is the
+tensor ``values[N]`` of shape (members, ...), whose memory all groups read and write.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from gramlab.nets.activations import ELEMENTWISE, Scaled
+from gramlab.nets.vae import VAE
+
+# A step of one member takes rows * parameters multiply-adds. Above this number, on a CPU, separate products are faster
+# than one batched product of all members (measured: benchmarks/training.py).
+MAX_BATCHED_WORK = 1.5e7
+# Products of fewer rows take as long as products of this many, since the time goes into reading the weights from
+# memory. With unit vectors as inputs the number is larger: separate products gain more there.
+MIN_ROWS, MIN_ROWS_AT_UNIT_VECTORS = 64, 128
+
+
+@dataclass
+class Group:
+    """Members that are computed together.
+
+    Parameters
+    ----------
+    members : slice
+        Which members.
+    module : nn.Module
+        The network, with the stacked parameters as its own.
+    parameters : list of Tensor
+        In the order of `StackedParameters.names`; they share its memory.
+    run : callable
+        ``run(x, *noise)`` maps inputs (members, b, ...) to outputs (members, b, ...).
+    is_single : bool
+        Whether this is one network whose parameters have no dimension of members.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab.nets import initialize, mlp
+    >>> model = mlp(4, [3], 2)
+    >>> stacked = StackedParameters(model, [initialize(model, (seed,)) for seed in range(5)], 8, torch.float32, "cpu")
+    >>> [group.run(torch.zeros(5, 8, 4)).shape for group in stacked.groups]
+    [torch.Size([5, 8, 2])]
+    """
+
+    members: slice
+    module: nn.Module
+    parameters: list[Tensor]
+    run: Callable[..., Any]
+    is_single: bool
+
+
+class StackedParameters:
+    """Parameters and buffers of all members by name, each stacked along a first dimension of members.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The architecture; it does not change.
+    initial : list of dict of str to Tensor
+        Initial parameters of each member.
+    batch : int
+        Samples in a step; the choice of the groups depends on it.
+    dtype : torch.dtype
+    device : str
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the parameters.
+    values, buffers : dict of str to Tensor
+        Tensors (members, ...).
+    groups : list of Group
+    unit_vectors : int
+        If not 0, a linear network is computed at this many unit vectors instead of at the samples, since
+        f(x) = x f(I).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab.nets import initialize, mlp
+    >>> model = mlp(4, [3], 2)
+    >>> stacked = StackedParameters(model, [initialize(model, (seed,)) for seed in range(5)], 8, torch.float32, "cpu")
+    >>> stacked.values["0.weight"].shape
+    torch.Size([5, 3, 4])
+    """
+
+    def __init__(self, model: nn.Module, initial: list[dict[str, Tensor]], batch: int, dtype: torch.dtype, device: str):
+        self.names = list(initial[0])
+        self.values = {
+            name: torch.stack([parameters[name] for parameters in initial]).to(device, dtype) for name in self.names
+        }
+        count = len(initial)
+        self.buffers = {
+            name: torch.stack([buffer.to(device, dtype if buffer.is_floating_point() else None)] * count)
+            for name, buffer in model.named_buffers()
+        }
+        self.unit_vectors = _count_unit_vectors(model, batch)
+        rows = max(MIN_ROWS, MIN_ROWS_AT_UNIT_VECTORS if self.unit_vectors else batch)
+        strategy = self._strategy(model, count, rows, device)
+        if strategy == "separate":
+            self.groups = [self._separate(model, index) for index in range(count)]
+        else:
+            self.groups = [self._batched(model, count) if strategy == "batched" else self._vmapped(model, count)]
+
+    def _strategy(self, model: nn.Module, count: int, rows: int, device: str) -> str:
+        """How members are computed: "separate", "batched" or "vmapped"."""
+        leaves = [module for module in model.modules() if not list(module.children())]
+        is_dense = all(isinstance(leaf, (nn.Linear, nn.Sequential, *ELEMENTWISE)) for leaf in leaves)
+        work = rows * sum(value[0].numel() for value in self.values.values())
+        # batch normalisation writes its statistics as it runs, and grouped convolutions are slow on a CPU
+        if count == 1 or self.buffers or (device == "cpu" and (not is_dense or work > MAX_BATCHED_WORK)):
+            return "separate"
+        # the `forward` of these two takes a dimension of members
+        return "batched" if is_dense and isinstance(model, nn.Sequential | VAE) else "vmapped"
+
+    def _separate(self, model: nn.Module, index: int) -> Group:
+        """One member, as an ordinary network."""
+        module = copy.deepcopy(model)
+        for name in self.names:
+            layer, _, role = name.rpartition(".")
+            module.get_submodule(layer)._parameters[role] = nn.Parameter(self.values[name][index])
+        for name, buffer in self.buffers.items():
+            layer, _, role = name.rpartition(".")
+            module.get_submodule(layer)._buffers[role] = buffer[index]
+        parameters: list[Tensor] = [module.get_parameter(name) for name in self.names]
+        module = self._at_unit_vectors(module)
+
+        def run(x: Tensor, *noise: Tensor) -> Tensor | tuple[Tensor, ...]:
+            outputs = module(x[0], *(numbers[0] for numbers in noise))
+            return outputs[None] if isinstance(outputs, Tensor) else tuple(part[None] for part in outputs)
+
+        return Group(slice(index, index + 1), module, parameters, run, is_single=True)
+
+    def _batched(self, model: nn.Module, count: int) -> Group:
+        """All members, with a batched product for each linear layer."""
+        module = copy.deepcopy(model)
+        parameters: dict[str, Tensor] = {}
+        for name, layer in list(module.named_modules()):
+            if isinstance(layer, nn.Linear):
+                stacked = _StackedLinear(self.values[f"{name}.weight"], self.values.get(f"{name}.bias"))
+                module.set_submodule(name, stacked)
+                parameters |= {f"{name}.{role}": value for role, value in stacked.named_parameters()}
+        module = self._at_unit_vectors(module)
+        return Group(slice(0, count), module, [parameters[name] for name in self.names], module, is_single=False)
+
+    def _vmapped(self, model: nn.Module, count: int) -> Group:
+        """All members, by `torch.func.vmap`."""
+        parameters = {name: nn.Parameter(value) for name, value in self.values.items()}
+
+        def run(x: Tensor, *noise: Tensor) -> Tensor:
+            return vmap(lambda values, *inputs: functional_call(model, values, inputs))(parameters, x, *noise)
+
+        return Group(slice(0, count), model, list(parameters.values()), run, is_single=False)
+
+    def _at_unit_vectors(self, module: nn.Module) -> nn.Module:
+        """The network itself, or its computation at unit vectors."""
+        if not self.unit_vectors:
+            return module
+        return _AtUnitVectors(module, self.values[self.names[0]].new_ones(self.unit_vectors).diag())
+
+    def train(self, training: bool) -> None:
+        """Switch batch normalisation and dropout to training or to evaluation.
+
+        Parameters
+        ----------
+        training : bool
+        """
+        for group in self.groups:
+            if group.module.training != training:
+                group.module.train(training)
+
+
+def _count_unit_vectors(model: nn.Module, batch: int) -> int:
+    """The number of inputs of a linear network f, if f(I) and its product with a batch cost less than f(batch)."""
+    for module in model.modules():
+        is_bare = isinstance(module, nn.Linear) and module.bias is None
+        if not is_bare and not isinstance(module, (nn.Sequential, nn.Identity, Scaled)):
+            return 0
+    weights = list(model.parameters())
+    if not weights:
+        return 0
+    inputs, outputs, work = weights[0].shape[1], len(weights[-1]), sum(W.numel() for W in weights)
+    return inputs if inputs * work + batch * inputs * outputs < batch * work else 0
+
+
+class _AtUnitVectors(nn.Module):
+    """A linear network of one or of all members, computed at the unit vectors: f(x) = x f(I)."""
+
+    def __init__(self, layers: nn.Module, identity: Tensor):
+        super().__init__()
+        self.layers, self.identity = layers, identity
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.layers(self.identity.expand(*x.shape[:-2], -1, -1))
+
+
+class _StackedLinear(nn.Module):
+    """`nn.Linear` of all members as one batched product, from (members, b, d) to (members, b, k)."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None):
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.bias = None if bias is None else nn.Parameter(bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        # weight on the left, so that its gradient has the weight's memory layout
+        if self.bias is None:
+            return torch.bmm(self.weight, x.mT).mT
+        return torch.baddbmm(self.bias[:, :, None], self.weight, x.mT).mT

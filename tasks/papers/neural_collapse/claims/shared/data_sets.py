@@ -1,0 +1,22 @@
+"""The figures on trained networks show several data sets: a rule is applied to each, and must hold on all of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of
+
+
+def on_each_data_set(rows: Rows, rule: Callable[[Rows], Finding], only: tuple[str, ...] = ("",)) -> Finding:
+    """The rule on every data set, or on those whose names begin with one of ``only``.
+
+    A control on another data set is judged on its own data set.
+    """
+    cases = list(dict.fromkeys(rows.case.tolist()))
+    cases = [case for case in cases if case.startswith(only)] or cases
+    findings = {case: rule(rows.where(case=case)) for case in cases}
+    joint = all_of(**findings)
+    matches = joint.holds and any(finding.evidence == "matches print" for finding in findings.values())
+    evidence = "matches print" if matches else joint.evidence
+    measured = "; ".join(f"{case}: {finding.measured}" for case, finding in findings.items())
+    return replace(joint, evidence=evidence, measured=measured)

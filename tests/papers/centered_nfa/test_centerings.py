@@ -1,0 +1,220 @@
+"""Centerings of the NFA against the chain rule and the authors' code; Figures 2, 4, 5, 7, 8 on planted tables."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+import gramlab
+from gramlab import tables
+from gramlab.data.polynomials import chain_monomial
+from gramlab.nets import initialize, mlp
+from gramlab.streams import stream
+from tasks.judging.rows import Rows
+from tasks.papers.centered_nfa.claims import b_fig2, b_fig4, b_fig5, b_fig7, b_fig8
+from tasks.papers.centered_nfa.experiments import b_centerings
+
+SEEDS, SCALES, STEPS = range(5), (0.01, 0.1, 1.0), (5, 80, 160, 400, 800)
+
+
+def weights(*name):
+    net = mlp(4, [6, 6], 1, "relu", bias=False)
+    return initialize(net, name, "normal")
+
+
+def tangents(W, x):
+    """∂f/∂h of both hidden layers at every sample, (n, k) each, by the chain rule."""
+    W1, W2, a = (weight.numpy() for weight in W.values())
+    h1 = x @ W1.T
+    h2 = np.maximum(h1, 0) @ W2.T
+    g2 = a * (h2 > 0)
+    return {"0": (g2 @ W2) * (h1 > 0), "2": g2}
+
+
+def cosine(A, B):
+    return np.sum(A * B) / np.linalg.norm(A) / np.linalg.norm(B)
+
+
+def test_centerings_against_the_chain_rule():
+    x = stream("test_checks_b", "x").normal(size=(30, 4))
+    now, start, other = (weights("test_checks_b", name) for name in ("now", "start", "other"))
+    net, samples = mlp(4, [6, 6], 1, "relu", bias=False).double(), torch.from_numpy(x)
+    K = b_centerings.tangents(net, samples, now, start)
+    rows = [{"arm": "claim", **row} for row in b_centerings.centerings(K, now, start)]
+    rows += b_centerings.controls(net, samples, K, now, start, other, 5, ("test_checks_b",))
+    measured = {(row["arm"], row["layer"], row["quantity"]): row["value"] for row in rows}
+    g, g0, gx = (tangents(W, x) for W in (now, start, other))
+    for layer in ("0", "2"):
+        W, W0 = (network[f"{layer}.weight"].numpy() for network in (now, start))
+        V = W - W0
+        K, centered, misplaced = (G.T @ G / len(x) for G in (g[layer], g[layer] - g0[layer], g[layer] - gx[layer]))
+        pairs = {
+            "uncentered": (W, K),
+            "centered": (V, K),
+            "double_centered": (V, centered),
+            "ptk_centered": (W0, centered),
+        }
+        for name, (A, P) in pairs.items():
+            assert measured["claim", layer, f"nfa/{name}"] == pytest.approx(cosine(A.T @ A, A.T @ P @ A), rel=1e-10)
+        denominator = np.trace(V.T @ V @ V.T @ K @ V)
+        for arm, P in (("claim", centered), ("control: another start", misplaced)):
+            ratio = np.trace(V.T @ V @ V.T @ P @ V) / denominator
+            assert measured[arm, layer, "double_over_centered"] == pytest.approx(ratio, rel=1e-10)
+
+
+# by step and layer: UC-NFA and C-NFA by the authors' code (its MLP, training step, get_Ks and mat_cov, which is
+# Pearson's correlation), with full-batch SGD at 0.05 on the samples and initial weights of the test below
+AUTHORS = {
+    (5, "0"): (0.672068282877, 0.949748782782), (5, "2"): (0.465960688914, 0.9617862714),
+    (40, "0"): (0.715970883518, 0.895033837618), (40, "2"): (0.432726703989, 0.865736260045),
+}  # fmt: skip
+
+
+def test_centerings_against_the_authors_code():
+    data = chain_monomial(64, 8, 5, seed=0)
+    net = mlp(8, [16, 16], 1, "relu", bias=False).double()
+    start = initialize(net, ("authors",), "normal")
+    stack = {key: value[None].clone().requires_grad_() for key, value in start.items()}
+    for step in b_centerings.train(stack, data.x_train[None], data.y_train[None], 40, {5, 40}):
+        net.load_state_dict(b_centerings.select(stack, 0))
+        quantities = ["gram", "agop", "centered_gram", "centered_agop"]
+        layers = gramlab.measure(net, data.x_train, layers=["0", "2"], quantities=quantities, initial=start)
+        for name, layer in layers.items():
+            ours = gramlab.pearson(layer.gram, layer.agop), gramlab.pearson(layer.centered_gram, layer.centered_agop)
+            assert ours == pytest.approx(AUTHORS[step, name], abs=1e-10)
+
+
+def test_only_the_uncentered_nfa_is_defined_before_the_first_step():
+    x, start = torch.randn(9, 4, dtype=torch.float64), weights("test_checks_b", "start")
+    net = mlp(4, [6, 6], 1, "relu", bias=False).double()
+    rows = list(b_centerings.centerings(b_centerings.tangents(net, x, start, start), start, start))
+    assert {row["quantity"] for row in rows} == {"nfa/uncentered", "null/uncentered"}
+
+
+def test_the_stack_trains_as_each_network_alone():
+    networks = [weights("test_checks_b", seed) for seed in range(3)]
+    x, y = torch.randn(3, 20, 4, dtype=torch.float64), torch.randn(3, 20, 1, dtype=torch.float64)
+    stack = {key: torch.stack([network[key] for network in networks]).requires_grad_() for key in networks[0]}
+    assert list(b_centerings.train(stack, x, y, 10, {0, 5, 10})) == [0, 5, 10]
+    for index, network in enumerate(networks):
+        net = mlp(4, [6, 6], 1, "relu", bias=False).double()
+        net.load_state_dict(network)
+        optimizer = torch.optim.SGD(net.parameters(), b_centerings.LR)
+        for _ in range(10):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(net(x[index]), y[index]).backward()
+            optimizer.step()
+        for key, value in net.state_dict().items():
+            torch.testing.assert_close(stack[key][index].detach(), value)
+
+
+def planted(exceptions=None, **laws) -> Rows:
+    """Rows of each quantity by its law of (layer, scale, step), with a little noise, the same on every spectrum.
+
+    ``exceptions`` are laws by (quantity, spectrum), which replace the others there.
+    """
+    return Rows(
+        tables.table(
+            [
+                {"seed": seed, "case": case, "layer": layer, "x": scale, "step": step, "quantity": quantity,
+                 "value": float((exceptions or {}).get((quantity, case), law)(layer, scale, step)
+                                + 0.003 * stream("test_checks_b", seed, step).normal())}
+                for seed in SEEDS for case in b_centerings.SPECTRA for scale in SCALES for step in STEPS
+                for quantity, law in laws.items() for layer in ([""] if quantity == "test_loss" else ["0", "2"])
+            ]
+        )
+    )  # fmt: skip
+
+
+def in_one_place(good, bad, scales=SCALES):
+    """The good law, replaced by the bad one in one layer at one scale: a law for each layer and scale."""
+    for place in product(("0", "2"), scales):
+        yield lambda layer, scale, step, place=place: (bad if (layer, scale) == place else good)(layer, scale, step)
+
+
+def in_one_layer(good, bad):
+    """The good law, replaced by the bad one in one layer: a law for each layer."""
+    for only in ("0", "2"):
+        yield lambda layer, scale, step, only=only: (bad if layer == only else good)(layer, scale, step)
+
+
+def wide(layer, scale, step):  # a UC-NFA that ends higher for smaller scales
+    return 0.3 + 0.1 * (step / 800) * (2 - np.log10(scale))
+
+
+def falling(layer, scale, step):
+    return 0.95 - 0.1 * step / 800 - 0.01 * np.log10(scale) * step / 800
+
+
+def low(layer, scale, step):
+    return 0.3
+
+
+def rising(layer, scale, step):
+    return 0.8 + 0.1 * step / 800
+
+
+def test_figure_2_needs_every_layer_and_scale():
+    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/centered": low}
+    assert b_fig2.rule(planted(**good)).holds
+    for broken in (
+        {"nfa/uncentered": low},
+        {"nfa/centered": lambda layer, scale, step: 0.6 - 0.1 * step / 800},
+        {"nfa/centered": rising},
+        *({"nfa/centered": law} for law in in_one_place(falling, rising)),
+        *({"nfa/centered": law} for law in in_one_place(falling, lambda *_: 0.6)),
+        *({"nfa/uncentered": law} for law in in_one_layer(wide, low)),
+    ):
+        assert b_fig2.rule(planted(**{**good, **broken})).holds is False
+    low_once = in_one_place(falling, lambda layer, scale, step: 0.5 if step == 400 else falling(layer, scale, step))
+    for law in low_once:
+        assert b_fig2.rule(planted(**{**good, "nfa/centered": law})).parts["high"].holds is False
+
+
+@pytest.mark.parametrize("claim", [b_fig7, b_fig8])
+def test_figures_7_and_8_need_every_part(claim):
+    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/uncentered": lambda *_: 0.1,
+            "test_loss": lambda layer, scale, step: 1 + 0.1 * scale}  # fmt: skip
+    assert claim.rule(planted(**good)).holds
+    for broken in (
+        {"test_loss": lambda layer, scale, step: 1 - 0.1 * scale},
+        {"nfa/uncentered": lambda layer, scale, step: -wide(layer, scale, step)},
+        {"nfa/centered": lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)},
+    ):
+        assert claim.rule(planted(**{**good, **broken})).holds is False
+    shifted = lambda layer, scale, step: wide(layer, scale, step) - 0.6 * (step / 800)  # noqa: E731
+    high_from_the_start = lambda layer, scale, step: 0.9  # noqa: E731
+    rising_in_scale = lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)  # noqa: E731
+    broken_parts = [
+        *(("rises", "nfa/uncentered", law) for law in in_one_place(wide, shifted)),
+        *(("small", "nfa/uncentered", law) for law in in_one_place(wide, high_from_the_start)),
+        *(("high", "nfa/uncentered", law) for law in in_one_place(wide, low, scales=(0.01,))),
+        *(("uncentered", "nfa/uncentered", law) for law in in_one_layer(wide, rising_in_scale)),
+        *(("centered", "nfa/centered", law) for law in in_one_layer(falling, rising_in_scale)),
+        *(("robust", "nfa/centered", law) for law in in_one_layer(falling, rising_in_scale)),
+    ]
+    for part, quantity, law in broken_parts:
+        finding = claim.rule(planted(**{**good, quantity: law}))
+        assert finding.holds is False
+        assert finding.parts[part].holds is False
+
+
+def test_figures_4_and_5_need_every_layer_and_scale():
+    def grows(layer, scale, step):
+        return 0.02 + (0.1 if scale == 1 else 0.5) * step / 800
+
+    assert b_fig4.rule(planted(double_over_centered=grows)).holds
+    for law in in_one_place(grows, lambda *_: 0.02):
+        assert b_fig4.rule(planted(double_over_centered=law)).parts["grows"].holds is not True
+    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 0.2 * (step > 5)):
+        assert b_fig4.rule(planted(double_over_centered=law)).parts["small"].holds is False
+    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + step / 800, scales=(1.0,)):
+        assert b_fig4.rule(planted(double_over_centered=law)).parts["large"].holds is False
+
+    assert b_fig5.rule(planted(**{"nfa/ptk_centered": falling})).holds
+    for law in in_one_place(falling, rising):
+        assert b_fig5.rule(planted(**{"nfa/ptk_centered": law})).holds is False
+        for case in b_fig5.SPECTRA:
+            broken = planted(exceptions={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
+            assert b_fig5.rule(broken).holds is False

@@ -1,0 +1,97 @@
+"""Free probability: B.free and B.rmt on planted tables, and their experiments against other computations."""
+
+import numpy as np
+import pytest
+import torch
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.judging.rows import Rows
+from tasks.papers.centered_nfa.claims import b_free, b_rmt
+from tasks.papers.centered_nfa.experiments import b_free as free
+from tasks.papers.centered_nfa.experiments.shared import appendix_e
+
+
+def rows(table: list[dict]) -> Rows:
+    return Rows(tables.table([{"arm": "claim", **row} for row in table]))
+
+
+def noise(*name) -> float:
+    return float(stream("test_checks_b_theory", *map(str, name)).normal())
+
+
+def errors(name: str, power: float, limit: float = 0.0) -> list[dict]:
+    """Rows of random errors that fall with the size to this power, about ``limit``."""
+    return [
+        {"seed": seed, "x": x, "quantity": name, "value": limit + 0.3 * noise(name, seed, x) * (x / 32) ** power}
+        for seed in range(150)
+        for x in (32.0, 64.0, 128.0, 256.0)
+    ]
+
+
+def test_free_families():
+    good = [row for name in b_free.QUANTITIES for row in errors(name, -1)]
+    assert b_free.rule(rows(good)).holds
+    assert not b_free.rule(rows([*good, *errors("free/(14)", -0.2)])).holds
+    assert not b_free.rule(rows([*good, *errors("free/(15)", -1, limit=0.5)])).holds
+
+
+def test_the_data_tell_the_pairs_of_equation_15_apart():
+    """Its covariances, and the products of traces that multiply them, differ by more than half of the larger."""
+    C, R = (sum(traces) / 20 for traces in zip(*(traces_of_15(seed) for seed in range(20)), strict=True))
+    for first, second in (C, R):
+        assert abs(first - second) > 0.5 * max(abs(first), abs(second)) > 0.05
+
+
+def traces_of_15(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    families = (free.first_family(96, seed), free.second_family(96, seed))
+    C, R = (np.stack([matrix.numpy() for matrix in family]) for family in families)
+    c, r = (np.einsum("iab,jba->ij", family, family) / 96 for family in (C, R))
+    mean = np.trace(R, axis1=1, axis2=2) / 96
+    covariance = r - np.outer(mean, mean)
+    pairs = np.array([c[0, 1] * c[2, 3], c[1, 2] * c[0, 3]])
+    return pairs, np.array([covariance[1, 3], covariance[0, 2]])
+
+
+def test_one_wrong_equation_or_word_refutes_the_claim():
+    terms = [f"{name}, terms" for name in b_rmt.FREE[1:]]
+    good = [row for name in (*b_rmt.FREE, *b_rmt.FALLING, *terms) for row in errors(f"rmt/{name}", -1)]
+    good += [
+        {
+            "case": str(case),
+            "dtype": dtype,
+            "quantity": f"rmt/{name}",
+            "value": unit * (1 + 0.1 * noise(name, case, dtype)),
+        }
+        for name in b_rmt.EXACT
+        for case in range(6)
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]
+    assert b_rmt.rule(rows(good)).holds
+    for name in ("(10)", "(19)", "(26)"):
+        wrong = [row | {"value": 0.1} if row["quantity"] == f"rmt/{name}" else row for row in good]
+        assert b_rmt.rule(rows(wrong)).holds is False
+    for name in ("(28)", "(28), terms", "(11)"):
+        assert b_rmt.rule(rows([*good, *errors(f"rmt/{name}", -1, limit=1.0)])).holds is False
+    wrong_word = [{**row, "layer": "another word"} for row in errors("rmt/(28), terms", -1, limit=1.0)]
+    assert b_rmt.rule(rows([*good, *wrong_word])).holds is False
+
+
+def test_the_expansions_are_identities_but_for_the_slip_of_19():
+    """(19) as printed has tr[R]³ for tr[R³] and is off by exactly that difference; the others hold."""
+    A, B, R = ((g := torch.from_numpy(stream("b", i).normal(size=(6, 6)))) @ g.T for i in range(3))
+    sides = appendix_e.expansions(A, B, R)
+    for name, right in sides.items():
+        left = sides[max(expanded for expanded in ("(17)", "(21)", "(23)") if expanded <= name)]
+        gap = appendix_e.tr(A) ** 2 * appendix_e.tr(B) * (appendix_e.tr(R, R, R) - appendix_e.tr(R) ** 3)
+        assert left - right == pytest.approx(gap if name == "(19)" else 0, rel=1e-6, abs=1e-9 * abs(left))
+
+
+def test_only_the_last_word_of_28_is_wrong_as_printed():
+    """For R = 1 only the data are left of a word. All are right but that printed with the trace of the centered A."""
+    A, B = ((g := torch.from_numpy(stream("words", i).normal(size=(6, 6)))) @ g.T for i in range(2))
+    word_rows = list(appendix_e.word_errors(A, B, torch.eye(6, dtype=torch.float64), (1.0, 1.0, 1.0, 1.0)))
+    assert len(word_rows) == 2 * (5 + 2 + 8)
+    for row in word_rows:
+        slip = row["arm"] == "claim" and row["layer"] == "RRARRA"
+        assert row["value"] == pytest.approx(1.0 if slip else 0.0, abs=1e-9)

@@ -1,0 +1,133 @@
+"""Theorems 4.3 and 4.4 and Proposition A.1 of paper D on planted tables, and the corrected constants by brute force."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gramlab import tables
+from gramlab.streams import stream
+from tasks.judging.finding import find
+from tasks.judging.rows import Rows
+from tasks.judging.verdict import judge
+from tasks.papers.neural_collapse.claims import d_propa_1, d_thm4_3, d_thm4_4
+from tasks.papers.neural_collapse.experiments import d_lemmas
+from tasks.papers.neural_collapse.experiments import d_thm4_3 as recursion
+from tasks.papers.neural_collapse.experiments import d_thm4_4 as problem_3
+
+
+def table(rows: list[dict]) -> Rows:
+    return Rows(tables.table(rows))
+
+
+def theorem_4_3(power: float = 2.0, ratio: float = 0.6) -> list[dict]:
+    rows = [{"quantity": "thm4_3/ratio", "value": ratio}, {"quantity": "thm4_3/floor", "value": 0.1}]
+    for case in ("a", "b"):
+        rows += [
+            {"case": case, "dtype": "float64", "quantity": "thm4_3/remainder", "x": x, "value": x**power}
+            for x in 2.0 ** -np.arange(10)
+        ]
+    return rows
+
+
+def test_theorem_4_3():
+    assert d_thm4_3.rule(table(theorem_4_3())).holds
+    assert d_thm4_3.rule(table(theorem_4_3(power=1.0))).holds is False
+    assert d_thm4_3.rule(table(theorem_4_3(ratio=1.1))).holds is False
+
+
+@pytest.mark.parametrize("quantity", ["kappa", "collapsed", "psi"])
+def test_theorem_4_3_needs_each_of_its_proofs_constants(quantity):
+    constants = [{"quantity": f"thm4_3/{quantity}", "value": value} for value in (0.9, 1.1)]
+    assert d_thm4_3.rule(table(theorem_4_3() + constants)).holds is False
+
+
+def test_the_proofs_constants_at_c_1():
+    """A first Gram with a single eigenvalue, by hand: G = (ridge / (ridge + lambda_k))^2 yy^T / kappa."""
+    n, ridge = 2, 1.0
+    y = np.kron(np.eye(3), np.ones((n, 1)))
+    lam = ridge / (2 * (1 + 1 / ridge) * n) * 0.9
+    kappa = 1 - 2 * lam * (1 + 1 / ridge)
+    rows = recursion.proof_constants({"arm": "claim"}, ridge * np.eye(3 * n), y, lam, ridge, kappa, n)
+    constants = {row["quantity"]: row["value"] for row in rows}
+    distance = n * ((ridge / (ridge + lam)) ** 2 / kappa - 1)
+    assert constants["thm4_3/collapsed"] == pytest.approx(2 * distance / ridge)
+    assert constants["thm4_3/collapsed"] > 1  # so the first step of the proof fails
+    assert constants["thm4_3/psi"] == pytest.approx(max(1, (ridge + n) / (ridge + n + distance)) / 2)
+
+
+def test_the_control_without_lambda_phi_breaks_the_inequality():
+    """Except where the first Gram is a multiple of I, which leaves nothing to remove."""
+    rows = [row for row in recursion.measure(SimpleNamespace(instances=1)) if row["arm"] == recursion.NONE]
+    ratio = table(rows).where(quantity="thm4_3/ratio")
+    multiple = np.array(["multiple of I" in layer for layer in ratio.layer])
+    assert (ratio.value[multiple] <= 1).all()
+    assert ratio.value[~multiple].max() > 1
+
+
+@pytest.mark.parametrize("n", [1, 3, 10])
+@pytest.mark.parametrize("ridge", [0.05, 1.0, 40.0])
+def test_the_corrected_theorem_on_explicit_data(n, ridge):
+    """Steps by their definition: data X, the mean outer product of gradients, its root, and stacked features."""
+    draw = stream("test_checks_d", n, str(ridge))
+    y = np.kron(np.eye(3), np.ones((n, 1)))
+    raw = draw.normal(size=(len(y), 2 * len(y)))
+    X = np.hstack([raw, np.sqrt(ridge) * np.eye(len(y))]).T  # least eigenvalue of X^T X at least lambda_Phi
+    lam = 0.2 * ridge
+    kappa = 1 - 2 * lam / (ridge + n)
+    d = recursion.distances(X.T @ X, y, lam, ridge, kappa)
+    for step in range(3):
+        alpha = np.linalg.solve(X.T @ X + lam * np.eye(len(y)), y)
+        gradient = X @ alpha  # the same at every sample
+        values, vectors = np.linalg.eigh(gradient @ gradient.T)
+        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        projected = root @ X / np.sqrt(kappa)
+        assert np.linalg.norm(projected.T @ projected - y @ y.T, 2) == pytest.approx(d[step], rel=1e-6, abs=1e-9)
+        X = np.vstack([projected, np.sqrt(ridge) * np.eye(len(y))])
+    floor = recursion.REMAINDER * n * (lam / (ridge + n)) ** 2
+    assert (d[1:] <= 0.2 * d[:-1] + floor + 1e-12).all()  # the rate is at most lambda_k / lambda_Phi
+    assert d[-1] <= floor + 1e-12
+
+
+def test_theorem_4_4():
+    exact = [
+        {"case": str(case), "dtype": dtype, "quantity": "thm4_4/residual", "value": unit}
+        for case in range(5)
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]
+    good = [{"quantity": "thm4_4/ratio", "value": 0.9}, {"quantity": "thm4_4/near", "value": 0.5}]
+    assert d_thm4_4.rule(table([*exact, *good])).holds
+    for quantity in ("thm4_4/ratio", "thm4_4/near"):
+        assert d_thm4_4.rule(table([*exact, *good, {"quantity": quantity, "value": 1.01}])).holds is False
+
+
+def test_theorem_4_4_has_the_minus():
+    """By the formula of Problem (3) at k*, at the A where its gradient is 0."""
+    C, n, mu = 3, 4, 0.7
+    Y = problem_3.labels(C, n)
+    k = Y.T @ Y
+    A = Y / (n + mu)
+    gradient = A @ (k @ k + mu * k) - Y @ k
+    np.testing.assert_allclose(gradient, 0, atol=1e-12)
+    value = np.trace(A @ (k @ k + mu * k) @ A.T) - 2 * np.trace(A @ k @ Y.T)
+    assert value == pytest.approx(-C * n * n / (n + mu))
+    finding = find(d_thm4_4, "D", table(list(problem_3.measure(SimpleNamespace(instances=2)))))
+    verdict = judge({"d_thm4_4": finding})["d_thm4_4"]
+    assert (verdict["verdict"], verdict["printed form"]["holds"]) == ("holds corrected", False)
+
+
+def proposition_a_1(away: float = 1.0, order: float = 1.0) -> Rows:
+    return table([
+        {"arm": "claim", "case": str(r), "dtype": "float64", "quantity": f"propA1/{name}", "x": x, "value": value}
+        for r in range(3)
+        for x in 2.0 ** -np.arange(3, 12)
+        for name, value in (("away", away), ("remainder", x**order))
+    ])  # fmt: skip
+
+
+def test_proposition_a_1_judges_a_mean_and_a_variance():
+    assert d_propa_1.rule(proposition_a_1()).holds
+    assert d_propa_1.rule(proposition_a_1(away=5.0)).holds is False
+    assert d_propa_1.rule(proposition_a_1(order=0.5)).holds is False
+    assert d_lemmas.closed_form(np.float64(0.0)) == pytest.approx(1 / np.pi)
+    assert d_lemmas.closed_form(np.float64(1.0)) == pytest.approx(1.0)
