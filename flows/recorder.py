@@ -1,19 +1,18 @@
 """What ``dvc repro`` does before and after the program of a stage, for all stages in one process.
 
-The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``. Two things differ: the caller runs the
-program, and the entries of stages that end at the same time are written to dvc.lock together.
+The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``; only the program runs as the caller says.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterable
-from itertools import groupby
 
 from dvc.exceptions import CheckoutError, DvcException
 from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 
 from flows.graph import Graph
+from flows.lockfiles import write_entry
 
 logging.getLogger("dvc").setLevel(logging.WARNING)  # else it announces each entry of dvc.lock, and how to add it to git
 Run = Callable[[PipelineStage], int]
@@ -25,7 +24,6 @@ class Recorder:
 
     def __init__(self, graph: Graph, force: bool, pull: bool):
         self.graph, self.repo, self.force, self.pull = graph, graph.repo, force, pull
-        self.unwritten: list[PipelineStage] = []
         self.recorded: set[str] = set()
         if pull:
             with graph.locked():
@@ -41,13 +39,6 @@ class Recorder:
                 say(f"{name}: {self._reproduce(self.graph.stages[name], run)}")
             except DvcException as error:
                 say(f"{name}: failed: {error}")
-        with self.graph.locked():
-            stages = sorted(self.unwritten, key=lambda stage: stage.path)
-            for _, group in groupby(stages, key=lambda stage: stage.path):
-                same_file = list(group)
-                same_file[0].dvcfile.dump_stages(same_file, update_pipeline=False)
-            self.recorded |= {stage.name for stage in stages}
-            self.unwritten = []
 
     def _reproduce(self, stage: PipelineStage, run: Run) -> str:
         """Bring a stage up to date; what became of it, in words."""
@@ -68,7 +59,8 @@ class Recorder:
             uncached = any(not out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot))
             stage.save(run_cache=not uncached)
             stage.commit()
-            self.unwritten.append(stage)
+            write_entry(stage)
+            self.recorded.add(stage.name)
             return "taken from DVC's cache" if restored else f"{seconds:.1f} s"
 
     def _pulled(self, stage: PipelineStage) -> bool:

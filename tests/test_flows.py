@@ -21,10 +21,10 @@ from dummy_project import ROOT, begun, call, environment, order, traces, until, 
 from networkx import DiGraph
 
 from flows.graph import Graph, Refused
+from flows.lockfiles import mend_lock_file
 from flows.reproduce import visible_gpus
 from flows.runner import Runner
 from flows.schedule import Schedule
-from flows.torn import mend_lock_file
 
 SIMULATIONS = 6
 GPUS = ("3", "5", "7")
@@ -209,9 +209,9 @@ def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("targets", "scale", "line"), [
-    (["c_rum"], "quick", "unknown target 'c_rum'; did you mean c_run? allowed: prepare, "),
-    (["check@c_rum"], "quick", "unknown target 'check@c_rum'; did you mean check@c_run? allowed: prepare, "),
-    ([], "papr", "unknown scale 'papr'; did you mean paper? allowed: paper, quick"),
+    (["c_rum"], "quick", "unknown target 'c_rum'; did you mean 'c_run'?; allowed: prepare, "),
+    (["check@c_rum"], "quick", "unknown target 'check@c_rum'; did you mean 'check@c_run'?; allowed: prepare, "),
+    ([], "papr", "unknown scale 'papr'; did you mean 'paper'?; allowed: paper, quick"),
 ])  # fmt: skip
 def test_a_mistyped_name_gets_the_nearest_allowed_one(project: Path, targets: list[str], scale: str, line: str) -> None:
     with pytest.raises(Refused) as refused:
