@@ -7,7 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import yaml
 from dvc.lock import make_lock
 from dvc.repo import Repo
 from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
@@ -18,6 +17,7 @@ from dvc.utils.serialize import dumps_yaml
 from gramlab.files import atomic
 
 START = "schema: '2.0'\nstages:\n"
+END = re.compile(r"^    outs:\n(?:    - path: .*\n(?:      .*\n)*?      size: \d+\n(?:      .*\n)*)+\Z", flags=re.M)
 
 
 def write_entry(stage: PipelineStage) -> None:
@@ -36,6 +36,19 @@ def write_entry(stage: PipelineStage) -> None:
         temporary.write_text(text[:start] + entry + text[end:], encoding="utf-8")
 
 
+def mend_lock_file(lock: Path) -> None:
+    """Drop the torn end of a dvc.lock. A stage without an entry is taken from DVC's run-cache, or run again."""
+    text = lock.read_text(encoding="utf-8") if lock.is_file() else ""
+    if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
+        raise ValueError(f"{lock}: holds an unresolved merge conflict")
+    *entries, last = [0, *(match.start() for match in re.finditer(r"^  \S", text, flags=re.M))]
+    if len(entries) > 1 and not END.search(text):
+        with atomic(lock) as temporary:
+            temporary.write_text(text[:last], encoding="utf-8")
+    elif text and not END.search(text):
+        lock.unlink()
+
+
 def remove_torn_process_list(repo: Repo) -> None:
     """Remove DVC's list of which process works on what, if it is torn; so is every process on it."""
     guard = str(Path(repo.tmp_dir, RWLOCK_LOCK))
@@ -45,27 +58,3 @@ def remove_torn_process_list(repo: Repo) -> None:
             json.loads(processes.read_text() if processes.is_file() else "{}")
         except json.JSONDecodeError:
             processes.unlink()
-
-
-def mend_lock_file(lock: Path) -> None:
-    """Drop the torn end of a dvc.lock. A stage without an entry is taken from DVC's run-cache, or run again."""
-    text = lock.read_text() if lock.is_file() else ""
-    if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
-        raise ValueError(f"{lock}: holds an unresolved merge conflict")
-    entries = [match.start() for match in re.finditer(r"^  \S", text, flags=re.M)]
-    if entries and _complete(text[entries[-1] :]):
-        return
-    if len(entries) > 1:
-        with atomic(lock) as temporary:
-            temporary.write_text(text[: entries[-1]])
-    elif "stages: {}" not in text:
-        lock.unlink(missing_ok=True)
-
-
-def _complete(entry: str) -> bool:
-    """Whether a stage's entry has all its parts; its outputs come last."""
-    try:
-        (stage,) = yaml.load(entry, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).values()
-        return entry.endswith("\n") and all("md5" in out and "size" in out for out in stage["outs"])
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
-        return False

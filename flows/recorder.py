@@ -1,13 +1,13 @@
 """What ``dvc repro`` does before and after the program of a stage, for all stages in one process.
 
-The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``; only the program runs as the caller says.
+The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``; the caller runs the program.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterable
 
-from dvc.exceptions import CheckoutError, DvcException
+from dvc.exceptions import DvcException
 from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 
@@ -45,9 +45,6 @@ class Recorder:
         with self.graph.locked(), self.repo.scm_context(quiet=True):
             with self.graph.reserved(stage):
                 pass  # refused before anything is removed where somebody else works on its files
-            if self.pull and not self.force and self._pulled(stage):
-                self.recorded.add(stage.name)
-                return "pulled"
             stage.remove_outs(ignore_remove=False, force=False)
             restored, started = self._restored(stage), time.monotonic()
             if not restored:
@@ -62,17 +59,6 @@ class Recorder:
             write_entry(stage)
             self.recorded.add(stage.name)
             return "taken from DVC's cache" if restored else f"{seconds:.1f} s"
-
-    def _pulled(self, stage: PipelineStage) -> bool:
-        """Whether only its results were missing, and the remote has them."""
-        if stage.changed(allow_missing=True):
-            return False
-        try:
-            self.repo.pull(stage.addressing)
-            stage.checkout()
-        except CheckoutError:
-            return False
-        return True
 
     def _restored(self, stage: PipelineStage) -> bool:
         """Whether the results came from DVC's cache: the stage has run before with the same dependencies."""

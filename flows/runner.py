@@ -47,27 +47,31 @@ class Runner:
     def run(self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None) -> int:
         """Run one command to its end, or for at most so many seconds; its exit status."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        lines, output = self.context.Pipe(duplex=False)
-        held, leash = self.context.Pipe(duplex=False)
-        arguments = (command, str(self.root), {"PATH": path, **environment}, output, held)
+        # not by the exit status of the process, which multiprocessing loses where several threads start processes
+        (lines, output), (ended, status), (held, leash) = (self.context.Pipe(duplex=False) for _ in range(3))
+        arguments = (command, str(self.root), {"PATH": path, **environment}, output, status, held)
         process = self.context.Process(target=supervise, args=arguments)
         timer = threading.Timer(seconds or threading.TIMEOUT_MAX, leash.close)
         timer.daemon = True
-        with lines, output, held, leash:
+        with lines, output, ended, status, held, leash:
             with self.lock:
                 if self.closed:
                     raise InterruptedError("the run is ending")
                 process.start()
                 self.leashes.add(leash)
             output.close()
+            status.close()
             timer.start()
-            with open(lines.fileno(), closefd=False, errors="replace") as text:
-                for line in filter(str.strip, text):
-                    say(line.rstrip())
-            process.join()
-            timer.cancel()
-            self.leashes.discard(leash)
-        return process.exitcode or 0
+            try:
+                with open(lines.fileno(), closefd=False, errors="replace") as text:
+                    for line in filter(str.strip, text):
+                        say(line.rstrip())
+                return ended.recv()
+            except EOFError:  # the supervisor was killed
+                return 255
+            finally:
+                timer.cancel()
+                self.leashes.discard(leash)
 
     def close(self) -> None:
         """End all programs and start no more."""
@@ -77,13 +81,14 @@ class Runner:
                 leash.close()
 
 
-def supervise(command: str, folder: str, environment: Mapping[str, str], output: Connection, leash: Connection) -> None:
-    """Run one program; at its end, or when the leash is let go, end its process group; exit with its status."""
+def supervise(
+    command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, leash: Connection
+) -> None:
+    """Run one program; at its end, or when the leash is let go, end its process group; send its exit status."""
     os.setsid()  # what ends the flow's group must not end this process
     gc.freeze()  # else each program searches the libraries' objects for garbage, which takes it 0.2 s
     group = os.fork()
     if group == 0:
-        leash.close()
         return become(command, folder, environment, output.fileno())
     with contextlib.suppress(OSError):  # both processes set it, so that it is set before either goes on
         os.setpgid(group, group)
@@ -96,7 +101,8 @@ def supervise(command: str, folder: str, environment: Mapping[str, str], output:
     threading.Thread(target=watch, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(group, 0)[1])
     end(group)
-    os._exit(status if status >= 0 else 128 - status)
+    with contextlib.suppress(BrokenPipeError):
+        ended.send(status if status >= 0 else 128 - status)
 
 
 def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
