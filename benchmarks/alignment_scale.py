@@ -2,8 +2,9 @@
 
     PYTHONPATH=. python benchmarks/alignment_scale.py [--size 1024] [--networks 30]
 
-n = d = k = size, in float64, the first data seed, one network; R's moments are means over other networks. It prints
-the lines of the table in docs/centered_nfa.md, how far the prediction is off, and where (28) as printed leaves none.
+n = d = k = size, in float64, with the first data seed and one network; R's moments are means over other networks. The
+script prints the rows of the table in docs/centered_nfa.md, the largest error of the prediction, and the balances at
+which (28) as printed is negative and gives no correlation.
 """
 
 import argparse
@@ -27,20 +28,20 @@ def main():
     options = parser.parse_args()
     n = options.size
     a, W = network(n, 0)
-    drawn = (network(n, number) for number in range(1, options.networks + 1))
-    r = np.mean([moments(scaled.T @ scaled) for scaled in (a[:, None] * W for a, W in drawn)], axis=0).tolist()
+    others = (network(n, number) for number in range(1, options.networks + 1))
+    r = np.mean([moments(scaled.T @ scaled) for scaled in (a[:, None] * W for a, W in others)], axis=0).tolist()
     for power in POWERS:
-        seen, off, negative = [], [], []
+        correlations, errors, negative = [], [], []
         for balance in BALANCES:
             data = alignment_reversing(n, n, balance, scale=n**-power, seed=0)
             X, y = data.x_train, data.y_train
-            seen.append(observed(X, y, a, W))
-            off.append(centered_nfa(X, y, r) - seen[-1])
+            correlations.append(observed(X, y, a, W))
+            errors.append(centered_nfa(X, y, r) - correlations[-1])
             M, B = statistics(X, y)
             if printed(M @ M, B)(r)[2] <= 0:
                 negative.append(balance)
-        print(f"| d^−{power:g} |", " | ".join(f"{one:.2f}" for one in seen), "|", flush=True)
-        print(f"    off by at most {np.abs(off).max():.3f}; (28) as printed is negative at {negative}")
+        print(f"| d^−{power:g} |", " | ".join(f"{value:.2f}" for value in correlations), "|", flush=True)
+        print(f"    off by at most {np.abs(errors).max():.3f}; (28) as printed is negative at {negative}")
 
 
 if __name__ == "__main__":

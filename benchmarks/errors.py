@@ -1,9 +1,9 @@
-"""Write docs/errors.md: every quantity's error by precision and batch size, measured.
+"""Write docs/errors.md: the measured error of every quantity by precision and batch size.
 
     python benchmarks/errors.py [--check]
 
-The truth is each definition from per-sample Jacobians (``vmap(jacrev)``) in float64, at the very weights and data
-that the lower precision has, so that only the arithmetic differs. No code is shared with gramlab.
+The reference is each definition computed from per-sample Jacobians (``vmap(jacrev)``) in float64, at the weights and
+data of the lower precision, so that only the arithmetic differs. It shares no code with gramlab.
 """
 
 import argparse
@@ -148,8 +148,9 @@ def page():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true", help="only print")
+    options = parser.parse_args()
     text = page()
-    if parser.parse_args().check:
+    if options.check:
         print(text)
     else:
         PAGE.write_text(text)

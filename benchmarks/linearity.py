@@ -1,11 +1,11 @@
-"""Target linearity and surrogate against forms that a paper would suggest.
+"""Time of target linearity and surrogate against the formulas as paper A and its authors' code state them.
 
     python benchmarks/linearity.py [--n 50000] [--threads 1] [--rounds 3]
 
-d = 256 features, 10 classes. The n × n forms are the surrogate through G = Z Zᵀ, as the authors of paper A compute
-it, and the target linearity through its own identity ‖Y − Ŷ‖² = λ² Yᵀ(λI + HHᵀ)⁻²Y; the inverse is the authors'.
-The n × n forms need 4 n² bytes in float32 (10 GB at n = 50,000), and the identity an n × n Cholesky factor, so it is
-timed at a smaller n.
+d = 256 features, 10 classes. Two forms use n × n matrices: the surrogate through G = Z Zᵀ, as the authors of paper A
+compute it, and the target linearity through the identity ‖Y − Ŷ‖² = λ² Yᵀ(λI + HHᵀ)⁻²Y, where the authors have an
+inverse. They need 4 n² bytes in float32 (10 GB at n = 50,000). The identity also needs an n × n Cholesky factor, so it
+is timed at a smaller n.
 """
 
 import argparse
@@ -28,34 +28,34 @@ def main():
     H, W = torch.randn(options.n, 256), torch.randn(256, 256) / 16
     Y = torch.nn.functional.one_hot((H[:, :10] + torch.randn(options.n, 10)).argmax(1), 10).float()
     Y -= Y.mean(0)
-    kept = {}
+    values = {}
 
-    def ours():
-        kept["surrogate"] = gramlab.surrogate(H, W, Y)
+    def surrogate():
+        values["surrogate"] = gramlab.surrogate(H, W, Y)
 
-    def squares():
+    def surrogate_n_by_n():
         Z = H @ W.T
         G = Z @ Z.T
-        kept["n x n"] = float(torch.linalg.multi_dot((Y.T, G, Y)).trace())
+        values["n x n"] = float(torch.linalg.multi_dot((Y.T, G, Y)).trace())
 
-    seconds = race({"gramlab": ours, "n x n": squares}, options.rounds, warm=False)
+    seconds = race({"gramlab": surrogate, "n x n": surrogate_n_by_n}, options.rounds, warm=False)
     show(f"surrogate, n = {options.n}", seconds, [("n x n", "gramlab")])
-    print(f"  relative difference {abs(kept['n x n'] / kept['surrogate'] - 1):.1e}")
+    print(f"  relative difference {abs(values['n x n'] / values['surrogate'] - 1):.1e}")
 
     ridge, n = 1.0, options.identity_n
 
     def linearity():
-        kept["linearity"] = gramlab.target_linearity(H[:n], Y[:n], ridge=ridge)
+        values["linearity"] = gramlab.target_linearity(H[:n], Y[:n], ridge=ridge)
 
     def identity():
         A, T = H[:n].double(), Y[:n].double()
         factor = torch.linalg.cholesky(ridge * torch.eye(n, dtype=torch.float64) + A @ A.T)
         residual = ridge * torch.cholesky_solve(T, factor)
-        kept["identity"] = 1 - float(residual.square().sum() / (T - T.mean(0)).square().sum())
+        values["identity"] = 1 - float(residual.square().sum() / (T - T.mean(0)).square().sum())
 
     seconds = race({"gramlab": linearity, "n x n": identity}, options.rounds, warm=False)
     show(f"target linearity with a ridge, n = {n}", seconds, [("n x n", "gramlab")])
-    print(f"  difference {abs(kept['identity'] - kept['linearity']):.1e}")
+    print(f"  difference {abs(values['identity'] - values['linearity']):.1e}")
 
 
 if __name__ == "__main__":

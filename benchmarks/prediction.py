@@ -1,8 +1,8 @@
-"""Paper B's Figure 3, value by value: a predicted and an observed correlation, and what stands around them.
+"""Time of each value in paper B's Figure 3: a predicted and an observed correlation, the data, and R's moments.
 
     PYTHONPATH=. python benchmarks/prediction.py [--size 1024] [--threads 1] [--rounds 3]
 
-n = d = k = size, in float64. The forms in n × n are the paper's (4), with 𝒦 = X Wᵀ diag(a²) W Xᵀ spelled out.
+n = d = k = size, in float64. "n x n" computes the paper's (4) with the full matrix 𝒦 = X Wᵀ diag(a²) W Xᵀ.
 """
 
 import argparse
@@ -25,36 +25,36 @@ def main():
     n = options.size
     a, W = network(n, 0)
     r = gaussian_moments(n, n)
-    kept = {}
+    values = {}
 
-    def data():
-        made = alignment_reversing(n, n, 0.25, scale=n**-0.8)
-        kept["X"], kept["y"] = made.x_train, made.y_train
+    def sample_data():
+        data_set = alignment_reversing(n, n, 0.25, scale=n**-0.8)
+        values["X"], values["y"] = data_set.x_train, data_set.y_train
 
-    def kernels():
-        X, y = kept["X"], kept["y"]
+    def observe_with_kernels():
+        X, y = values["X"], values["y"]
         scaled = X @ (a[:, None] * W).T
         kernel = scaled @ scaled.T
         nfm = X.T @ (y * (kernel @ (y * X)))
         agop = X.T @ (y * (kernel @ kernel @ (y * X)))
-        kept["n x n"] = float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+        values["n x n"] = float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
 
-    def seen():
-        kept["observed"] = observed(kept["X"], kept["y"], a, W)
+    def observe():
+        values["observed"] = observed(values["X"], values["y"], a, W)
 
-    def predicted():
-        kept["predicted"] = centered_nfa(kept["X"], kept["y"], r)
+    def predict():
+        values["predicted"] = centered_nfa(values["X"], values["y"], r)
 
     candidates = {
-        "one data set": data,
-        "one predicted value": predicted,
-        "one observed value": seen,
-        "observed, n x n": kernels,
+        "one data set": sample_data,
+        "one predicted value": predict,
+        "one observed value": observe,
+        "observed, n x n": observe_with_kernels,
         "R's moments of one network": lambda: moments(W.T @ W),
     }
     seconds = race(candidates, options.rounds)
     show(f"n = d = k = {n}", seconds, [("observed, n x n", "one observed value")])
-    print(f"  observed {kept['observed']:.4f} (n x n: {kept['n x n']:.4f}), predicted {kept['predicted']:.4f}")
+    print(f"  observed {values['observed']:.4f} (n x n: {values['n x n']:.4f}), predicted {values['predicted']:.4f}")
 
 
 if __name__ == "__main__":

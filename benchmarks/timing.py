@@ -1,6 +1,6 @@
-"""Side-by-side timing in one process: the candidates take turns, and ratios are taken turn by turn.
+"""Timing of several candidates in one process: they take turns, and ratios are computed within each round.
 
-Seconds are the process's CPU time, on one thread unless told otherwise: other work on the machine then counts least.
+Seconds are the CPU time of the process, by default on one thread, so that other work on the machine matters least.
 """
 
 import statistics
@@ -8,25 +8,25 @@ import time
 
 
 def race(candidates, rounds=5, warm=True):
-    """Time each callable once a round, in turn; returns {name: [seconds]}. A first round is not counted if ``warm``."""
+    """Time each callable once a round, in turn: {name: [seconds]}. ``warm`` adds a first round that is not counted."""
     seconds = {name: [] for name in candidates}
-    for turn in range(rounds + warm):
-        for name, act in candidates.items():
-            begin = time.process_time()
-            act()
-            if turn >= warm:
-                seconds[name].append(time.process_time() - begin)
+    for number in range(rounds + warm):
+        for name, candidate in candidates.items():
+            start = time.process_time()
+            candidate()
+            if number >= warm:
+                seconds[name].append(time.process_time() - start)
     return seconds
 
 
 def ratio(seconds, over, under):
-    """How many times as long ``over`` takes as ``under``: median and range over the rounds, as text."""
+    """Time of ``over`` divided by that of ``under``: median and range over the rounds, as text."""
     ratios = [a / b for a, b in zip(seconds[over], seconds[under], strict=True)]
     return f"{statistics.median(ratios):.3g} ({min(ratios):.3g} to {max(ratios):.3g})"
 
 
 def show(title, seconds, pairs):
-    """Print medians and the wanted ratios."""
+    """Print the medians and, for each pair of names, the ratio."""
     print(f"\n{title}")
     for name, values in seconds.items():
         if values:

@@ -12,6 +12,11 @@ settings.register_profile("gramlab", derandomize=True, deadline=None)
 settings.load_profile("gramlab")
 
 
+def pytest_ignore_collect(collection_path):
+    """Leave helper modules unimported: --doctest-modules would import every file in search of doctests."""
+    return True if collection_path.suffix == ".py" and not collection_path.name.startswith("test_") else None
+
+
 def pytest_collection_modifyitems(items):
     """The longest files first, so that two workers end at about the same time."""
     first = ["test_pipeline.py", "test_flows.py", "test_prefect.py"]

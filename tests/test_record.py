@@ -1,4 +1,4 @@
-"""The recorder: what it writes, in which loops, and that training does not notice it."""
+"""The recorder: its table, in every kind of training loop, and that it does not change training."""
 
 import copy
 from types import SimpleNamespace
@@ -136,13 +136,13 @@ def test_the_numbers_are_those_of_measure(tmp_path):
     assert {(row["experiment"], row["seed"], row["scale"], row["dtype"]) for row in rows} == {
         ("mine", 4, "user", "float32")
     }
-    found = {(row["layer"], row["quantity"]): row["value"] for row in rows}
+    values = {(row["layer"], row["quantity"]): row["value"] for row in rows}
     m = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=DECAY, initial=initial)
     Y = F.one_hot(y).double()
     Y = Y - Y.mean(0)
     for name, layer in m.items():
         H = gramlab.features(model, x)[name]
-        for quantity, wanted in {
+        for quantity, expected in {
             "nfa": gramlab.cosine(layer.gram, layer.agop),
             "centered_nfa": gramlab.cosine(layer.centered_gram, layer.centered_agop),
             "pearson_fact": gramlab.pearson(layer.gram, layer.fact),
@@ -153,8 +153,8 @@ def test_the_numbers_are_those_of_measure(tmp_path):
             "surrogate": gramlab.surrogate(H, layer.weight, Y),
             "nc1": gramlab.neural_collapse(H, y).nc1,
         }.items():
-            assert found[name, quantity] == pytest.approx(wanted, rel=1e-9), (name, quantity)
-    assert found["", "loss"] == pytest.approx(float(F.cross_entropy(model.eval()(x), y)), rel=1e-5)
+            assert values[name, quantity] == pytest.approx(expected, rel=1e-9), (name, quantity)
+    assert values["", "loss"] == pytest.approx(float(F.cross_entropy(model.eval()(x), y)), rel=1e-5)
 
 
 def test_the_sum_of_virtual_shifts_is_that_of_full_batch_training(tmp_path):
@@ -183,7 +183,7 @@ def test_the_sum_of_virtual_shifts_is_that_of_full_batch_training(tmp_path):
 
 @pytest.mark.parametrize("loop", [attached, lightning, hugging_face], ids=lambda loop: loop.__name__)
 def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
-    """With a scheduler that changes it after every step, against shifts measured and summed by hand."""
+    """A scheduler changes it after every step; compare with shifts that are measured and summed by hand."""
     model, (x, y) = network().double(), data()
     x = x.double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
@@ -215,10 +215,10 @@ def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
 
 
 def test_a_network_that_diverges_leaves_its_table_and_the_callers_error(tmp_path):
-    """The table has the steps before; what the caller sees is his own error, or that the network has diverged."""
+    """The table has the earlier steps; the caller gets their own error, or one that says the network diverged."""
     x, y = data()
 
-    def train(path, own):
+    def train(path, caller_fails):
         model = network()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         with gramlab.Recorder(model, x, y, path, every=2, loss="cross_entropy").attach(optimizer):
@@ -226,16 +226,16 @@ def test_a_network_that_diverges_leaves_its_table_and_the_callers_error(tmp_path
                 if step == 5:
                     with torch.no_grad():
                         model[0].weight.fill_(float("nan"))
-                    if own:
+                    if caller_fails:
                         raise KeyError("the caller's")
                 optimizer.zero_grad()
                 F.cross_entropy(model(x), y).backward()
                 optimizer.step()
 
-    for own, error in ((True, KeyError), (False, ValueError)):
-        path = tmp_path / str(own)
-        with pytest.raises(error, match="the caller's" if own else "'0.weight' holds a NaN"):
-            train(path, own)
+    for caller_fails, error in ((True, KeyError), (False, ValueError)):
+        path = tmp_path / str(caller_fails)
+        with pytest.raises(error, match="the caller's" if caller_fails else "'0.weight' holds a NaN"):
+            train(path, caller_fails)
         assert {row["step"] for row in tables.read(path).to_pylist()} == {0, 2, 4}
 
     model = network()
@@ -258,9 +258,9 @@ def numbers(model, x, y, path):
 @pytest.mark.parametrize("kind", ["array", "list"])
 def test_arrays_are_recorded_like_tensors(kind, tmp_path):
     x, y = data()
-    found = numbers(network(), x.numpy(), y.numpy() if kind == "array" else y.tolist(), tmp_path / "t")
-    assert found == numbers(network(), x, y, tmp_path / "t")
-    assert {"target_linearity", "surrogate", "nc1", "nc2"} <= {quantity for _, quantity in found}
+    values = numbers(network(), x.numpy(), y.numpy() if kind == "array" else y.tolist(), tmp_path / "t")
+    assert values == numbers(network(), x, y, tmp_path / "t")
+    assert {"target_linearity", "surrogate", "nc1", "nc2"} <= {quantity for _, quantity in values}
 
 
 OF_TARGETS = ("target_linearity", "surrogate", "nc1", "nc2")
@@ -269,29 +269,29 @@ OF_TARGETS = ("target_linearity", "surrogate", "nc1", "nc2")
 def test_samples_of_an_ignored_class_are_left_out(tmp_path):
     x, y = data()
     ignored = torch.arange(60) % 7 == 3
-    found = numbers(network(), x, y.masked_fill(ignored, -100), tmp_path / "t")
-    wanted = numbers(network(), x[~ignored], y[~ignored], tmp_path / "t")
+    values = numbers(network(), x, y.masked_fill(ignored, -100), tmp_path / "t")
+    expected = numbers(network(), x[~ignored], y[~ignored], tmp_path / "t")
     for layer in ("0", "3", "5"):
         for quantity in OF_TARGETS:
-            assert found[layer, quantity] == pytest.approx(wanted[layer, quantity], rel=1e-6), (layer, quantity)
+            assert values[layer, quantity] == pytest.approx(expected[layer, quantity], rel=1e-6), (layer, quantity)
 
 
 def test_classes_of_tokens_are_classes(tmp_path):
-    """A layer that sees tokens is measured on them; one that sees all of a sample has no classes."""
+    """A layer that sees tokens is measured on tokens; one that sees whole samples has no classes."""
     torch.manual_seed(0)
     x, y = torch.randn(30, 4, 5), torch.randint(0, 3, (30, 4))
     y[:, 3] = torch.where(torch.arange(30) < 9, -100, y[:, 3])
-    model, kept = network(), y != -100
-    found, wanted = numbers(model, x, y, tmp_path / "t"), numbers(model, x[kept], y[kept], tmp_path / "t")
+    model, labelled = network(), y != -100
+    values, expected = numbers(model, x, y, tmp_path / "t"), numbers(model, x[labelled], y[labelled], tmp_path / "t")
     for layer in ("0", "3", "5"):
         for quantity in OF_TARGETS:
-            assert found[layer, quantity] == pytest.approx(wanted[layer, quantity], rel=1e-6), (layer, quantity)
+            assert values[layer, quantity] == pytest.approx(expected[layer, quantity], rel=1e-6), (layer, quantity)
     pooled = nn.Sequential(nn.Linear(5, 3), nn.Flatten(), nn.Linear(12, 12), nn.Unflatten(1, (4, 3)))
-    found = numbers(pooled, x, y, tmp_path / "t")
-    assert {layer for layer, quantity in found if quantity in OF_TARGETS} == {"0"}
+    values = numbers(pooled, x, y, tmp_path / "t")
+    assert {layer for layer, quantity in values if quantity in OF_TARGETS} == {"0"}
 
 
-def test_what_is_undefined_is_left_out_with_a_reason(tmp_path):
+def test_undefined_quantities_are_left_out_with_a_reason(tmp_path):
     x, y = data()
     with gramlab.Recorder(network(), x, y, tmp_path / "t", loss="cross_entropy") as recording:
         pass
@@ -300,14 +300,14 @@ def test_what_is_undefined_is_left_out_with_a_reason(tmp_path):
     assert not {"centered_nfa", "pearson_fact"} & {row["quantity"] for row in recording.rows}
 
 
-def test_what_was_measured_before_an_error_is_written(tmp_path):
+def test_rows_from_before_an_error_are_written(tmp_path):
     model = network()
     with pytest.raises(KeyboardInterrupt), recorder(model, tmp_path / "t"):
         raise KeyboardInterrupt
     assert tables.read(tmp_path / "t").num_rows
 
 
-def test_lightnings_trainer_says_of_an_error(tmp_path):
+def test_rows_from_before_an_error_in_lightnings_trainer_are_written(tmp_path):
     recording = recorder(network(), tmp_path / "t")
     callback = recording.callback()
     callback.on_train_start(SimpleNamespace(optimizers=[], global_step=0), None)

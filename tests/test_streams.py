@@ -1,4 +1,4 @@
-"""What one experiment draws, data, weights and all else, are numbers of their own: paper B's averages rest on it."""
+"""The random numbers of one experiment, for data and for weights, are independent: paper B's averages need this."""
 
 from itertools import combinations
 
@@ -16,9 +16,9 @@ from tasks.papers.centered_nfa.experiments import b_centerings, b_dynamics, b_fi
 LENGTH = 400  # independent numbers: correlations of 400 pairs stay below 0.35 at all 799 shifts, but for 1 in 10^9
 
 
-def likeness(one, other) -> float:
-    """The largest correlation of the beginnings of two arrays, over all shifts: 1 where both are the same numbers."""
-    a, b = (np.asarray(part, float).ravel()[:LENGTH] for part in (one, other))
+def likeness(first, second) -> float:
+    """The largest correlation of the beginnings of two arrays over all shifts: 1 if both hold the same numbers."""
+    a, b = (np.asarray(array, float).ravel()[:LENGTH] for array in (first, second))
     a, b = a - a.mean(), b - b.mean()
     size = 2 * LENGTH
     products = np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size).conj(), size)
@@ -44,12 +44,12 @@ def figure_3():
 
 
 def figure_6():
-    made = {
+    weights = {
         "W": b_fig6.initial_weights(32, 32, 0)[0],
         "V": b_fig6.initial_weights(32, 32, 0)[1],
         "wide W": b_fig6.initial_weights(32, 64, 0)[0],
     }
-    return made | {"X": chain_monomial(32, 32, 5).x_train, "X, high rank": high_rank_polynomial(32, 32).x_train}
+    return weights | {"X": chain_monomial(32, 32, 5).x_train, "X, high rank": high_rank_polynomial(32, 32).x_train}
 
 
 def centerings():
@@ -67,20 +67,20 @@ def training():
 
 @pytest.mark.parametrize("drawn", [theory, figure_3, figure_6, centerings, training])
 def test_data_and_weights_share_no_numbers(drawn):
-    for (name, one), (other_name, other) in combinations(drawn().items(), 2):
-        if one.numel() >= LENGTH <= other.numel():
-            assert likeness(one, other) < 0.35, (name, other_name)
+    for (first_name, first), (second_name, second) in combinations(drawn().items(), 2):
+        if first.numel() >= LENGTH <= second.numel():
+            assert likeness(first, second) < 0.35, (first_name, second_name)
 
 
 def test_a_small_experiment_shares_no_numbers():
-    """Too few for a correlation: no number occurs twice, each in units of its array's first."""
+    """Too few numbers for a correlation: none occurs twice, in units of its array's first number."""
     _, weights, x, y = b_dynamics.sample("prop3", 0, b_dynamics.SMOOTH)
-    numbers = np.concatenate([(one.ravel() / one.ravel()[0])[1:] for one in (*weights, x, y)])
+    numbers = np.concatenate([(array.ravel() / array.ravel()[0])[1:] for array in (*weights, x, y)])
     assert len(np.unique(numbers.round(10))) == len(numbers)
 
 
-def test_equal_seeds_would_be_seen():
-    """What the streams are there for: generators seeded alike give data and weights the same numbers, even shifted."""
+def test_equal_seeds_would_be_detected():
+    """Why streams exist: generators of the same seed give data and weights the same numbers, even shifted."""
     data = torch.randn(25, 20, generator=torch.Generator().manual_seed(0))
     weight = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
     with torch.random.fork_rng():

@@ -1,4 +1,4 @@
-"""Tables refuse rows that would count as a measured 0."""
+"""Tables refuse rows without a measured value."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from gramlab.tables import TableError
 
 
 @pytest.mark.parametrize(
-    ("row", "says"),
+    ("row", "message"),
     [
         ({"quantity": "eq1/residual"}, "needs a quantity and a number"),
         ({"value": 1.0}, "needs a quantity and a number"),
@@ -19,8 +19,8 @@ from gramlab.tables import TableError
         ({"quantity": "eq1/residual", "value": 1.0, "seeds": 3}, "no column"),
     ],
 )
-def test_a_row_that_measures_nothing_is_refused(row, says):
-    with pytest.raises(TableError, match=says):
+def test_a_row_without_a_value_is_refused(row, message):
+    with pytest.raises(TableError, match=message):
         tables.table([row])
 
 

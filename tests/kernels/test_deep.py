@@ -30,7 +30,7 @@ def agop_by_autograd(x, codes, kernel, bandwidth):
     alpha = torch.linalg.solve(K, codes)
     total = 0
     for i in range(len(x)):
-        others = [j for j in range(len(x)) if j != i]  # a Laplace kernel's own center has no gradient, a Gaussian's 0
+        others = [j for j in range(len(x)) if j != i]  # at its center Laplace has no gradient, and a Gaussian's is 0
         f = lambda p: sum(k(p, x[j]) * alpha[j] for j in others)  # noqa: B023, E731
         J = torch.autograd.functional.jacobian(f, x[i])
         total = total + J.T @ J
@@ -61,14 +61,14 @@ def test_algorithm_1(kernel, features):
     assert np.allclose(model.dual_coef_, agop_by_autograd(out, codes, kernel, 0.7)[1], rtol=1e-6)
 
 
-def test_what_a_layer_keeps():
+def test_a_layer_stores_its_collapse_and_cosines():
     X, y = clusters()
     model = gramlab.DeepRFM(2, n_features=30, gram_samples=12).fit(X, y)
     for layer, places in zip(model.layers_, model.stages(X), strict=True):
         for place, h in zip(("data", "agop", "features"), places, strict=True):
-            found = gramlab.neural_collapse(h, y)
-            assert layer.nc1[place] == pytest.approx(found.nc1)
-            assert layer.nc2[place] == pytest.approx(found.nc2)
+            collapse = gramlab.neural_collapse(h, y)
+            assert layer.nc1[place] == pytest.approx(collapse.nc1)
+            assert layer.nc2[place] == pytest.approx(collapse.nc2)
         order = np.argsort(y, kind="stable")
         h = places[1][order] - np.mean([places[1][y == c].mean(0) for c in range(3)], axis=0)
         h /= np.linalg.norm(h, axis=1, keepdims=True)
@@ -78,13 +78,13 @@ def test_what_a_layer_keeps():
         assert layer.across == pytest.approx(cosines[~same].mean())
 
 
-def test_collapses_digits_by_the_agop_alone():
+def test_the_agop_collapses_digits_and_random_features_do_not():
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
     deep, random = (gramlab.DeepRFM(4, n_features=128, agop=on).fit(X, y) for on in (True, False))
     assert deep.layers_[-1].nc1["agop"] < 0.2 * deep.layers_[0].nc1["data"]
     assert random.layers_[-1].nc1["agop"] >= random.layers_[0].nc1["data"]
-    assert all(one.root is None for one in random.layers_)
+    assert all(layer.root is None for layer in random.layers_)
     assert (deep.predict(X) == y).all()
 
 
@@ -105,14 +105,16 @@ def test_features_are_those_of_their_kernels():
 
 def test_equal_seeds_equal_features_and_float32():
     X, y = clusters()
-    one, same, other = (gramlab.DeepRFM(2, n_features=40, seed=seed).fit(X, y).transform(X) for seed in (1, 1, 2))
-    assert (one == same).all()
-    assert not np.allclose(one, other)
+    first, same, another_seed = (
+        gramlab.DeepRFM(2, n_features=40, seed=seed).fit(X, y).transform(X) for seed in (1, 1, 2)
+    )
+    assert (first == same).all()
+    assert not np.allclose(first, another_seed)
     single = gramlab.DeepRFM(2, n_features=40, seed=1, dtype="float32").fit(X, y).transform(X)
     assert single.dtype == np.float32
-    assert np.abs(single - one).max() < 1e-3
+    assert np.abs(single - first).max() < 1e-3
     mixed = gramlab.DeepRFM(2, n_features=40, seed=1, dtype="mixed").fit(X, y).transform(X)
-    assert np.abs(mixed - one).max() < 1e-9
+    assert np.abs(mixed - first).max() < 1e-9
 
 
 def test_singular_kernels_and_string_labels():
@@ -125,14 +127,14 @@ def test_singular_kernels_and_string_labels():
 
 
 def test_coinciding_class_means_stop_no_fit():
-    """An exclusive or: the classes' means are one point until ReLU features part them."""
+    """For exclusive or, the class means coincide until ReLU features separate them."""
     X, y = np.array([[1, 1], [-1, -1], [1, -1], [-1, 1]] * 5, float), np.array([0, 0, 1, 1] * 5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularKernel)
         model = gramlab.DeepRFM(2, n_features=32).fit(X, y)
     assert "data" not in model.layers_[0].nc1
-    found = gramlab.neural_collapse(next(model.stages(X))[2], y)
-    assert model.layers_[0].nc1["features"] == pytest.approx(found.nc1)
+    collapse = gramlab.neural_collapse(next(model.stages(X))[2], y)
+    assert model.layers_[0].nc1["features"] == pytest.approx(collapse.nc1)
     assert (model.predict(X) == y).all()
 
 
@@ -151,19 +153,19 @@ def test_scikit_learns_contract(estimator, check):
         check(estimator)
 
 
-def test_refusals():
+def test_bad_parameters_and_data_are_refused():
     X, y = clusters()
-    for parameters, says in (
+    for parameters, message in (
         ({"kernel": "quadratic"}, "kernel"), ({"features": "tanh"}, "features"), ({"n_layers": -1}, "n_layers"),
         ({"scale": 0.0}, "scale"), ({"dtype": "float16"}, "dtype"), ({"bandwidth": -1.0}, "bandwidth"),
         *(({name: bad}, f"^{name} must be") for bad in (None, "median") for name in
           ("bandwidth", "scale", "ridge", "n_layers", "n_features", "gram_samples")),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             gramlab.DeepRFM(**parameters).fit(X, y)
-    for dtype, scale, says in (("float32", 1e39, "beyond float32"), ("float32", 1e20, "length"),
+    for dtype, scale, message in (("float32", 1e39, "beyond float32"), ("float32", 1e20, "length"),
                                ("mixed", 1e200, "length"), ("float64", 1e200, "length")):  # fmt: skip
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             gramlab.DeepRFM(1, dtype=dtype).fit(X * scale, y)
     with pytest.raises(ValueError, match="one class"):
         gramlab.DeepRFM().fit(X, 0 * y)

@@ -28,31 +28,32 @@ def plain(kernel, x, z, M):
 def instance(name, features, c=3, n=12, d=4):
     kernel = Kernel(name, bandwidth=2.5)
     root = drawn(name, "M", size=(d, d))
-    M = {"whole": root @ root.T / d, "diagonal": root[0].square(), "none": None}[features]
-    whole = {"whole": M, "diagonal": torch.diag(root[0].square()), "none": torch.eye(d, dtype=torch.float64)}[features]
+    M = {"matrix": root @ root.T / d, "diagonal": root[0].square(), "identity": None}[features]
+    identity = torch.eye(d, dtype=torch.float64)
+    matrix = {"matrix": M, "diagonal": torch.diag(root[0].square()), "identity": identity}[features]
     x, alpha = drawn(name, "x", size=(n, d)) + 0.5, drawn(name, "alpha", size=(n, c))
-    return kernel, x, alpha, M, whole
+    return kernel, x, alpha, M, matrix
 
 
 def jacobians(kernel, x, z, alpha, M):
-    """By autograd, one sample at a time; a Laplace kernel's own center has no gradient there and is left out."""
-    found = []
-    for one in x:
-        others = [j for j in range(len(z)) if not torch.equal(z[j], one) or kernel.name != "laplace"]
+    """By autograd, one sample at a time; a Laplace kernel has no gradient at its center, which is left out."""
+    results = []
+    for point in x:
+        others = [j for j in range(len(z)) if not torch.equal(z[j], point) or kernel.name != "laplace"]
         f = lambda p: sum(plain(kernel, p, z[j], M) * alpha[j] for j in others)  # noqa: B023, E731
-        found.append(torch.autograd.functional.jacobian(f, one))
-    return torch.stack(found)
+        results.append(torch.autograd.functional.jacobian(f, point))
+    return torch.stack(results)
 
 
-@pytest.mark.parametrize("features", ["whole", "diagonal", "none"])
+@pytest.mark.parametrize("features", ["matrix", "diagonal", "identity"])
 @pytest.mark.parametrize("name", RADIAL + INNER)
 @pytest.mark.parametrize("c", [1, 5])  # with 5 outputs in 4 dimensions the AGOP goes over pairs
 def test_against_autograd(name, features, c):
-    kernel, x, alpha, M, whole = instance(name, features, c)
-    K = torch.stack([torch.stack([plain(kernel, a, b, whole) for b in x]) for a in x])
+    kernel, x, alpha, M, matrix = instance(name, features, c)
+    K = torch.stack([torch.stack([plain(kernel, a, b, matrix) for b in x]) for a in x])
     assert torch.allclose(kernel.matrix(x, None, M), K, rtol=1e-12, atol=1e-13)
     assert torch.allclose(predict(kernel, x[:3], x, alpha, M), K[:3] @ alpha, rtol=1e-10, atol=1e-12)
-    J = jacobians(kernel, x, x, alpha, whole)
+    J = jacobians(kernel, x, x, alpha, matrix)
     assert torch.allclose(gradients(kernel, x, x, alpha, M), J, rtol=1e-9, atol=1e-11)
     for centered in (False, True):
         G = J - J.mean(0) if centered else J
@@ -61,45 +62,45 @@ def test_against_autograd(name, features, c):
     assert relative(fact(kernel, x, alpha, M), torch.einsum("ica,ic,ib->ab", J, alpha, x)) < 1e-12
 
 
-def relative(found, expected):
-    return float((found - expected).norm() / expected.norm())
+def relative(actual, expected):
+    return float((actual - expected).norm() / expected.norm())
 
 
 @pytest.mark.parametrize("name", RADIAL + INNER)
 def test_blocks_and_precision_change_only_round_off(name, monkeypatch):
-    kernel, x, alpha, M, _ = instance(name, "whole", c=3, n=40)
-    z, few = x[:25], alpha[:25]
-    whole = agop(kernel, x, z, few, M), fact(kernel, x, alpha, M), predict(kernel, x, z, few, M)
+    kernel, x, alpha, M, _ = instance(name, "matrix", c=3, n=40)
+    z, weights = x[:25], alpha[:25]
+    at_once = agop(kernel, x, z, weights, M), fact(kernel, x, alpha, M), predict(kernel, x, z, weights, M)
     monkeypatch.setattr("gramlab.kernels.functions.BLOCK", 16)
     monkeypatch.setattr("gramlab.kernels.functions.ROWS", 16)
-    parts = agop(kernel, x, z, few, M), fact(kernel, x, alpha, M), predict(kernel, x, z, few, M)
-    single = [t.float() for t in (x, z, few, M)]
-    for found, expected in zip(parts, whole, strict=True):
-        assert relative(found, expected) < 1e-13
-    assert relative(agop(kernel, *single), whole[0]) < 1e-5
+    parts = agop(kernel, x, z, weights, M), fact(kernel, x, alpha, M), predict(kernel, x, z, weights, M)
+    single = [t.float() for t in (x, z, weights, M)]
+    for actual, expected in zip(parts, at_once, strict=True):
+        assert relative(actual, expected) < 1e-13
+    assert relative(agop(kernel, *single), at_once[0]) < 1e-5
 
 
-@pytest.mark.parametrize("features", [None, "diagonal", "whole"])
+@pytest.mark.parametrize("features", [None, "diagonal", "matrix"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_one_far_row_leaves_the_others_their_distances(dtype, features):
-    """Against differences of rows, pair by pair: for blocks and for the whole; and equal rows stay at distance 0."""
+    """Against differences of rows, pair by pair: by blocks and at once; equal rows stay at distance 0."""
     x = drawn("far", size=(60, 4), dtype=dtype)
     x[0] = 1e7 if dtype == torch.float64 else 1e3
     x[1] = x[2]
     root = drawn("far root", size=(4, 4), dtype=dtype)
-    M = {None: None, "diagonal": root[0].square(), "whole": root @ root.T}[features]
+    M = {None: None, "diagonal": root[0].square(), "matrix": root @ root.T}[features]
     gaps = (x[:, None] - x).double()
-    whole = torch.eye(4) if M is None else torch.diag(M) if M.ndim == 1 else M
-    expected = torch.einsum("ija,ab,ijb->ij", gaps, whole.double(), gaps).sqrt().mul(-1 / 3).exp()
+    matrix = torch.eye(4) if M is None else torch.diag(M) if M.ndim == 1 else M
+    expected = torch.einsum("ija,ab,ijb->ij", gaps, matrix.double(), gaps).sqrt().mul(-1 / 3).exp()
     kernel = Kernel("laplace", 3.0)
-    for found in (kernel.matrix(x, None, M), kernel.matrix(x, x, M)):
-        assert float((found - expected).abs().max()) < (0.05 if dtype == torch.float64 else 0.03)
-        assert found[1, 2] == found[2, 1] == 1
+    for K in (kernel.matrix(x, None, M), kernel.matrix(x, x, M)):
+        assert float((K - expected).abs().max()) < (0.05 if dtype == torch.float64 else 0.03)
+        assert K[1, 2] == K[2, 1] == 1
     assert torch.isfinite(kernel.slopes(x, x, M)).all()
 
 
 def test_a_far_origin_costs_no_digits():
-    kernel, x, alpha, M, _ = instance("gaussian", "whole", c=1)
+    kernel, x, alpha, M, _ = instance("gaussian", "matrix", c=1)
     near, far = agop(kernel, x, x, alpha, M), agop(kernel, x + 1e4, x + 1e4, alpha, M)
     assert relative(far, near) < 1e-10
 
@@ -124,7 +125,7 @@ def test_left_out_samples_against_machines_fitted_without_them():
         assert torch.allclose(errors[i], y[i] - K[i, rest] @ without, rtol=1e-9, atol=1e-11)
 
 
-def test_a_singular_kernel_is_said_and_solved():
+def test_a_singular_kernel_warns_and_is_solved():
     x = drawn("singular", size=(20, 3))
     x = torch.cat([x, x])
     y = x[:, :1].sin()
@@ -139,25 +140,25 @@ def test_a_singular_kernel_is_said_and_solved():
 
 @pytest.mark.parametrize("bad", [{"bandwidth": 0}, {"bandwidth": -1.0}, {"bandwidth": float("nan")}, {"degree": 0},
                                  {"degree": 1.5}, {"offset": -1.0}, {"name": "cauchy"}])  # fmt: skip
-def test_what_is_no_kernel_is_refused(bad):
+def test_bad_kernel_parameters_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad)).replace("name", "kernel")):
         Kernel(**bad)
 
 
 def test_a_kernel_matrix_that_is_not_finite_or_zero_is_refused():
     y = torch.ones(3, 1, dtype=torch.float64)
-    for value, what in ((0.0, "zero"), (float("inf"), "not finite"), (float("nan"), "not finite")):
-        with pytest.raises(ArithmeticError, match=what):
+    for value, message in ((0.0, "zero"), (float("inf"), "not finite"), (float("nan"), "not finite")):
+        with pytest.raises(ArithmeticError, match=message):
             dual(lambda: torch.full((3, 3), value, dtype=torch.float64), y)  # noqa: B023
-    off = torch.eye(3, dtype=torch.float64)  # as of distances that overflow: no ridge helps
-    off[0, 2] = off[2, 0] = float("nan")
+    K = torch.eye(3, dtype=torch.float64)  # as if distances had overflowed: no ridge helps
+    K[0, 2] = K[2, 0] = float("nan")
     with pytest.raises(ArithmeticError, match="not finite"):
-        dual(lambda: off.clone(), y)
+        dual(lambda: K.clone(), y)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_agop_over_pairs_at_its_own_samples_in_many_dimensions(dtype):
-    # a distance to oneself that is round-off, and not 0, would be a slope of 1e8
+    # a distance of a row to itself that is round-off instead of 0 would be a slope of 1e8
     for draw in range(20):
         x = torch.nn.functional.normalize(drawn("own", draw, size=(60, 256)).relu()).to(dtype)
         alpha = drawn("own alpha", draw, size=(60, 10)).to(dtype)
@@ -176,10 +177,10 @@ def test_agop_where_the_dual_weights_cancel():
     assert relative(agop(kernel, x, x, alpha), torch.einsum("ica,icb->ab", J, J) / len(x)) < 1e-6  # by pairs: 7
 
 
-@pytest.mark.parametrize("outputs", [1, 3])  # the Jacobians' way and that over pairs
+@pytest.mark.parametrize("outputs", [1, 3])  # by Jacobians and over pairs
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "polynomial"])
 def test_features_that_m_shrinks_leave_no_round_off_in_the_rest(name, outputs):
-    """In float32 the second AGOP and FACT of a machine of two features out of 200, against float64's of the same."""
+    """The second AGOP and FACT of a machine with two features out of 200, in float32 against float64."""
     kernel, x = Kernel(name, 10.0), drawn("shrunk", size=(400, 200)).float().double()
     y = torch.cat([x[:, :1] * x[:, 1:2], x[:, :2].sin()], 1)[:, :outputs]
     M = agop(kernel, x, x, dual(lambda: kernel.matrix(x), y, 1e-2)[0])

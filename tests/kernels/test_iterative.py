@@ -1,4 +1,4 @@
-"""The route beyond memory against the direct solve."""
+"""The iterative solvers against the direct one."""
 
 import subprocess
 import sys
@@ -12,9 +12,13 @@ from gramlab.kernels.solve import SingularKernel, dual
 from gramlab.streams import stream
 
 
+def drawn(name, **shapes):
+    return (torch.from_numpy(stream(name, purpose).normal(size=shape)) for purpose, shape in shapes.items())
+
+
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_conjugate_gradients_find_the_direct_solution(name):
-    x, y = (torch.from_numpy(stream("iterative", what).normal(size=(300, size))) for what, size in (("x", 5), ("y", 3)))
+    x, y = drawn("iterative", x=(300, 5), y=(300, 3))
     y[:, 2] = 0
     kernel = Kernel(name, 2.0)
     M = torch.diag(torch.arange(1.0, 6.0, dtype=torch.float64))
@@ -22,11 +26,11 @@ def test_conjugate_gradients_find_the_direct_solution(name):
     alpha, steps = dual_iterative(kernel, x, y, 0.1, M, rank=100, tolerance=1e-10)
     assert float((alpha - direct).norm() / direct.norm()) < 1e-7
     plain = dual_iterative(kernel, x, y, 0.1, M, rank=1, tolerance=1e-10)[1]
-    assert steps < plain  # what the preconditioner is for
+    assert steps < plain  # the preconditioner saves steps
 
 
-def test_what_cannot_be_solved_is_said():
-    x = torch.from_numpy(stream("iterative", "x").normal(size=(200, 5)))
+def test_an_unsolvable_system_raises():
+    (x,) = drawn("iterative", x=(200, 5))
     with pytest.raises(ValueError, match="ridge"):
         dual_iterative(Kernel(), x, x[:, :1], 0.0)
     with pytest.raises(ArithmeticError, match="after 1 steps"):
@@ -35,7 +39,7 @@ def test_what_cannot_be_solved_is_said():
 
 @pytest.mark.parametrize(("name", "bandwidth", "condition"), [("laplace", 2.0, 500), ("gaussian", 3.0, 1e9)])
 def test_refinement_of_a_float32_factor_finds_the_float64_solution(name, bandwidth, condition):
-    x, y = (torch.from_numpy(stream("refined", what).normal(size=(600, size))) for what, size in (("x", 8), ("y", 3)))
+    x, y = drawn("refined", x=(600, 8), y=(600, 3))
     kernel, M = Kernel(name, bandwidth), torch.arange(1.0, 9.0, dtype=torch.float64) / 8
     direct, _ = dual(lambda: kernel.matrix(x, None, M), y)
     assert torch.linalg.cond(kernel.matrix(x, None, M)) > condition  # the Gaussian's is singular in float32
@@ -45,10 +49,10 @@ def test_refinement_of_a_float32_factor_finds_the_float64_solution(name, bandwid
     assert float((kernel.matrix(x, None, M) @ alpha - y).norm() / y.norm()) < 1e-8
 
 
-def test_refinement_says_a_matrix_singular_in_float64():
-    x, y = (torch.from_numpy(stream("refined", what).normal(size=(40, 3))) for what in ("x", "y"))
+def test_refinement_warns_about_a_matrix_singular_in_float64():
+    x, y = drawn("refined", x=(40, 3), y=(40, 3))
     x = torch.cat([x, x])
-    y = torch.cat([y, -y])  # which no function has
+    y = torch.cat([y, -y])  # no function fits both
     kernel = Kernel("laplace", 1.0)
     with pytest.warns(SingularKernel, match="singular at ridge 0"):
         _, used = dual_refined(kernel, x, y, steps=50)
@@ -58,7 +62,7 @@ def test_refinement_says_a_matrix_singular_in_float64():
     with pytest.raises(ArithmeticError, match="not finite"):
         dual_refined(kernel, x.where(x < 1, float("nan")), y)
     with pytest.raises(ArithmeticError, match="not finite"):
-        dual_refined(kernel, x, y * 1e200, steps=5)  # whose norm overflows
+        dual_refined(kernel, x, y * 1e200, steps=5)  # the norm overflows
 
 
 RESIDENT = """
@@ -67,7 +71,7 @@ import torch
 from gramlab.kernels.functions import Kernel, agop
 from gramlab.kernels.iterative import dual_iterative
 
-def most():
+def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
@@ -78,14 +82,14 @@ def solved(n):
 
 torch.set_num_threads(1)
 solved(100)
-before = most()
+before = peak()
 solved(int(sys.argv[1]))
-print(most() - before)
+print(peak() - before)
 """
 
 
 def test_it_never_takes_the_memory_of_a_kernel_matrix():
-    """Of the whole process: freed blocks that cannot be used again count too."""
+    """Memory of the process: freed blocks that cannot be reused count too."""
     n = 7000
     done = subprocess.run([sys.executable, "-c", RESIDENT, str(n)], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.4 * n * n * 8 / 2**20

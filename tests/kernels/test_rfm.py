@@ -35,18 +35,20 @@ def test_scikit_learns_contract(estimator, check):
         check(estimator)
 
 
-@pytest.mark.parametrize(("mine", "theirs"), [("laplace", None), ("gaussian", "rbf"), ("polynomial", "polynomial"),
-                                              ("quadratic", "polynomial")])  # fmt: skip
-def test_without_an_update_it_is_kernel_ridge(mine, theirs):
+@pytest.mark.parametrize(
+    ("kernel", "sklearn_kernel"),
+    [("laplace", None), ("gaussian", "rbf"), ("polynomial", "polynomial"), ("quadratic", "polynomial")],
+)
+def test_without_an_update_it_is_kernel_ridge(kernel, sklearn_kernel):
     x, y = multi_index(80, 5)
-    gamma, degree, offset = {"rbf": 1 / (2 * 2.0**2)}.get(theirs, 1 / 2.0**2), 3, 1.0
-    if mine == "quadratic":
+    gamma, degree, offset = {"rbf": 1 / (2 * 2.0**2)}.get(sklearn_kernel, 1 / 2.0**2), 3, 1.0
+    if kernel == "quadratic":
         degree, offset = 2, 0.0
-    theirs = theirs or (lambda a, b: np.exp(-np.linalg.norm(a - b) / 2.0))
-    other = KernelRidge(alpha=0.1, kernel=theirs, gamma=gamma, degree=degree, coef0=offset).fit(x, y)
-    own = RFM(kernel=mine, bandwidth=2.0, update=None, ridge=0.1).fit(x, y)
-    assert np.allclose(own.predict(x + 0.1), other.predict(x + 0.1), rtol=1e-8, atol=1e-9)
-    assert np.array_equal(own.features_, np.eye(5))
+    sklearn_kernel = sklearn_kernel or (lambda a, b: np.exp(-np.linalg.norm(a - b) / 2.0))
+    kernel_ridge = KernelRidge(alpha=0.1, kernel=sklearn_kernel, gamma=gamma, degree=degree, coef0=offset).fit(x, y)
+    machine = RFM(kernel=kernel, bandwidth=2.0, update=None, ridge=0.1).fit(x, y)
+    assert np.allclose(machine.predict(x + 0.1), kernel_ridge.predict(x + 0.1), rtol=1e-8, atol=1e-9)
+    assert np.array_equal(machine.features_, np.eye(5))
 
 
 def parity(n, d, seed=0):
@@ -65,7 +67,7 @@ def test_it_finds_the_two_coordinates_that_matter(update, ridge):
     assert machine.score(x[400:], y[400:]) > 0.95 > 0.8 > plain.score(x[400:], y[400:])
 
 
-def test_the_loop_against_its_definition():
+def test_the_iteration_against_its_definition():
     """Three AGOP iterations with numpy alone: explicit distances, explicit gradients, numpy's solve."""
     x, y = multi_index(40, 4)
     M = np.eye(4)
@@ -75,14 +77,14 @@ def test_the_loop_against_its_definition():
         alpha = np.linalg.solve(K + 0.05 * np.eye(40), y)
         slopes = -np.einsum("ij,j,ija,ab->ib", K, alpha, gaps, M) / 3.0**2
         before, M = M, slopes.T @ slopes / 40
-    own = RFM(kernel="gaussian", bandwidth=3.0, ridge=0.05, power=1, n_iters=2, early_stopping=False).fit(x, y)
-    assert np.allclose(own.features_, before, rtol=1e-9, atol=1e-12)
-    assert np.allclose(own.dual_coef_[:, 0], alpha, rtol=1e-8, atol=1e-10)
+    machine = RFM(kernel="gaussian", bandwidth=3.0, ridge=0.05, power=1, n_iters=2, early_stopping=False).fit(x, y)
+    assert np.allclose(machine.features_, before, rtol=1e-9, atol=1e-12)
+    assert np.allclose(machine.dual_coef_[:, 0], alpha, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian", "exponential", "polynomial", "quadratic"])
 def test_updates_against_their_printed_forms(kernel):
-    x, alpha = (torch.from_numpy(stream("updates", kernel, what).normal(size=(15, 4))) for what in "xa")
+    x, alpha = (torch.from_numpy(stream("updates", kernel, purpose).normal(size=(15, 4))) for purpose in "xa")
     root = torch.from_numpy(stream("updates", kernel, "M").normal(size=(4, 4)))
     spec, M = Kernel(kernel, 2.0), root @ root.T / 4
     F = fact(spec, x, alpha, M)
@@ -125,10 +127,10 @@ def test_a_validation_set_chooses_the_iterate():
     options = {"kernel": "gaussian", "bandwidth": 5.0, "n_iters": 4}
     errors = []
     for n_iters in range(5):
-        one = RFM(**options | {"n_iters": n_iters, "early_stopping": False}).fit(x[:200], y[:200])
-        errors.append(((one.predict(x[200:]) - y[200:]) ** 2).mean())
+        entry = RFM(**options | {"n_iters": n_iters, "early_stopping": False}).fit(x[:200], y[:200])
+        errors.append(((entry.predict(x[200:]) - y[200:]) ** 2).mean())
     machine = RFM(**options).fit(x[:200], y[:200], x[200:], y[200:])
-    assert [one["error"] for one in machine.history_] == pytest.approx(errors)
+    assert [entry["error"] for entry in machine.history_] == pytest.approx(errors)
     assert machine.best_iter_ == int(np.argmin(errors))
     assert ((machine.predict(x[200:]) - y[200:]) ** 2).mean() == pytest.approx(min(errors))
     patient = RFM(**options | {"n_iters": 50}, patience=2).fit(x[:200], y[:200], x[200:], y[200:])
@@ -158,7 +160,7 @@ def test_an_update_that_diverges_is_stopped_and_its_best_iterate_kept():
     with pytest.warns(ConvergenceWarning, match="kept"):
         machine = RFM(**options, n_iters=30).fit(x[:500], y[:500])
     assert machine.n_iter_ < 30
-    errors = [one["error"] for one in machine.history_]
+    errors = [entry["error"] for entry in machine.history_]
     assert machine.best_iter_ == int(np.argmin(errors))
     assert machine.score(x[500:], y[500:]) > 0.5
     assert np.isfinite(machine.features_).all()
@@ -179,17 +181,17 @@ def test_save_and_load_give_the_same_machine(tmp_path, labels):
         RFM.load(tmp_path / "machine.safetensors")
 
 
-@pytest.mark.parametrize("about", [{}, {"gramlab.RFM": "{}"}, {"gramlab.RFM": "[1]"}, {"gramlab.RFM": "nothing"},
+@pytest.mark.parametrize("metadata", [{}, {"gramlab.RFM": "{}"}, {"gramlab.RFM": "[1]"}, {"gramlab.RFM": "nothing"},
                                    {"gramlab.RFM": '{"parameters": {"colour": 3}}'},
                                    {"gramlab.RFM": '{"parameters": {}}'}])  # fmt: skip
-def test_a_file_of_something_else_is_no_machine(tmp_path, about):
-    save_file({"a": torch.zeros(2)}, tmp_path / "other.safetensors", about)
+def test_another_file_is_refused(tmp_path, metadata):
+    save_file({"a": torch.zeros(2)}, tmp_path / "other.safetensors", metadata)
     with pytest.raises(BadInput, match=r"other\.safetensors: not a saved RFM"):
         RFM.load(tmp_path / "other.safetensors")
 
 
 def test_a_machine_that_a_search_found_is_saved(tmp_path):
-    """Its parameters are numpy's numbers."""
+    """A grid search sets parameters to numpy's numbers."""
     x, y = multi_index(40, 3)
     grid = {"n_iters": np.arange(1, 3), "ridge": np.float32([0.1, 1]), "centered": np.array([True, False])}
     best = GridSearchCV(RFM(device=torch.device("cpu")), grid, cv=2).fit(x, y).best_estimator_
@@ -212,7 +214,7 @@ def test_constant_features_and_duplicate_rows():
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"bandwidth": 0}, "bandwidth"),
         ({"bandwidth": -2.0}, "bandwidth"),
@@ -239,9 +241,9 @@ def test_constant_features_and_duplicate_rows():
         ),
     ],
 )
-def test_bad_parameters_are_one_line(options, says):
+def test_bad_parameters_raise_one_line(options, message):
     x, y = multi_index(20, 3)
-    with pytest.raises(ValueError, match=says) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         RFM(**options).fit(x, y)
     assert "\n" not in str(caught.value)
 
@@ -257,21 +259,21 @@ def test_bad_data():
     with pytest.raises(ValueError, match="classes that y lacks"):
         RFM("classification").fit(x, np.arange(20) % 2, x, np.arange(20) % 3)
     two = np.stack([y, y], 1)
-    for ours, theirs in ((y, two), (two, y)):
+    for y_train, y_val in ((y, two), (two, y)):
         with pytest.raises(BadInput, match=r"y_val has \d outputs, y \d"):
-            RFM().fit(x, ours, x, theirs)
-    one, flat = (RFM(n_iters=1).fit(x, y, x, given).history_ for given in (y[:, None], y))
-    assert one == flat
+            RFM().fit(x, y_train, x, y_val)
+    column, flat = (RFM(n_iters=1).fit(x, y, x, y_val).history_ for y_val in (y[:, None], y))
+    assert column == flat
 
 
 @pytest.mark.parametrize(
-    ("dtype", "scale", "says"),
+    ("dtype", "scale", "message"),
     [("float64", 1e200, "kernel matrix is not finite"), ("float32", 1e20, "kernel matrix is not finite"),
      ("float32", 1e39, "beyond float32")],
 )  # fmt: skip
-def test_inputs_whose_distances_overflow_are_refused(dtype, scale, says):
+def test_inputs_whose_distances_overflow_are_refused(dtype, scale, message):
     x, y = multi_index(20, 3)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         RFM(dtype=dtype).fit(x * scale, y)
     if dtype == "float32":
         with pytest.raises(BadInput, match="beyond float32"):

@@ -54,12 +54,12 @@ class Displaced(nn.Module):
         x = F.pad(x, pad, mode=mode)
         self.high = (x.shape[2] - dh * (kh - 1) - 1) // sh + 1
         self.wide = (x.shape[3] - dw * (kw - 1) - 1) // sw + 1
-        found = []
+        windows = []
         for i in range(self.high):
             for j in range(self.wide):
                 top, left = i * sh, j * sw
-                found.append(x[:, :, top : top + dh * (kh - 1) + 1 : dh, left : left + dw * (kw - 1) + 1 : dw])
-        patches = torch.stack(found, 1)  # (n, positions, channels, kh, kw)
+                windows.append(x[:, :, top : top + dh * (kh - 1) + 1 : dh, left : left + dw * (kw - 1) + 1 : dw])
+        patches = torch.stack(windows, 1)  # (n, positions, channels, kh, kw)
         split = patches.reshape(*patches.shape[:2], self.groups, -1)
         return split.permute(2, 0, 1, 3).reshape(self.groups, -1, split.shape[-1])
 
@@ -84,8 +84,8 @@ def displaced(model, name):
     layer = Displaced(getattr(at, last))
     # a layer that is registered under several names is replaced under each of them
     for module in model.modules():
-        for child, found in list(module.named_children()):
-            if found is layer.layer and module is not layer:
+        for child, submodule in list(module.named_children()):
+            if submodule is layer.layer and module is not layer:
                 setattr(module, child, layer)
     return model, layer
 
@@ -97,7 +97,7 @@ def jacobians(model, name, x, of):
     (c, groups, rows, d), (c, groups, rows, k).
     """
     model, layer = displaced(model, name)
-    found = []
+    samples = []
     for i in range(len(x)):
         layer.begin(None, None)
         model(x[i : i + 1])
@@ -109,8 +109,8 @@ def jacobians(model, name, x, of):
 
         zeros = [torch.zeros_like(h) for h in rows], [torch.zeros_like(z) for z in outputs]
         J_in, J_out = jacrev(run, argnums=(0, 1))(*zeros)
-        found.append((torch.cat(rows, 1), torch.cat(outputs, 1), torch.cat(J_in, 2), torch.cat(J_out, 2)))
-    return found
+        samples.append((torch.cat(rows, 1), torch.cat(outputs, 1), torch.cat(J_in, 2), torch.cat(J_out, 2)))
+    return samples
 
 
 def outer(a, b):
@@ -130,7 +130,7 @@ def quantities(model, name, x, y, loss, weight_decay, lr, initial=None):
     W = layer.weight.reshape(layer.groups, layer.weight.shape[0] // layer.groups, -1)
     of_outputs = jacobians(model, name, x, lambda f, i: f.reshape(-1))
     of_loss = jacobians(model, name, x, lambda f, i: loss(f, y[i : i + 1]).reshape(-1))
-    found = {
+    results = {
         "gram": torch.einsum("gkd,gke->gde", W, W),
         "back_gram": torch.einsum("gkd,gld->gkl", W, W),
         "agop": sum(outer(J, J) for _, _, J, _ in of_outputs) / n,
@@ -142,19 +142,19 @@ def quantities(model, name, x, y, loss, weight_decay, lr, initial=None):
         "weight_gradient": sum(outer(J[0], h) for h, _, _, J in of_loss) / n,
         "virtual_shift": sum(shift(h, -lr * J[0] / n) for h, _, J, _ in of_loss),
     }
-    found["back_agop"] = found["ptk"]
+    results["back_agop"] = results["ptk"]
     if initial is not None:
         _, first = displaced(initial, name)
         W0 = first.weight.reshape(W.shape)
-        before = jacobians(initial, name, x, lambda f, i: f.reshape(-1))
-        moved = [J - J0 for (_, _, _, J), (_, _, _, J0) in zip(of_outputs, before, strict=True)]
+        of_initial = jacobians(initial, name, x, lambda f, i: f.reshape(-1))
+        moved = [J - J0 for (_, _, _, J), (_, _, _, J0) in zip(of_outputs, of_initial, strict=True)]
         K_bar = sum(outer(J, J) for J in moved) / n
-        found |= {
+        results |= {
             "centered_gram": torch.einsum("gkd,gke->gde", W - W0, W - W0),
             "initial_gram": torch.einsum("gkd,gke->gde", W0, W0),
             "centered_ptk": K_bar,
-            "centered_agop": torch.einsum("gkd,gkl,gle->gde", W - W0, found["ptk"], W - W0),
+            "centered_agop": torch.einsum("gkd,gkl,gle->gde", W - W0, results["ptk"], W - W0),
             "double_centered_agop": torch.einsum("gkd,gkl,gle->gde", W - W0, K_bar, W - W0),
             "ptk_centered_agop": torch.einsum("gkd,gkl,gle->gde", W0, K_bar, W0),
         }
-    return {key: value[0] if len(value) == 1 else value for key, value in found.items()}
+    return {key: value[0] if len(value) == 1 else value for key, value in results.items()}

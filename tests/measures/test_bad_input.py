@@ -1,4 +1,4 @@
-"""Each bad input is a ValueError that names what was passed, before anything long is done."""
+"""Bad input raises a ValueError that names the argument, before anything long is done."""
 
 import numpy as np
 import pytest
@@ -162,10 +162,7 @@ CASES = {
         lambda: gramlab.measure(net(), X, np.array(list("abcabc")), loss="cross_entropy"),
         "y must be a tensor or array of numbers, not a ndarray of <U1",
     ),
-    "ragged": (
-        lambda: gramlab.measure(net(), [[1.0, 2.0], [3.0]]),
-        "x must be a tensor or array of numbers, not a list",
-    ),
+    "ragged": (lambda: gramlab.measure(net(), [[1.0, 2.0], [3.0]]), "x must be a tensor or array .* not a list"),
     "not iterable": (lambda: gramlab.measure(net(), 3), "not a int"),
     "batch size": (lambda: gramlab.measure(net(), X, batch_size=0), "a whole number of at least 1, not 0"),
     "batch size broken": (lambda: gramlab.measure(net(), X, batch_size=2.5), "whole number of at least 1, not 2.5"),
@@ -191,10 +188,7 @@ CASES = {
         "layer '0' is a Masked whose forward",
     ),
     "adapted layer": (lambda: gramlab.measure(Adapted(4, 3), X), "is a Adapted whose forward does not compute"),
-    "padded layer": (
-        lambda: gramlab.measure(Padded(3, 2, 3), IMAGES),
-        "is a Padded whose forward does not compute Conv2d's",
-    ),
+    "padded layer": (lambda: gramlab.measure(Padded(3, 2, 3), IMAGES), "is a Padded whose forward .* Conv2d's"),
     "standardised layer": (lambda: gramlab.measure(Standardised(3, 2, 3), IMAGES), "is a Standardised whose forward"),
     "packed layer": (lambda: gramlab.measure(nn.Sequential(Packed(), nn.Linear(3, 2)), X), "layer '0' is a Packed"),
     "patched layer": (lambda: gramlab.measure(patched(), X), "layer '2' is a Linear whose forward"),
@@ -217,13 +211,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_is_refused(name):
+def test_bad_input_is_refused(name):
     act, message = CASES[name]
     with pytest.raises(ValueError, match=message):
         act()
 
 
-def test_whole_data_is_looked_at_before_the_model_runs():
+def test_all_inputs_are_checked_before_the_model_runs():
     def forward(model, inputs):
         raise AssertionError("the model ran")
 
@@ -231,7 +225,7 @@ def test_whole_data_is_looked_at_before_the_model_runs():
         gramlab.measure(net(), nan_at(5), batch_size=1, forward=forward)
 
 
-def test_all_targets_are_looked_at_after_the_first_forward_pass():
+def test_all_targets_are_checked_after_the_first_forward_pass():
     calls = []
 
     def forward(model, inputs):
@@ -252,7 +246,7 @@ def test_fact_without_weight_decay_is_undefined_and_the_rest_is_not(quantity):
         getattr(layer, quantity)
 
 
-def test_what_was_not_measured_is_undefined():
+def test_quantities_that_were_not_measured_are_undefined():
     layer = gramlab.measure(net(), X)["0"]
     for quantity in ("enfa", "back_enfa", "fact", "weight_gradient", "centered_gram", "centered_ptk"):
         with pytest.raises(gramlab.Undefined, match="layer '0'"):

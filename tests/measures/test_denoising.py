@@ -12,8 +12,8 @@ def by_hand(H, labels):
     H = H.detach().double()
     means = torch.stack([H[labels == label].mean(0) for label in labels.unique()])
     within = sum((H[labels == c] - mean).T @ (H[labels == c] - mean) for c, mean in enumerate(means)) / len(H)
-    off = means - H.mean(0)
-    return float(torch.trace(within) / torch.trace(off.T @ off / len(means)))
+    centred = means - H.mean(0)
+    return float(torch.trace(within) / torch.trace(centred.T @ centred / len(means)))
 
 
 @pytest.fixture
@@ -27,31 +27,31 @@ def case():
 
 def test_each_part_by_its_definition(case):
     model, x, labels = case
-    found = gramlab.denoising(model, x, labels)
-    assert list(found) == ["0", "2"]
+    parts = gramlab.denoising(model, x, labels)
+    assert list(parts) == ["0", "2"]
     h = x
-    for name, one in found.items():
+    for name, part in parts.items():
         layer = model.get_submodule(name)
         _, S, Vh = torch.linalg.svd(layer.weight.double())
         core = torch.zeros_like(layer.weight, dtype=torch.float64)
         core[: len(S), : len(S)] = torch.diag(S)
         after = torch.relu(layer(h))
-        wanted = by_hand(h, labels), by_hand(h.double() @ (core @ Vh).T, labels), by_hand(after, labels)
-        assert (one.input.nc1, one.projected.nc1, one.output.nc1) == pytest.approx(wanted, rel=1e-6)
+        expected = by_hand(h, labels), by_hand(h.double() @ (core @ Vh).T, labels), by_hand(after, labels)
+        assert (part.input.nc1, part.projected.nc1, part.output.nc1) == pytest.approx(expected, rel=1e-6)
         # the left singular vectors and the bias leave it alone: paper D, Section 5
-        assert one.projected.nc1 == pytest.approx(by_hand(layer(h), labels), rel=1e-5)
+        assert part.projected.nc1 == pytest.approx(by_hand(layer(h), labels), rel=1e-5)
         h = after.detach()
 
 
 def test_batches_give_the_same_as_all_at_once(case):
     model, x, labels = case
     order = torch.randperm(60)
-    whole = gramlab.denoising(model, x, labels)
-    batches = [(x[part], labels[part]) for part in order.split([1, 22, 30, 7])]
-    for found in (gramlab.denoising(model, iter(batches)), gramlab.denoising(model, x, labels, batch_size=9)):
-        for name, one in whole.items():
+    at_once = gramlab.denoising(model, x, labels)
+    batches = [(x[rows], labels[rows]) for rows in order.split([1, 22, 30, 7])]
+    for in_batches in (gramlab.denoising(model, iter(batches)), gramlab.denoising(model, x, labels, batch_size=9)):
+        for name, part in at_once.items():
             for place in ("input", "projected", "output"):
-                pair = (getattr(found[name], place), getattr(one, place))
+                pair = (getattr(in_batches[name], place), getattr(part, place))
                 for what in ("nc1", "nc2", "total"):
                     assert getattr(pair[0], what) == pytest.approx(getattr(pair[1], what), rel=1e-6)
 
@@ -59,18 +59,18 @@ def test_batches_give_the_same_as_all_at_once(case):
 def test_layers_follow_on_one_another_as_the_model_calls_them(case):
     """Registered in another order, as a subclass does that first builds its head."""
     model, x, labels = case
-    wanted = gramlab.denoising(model, x, labels)
+    expected = gramlab.denoising(model, x, labels)
     first, act, second, _, head = model
     shuffled = nn.ModuleList([head, second, first])
-    found = gramlab.denoising(shuffled, x, labels, forward=lambda m, x: m[0](act(m[1](act(m[2](x))))))
-    assert list(found) == ["2", "1"]
-    for one, other in zip(found.values(), wanted.values(), strict=True):
-        assert (one.input.nc1, one.projected.nc1, one.output.nc1) == pytest.approx(
-            (other.input.nc1, other.projected.nc1, other.output.nc1), rel=1e-12
+    parts = gramlab.denoising(shuffled, x, labels, forward=lambda m, x: m[0](act(m[1](act(m[2](x))))))
+    assert list(parts) == ["2", "1"]
+    for part, expected_part in zip(parts.values(), expected.values(), strict=True):
+        assert (part.input.nc1, part.projected.nc1, part.output.nc1) == pytest.approx(
+            (expected_part.input.nc1, expected_part.projected.nc1, expected_part.output.nc1), rel=1e-12
         )
 
 
-def test_what_it_cannot_be_asked(case):
+def test_bad_arguments_are_refused(case):
     model, x, labels = case
     with pytest.raises(ValueError, match="two linear layers"):
         gramlab.denoising(model, x, labels, ["2"])

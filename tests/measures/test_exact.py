@@ -21,17 +21,17 @@ def value(layer, quantity):
     return layer.virtual_shift(LR) if quantity == "virtual_shift" else getattr(layer, quantity)
 
 
-def error(found, wanted):
-    assert found.shape == wanted.shape
-    gap, size = float((found - wanted).norm()), float(wanted.norm())
+def error(actual, expected):
+    assert actual.shape == expected.shape
+    gap, size = float((actual - expected).norm()), float(expected.norm())
     return gap / size if size else gap
 
 
 def compare(measured, model, x, y, per_sample, bound, initial=None, agree=error):
     worst = {}
     for name, layer in measured.items():
-        for quantity, wanted in quantities(model, name, x, y, per_sample, WEIGHT_DECAY, LR, initial).items():
-            worst[f"{name} {quantity}"] = agree(value(layer, quantity), wanted)
+        for quantity, expected in quantities(model, name, x, y, per_sample, WEIGHT_DECAY, LR, initial).items():
+            worst[f"{name} {quantity}"] = agree(value(layer, quantity), expected)
     assert max(worst.values()) < bound, sorted(worst.items(), key=lambda item: -item[1])[:5]
 
 

@@ -7,8 +7,8 @@ from torch.func import functional_call, jacrev, vmap
 import gramlab
 
 
-def relative(found, wanted):
-    return float((found - wanted).norm() / wanted.norm())
+def relative(actual, expected):
+    return float((actual - expected).norm() / expected.norm())
 
 
 def net():

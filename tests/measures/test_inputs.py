@@ -1,4 +1,4 @@
-"""Data in every form gives the same numbers; so do batch sizes, orders, and masked tokens left out by hand."""
+"""Every form of the data, batch size and order gives the same numbers; masked tokens have no effect."""
 
 from types import SimpleNamespace
 
@@ -28,12 +28,12 @@ def data(n=23):
     return torch.randn(n, 4, dtype=torch.float64), torch.randint(0, 3, (n,))
 
 
-def assert_same(found, wanted, bound=1e-12, quantities=QUANTITIES):
-    assert found.n == wanted.n
-    assert list(found) == list(wanted)
-    for name, layer in wanted.items():
+def assert_same(actual, expected, bound=1e-12, quantities=QUANTITIES):
+    assert actual.n == expected.n
+    assert list(actual) == list(expected)
+    for name, layer in expected.items():
         for quantity in quantities:
-            a, b = getattr(found[name], quantity), getattr(layer, quantity)
+            a, b = getattr(actual[name], quantity), getattr(layer, quantity)
             assert float((a - b).norm()) <= bound * float(b.norm()), (name, quantity)
 
 
@@ -75,21 +75,22 @@ def test_order_and_copies_of_samples_change_nothing():
     x, y = data()
     order = torch.randperm(len(x))
     assert_same(measured(x[order], y[order], batch_size=5), measured(x, y))
-    twice = measured(torch.cat([x, x]), torch.cat([y, y]))
-    assert twice.n == 2 * len(x)
+    doubled = measured(torch.cat([x, x]), torch.cat([y, y]))
+    assert doubled.n == 2 * len(x)
     for quantity in QUANTITIES:
-        torch.testing.assert_close(getattr(twice["0"], quantity), getattr(measured(x, y)["0"], quantity))
+        torch.testing.assert_close(getattr(doubled["0"], quantity), getattr(measured(x, y)["0"], quantity))
     # the virtual shift is a sum over rows of steps of size 1/n, not a mean: only its square shrinks
-    one, two = measured(x, y)["0"], twice["0"]
-    torch.testing.assert_close(two.virtual_shift(0.1) - one.virtual_shift(0.1), -(0.1**2) * one.enfa / one.n / 2)
+    layer, doubled_layer = measured(x, y)["0"], doubled["0"]
+    change = doubled_layer.virtual_shift(0.1) - layer.virtual_shift(0.1)
+    torch.testing.assert_close(change, -(0.1**2) * layer.enfa / layer.n / 2)
 
 
 def test_inputs_without_targets_in_every_form():
     x, _ = data()
-    wanted = gramlab.measure(net(), x)
+    expected = gramlab.measure(net(), x)
     for form in (x.tolist(), tuple(map(tuple, x.tolist())), pd.DataFrame(x.numpy()), [list(row) for row in x.numpy()]):
-        assert_same(gramlab.measure(net(), form), wanted, quantities=["agop"])
-    assert_same(gramlab.measure(net(), list(x.unsqueeze(1))), wanted, quantities=["agop"])  # batches of one
+        assert_same(gramlab.measure(net(), form), expected, quantities=["agop"])
+    assert_same(gramlab.measure(net(), list(x.unsqueeze(1))), expected, quantities=["agop"])  # batches of 1
 
 
 def test_rotating_the_input_rotates_the_agop():
@@ -140,27 +141,28 @@ def test_names_predicates_and_order_of_layers():
 
 def test_integer_targets_of_mse_are_one_hot_rows():
     x, y = data()
-    wanted = gramlab.measure(net(), x, F.one_hot(y, 3).double(), weight_decay=0.1)
-    assert_same(gramlab.measure(net(), x, y, weight_decay=0.1), wanted)
-    assert wanted.loss == pytest.approx(float(F.mse_loss(net()(x), F.one_hot(y, 3).double())))
+    expected = gramlab.measure(net(), x, F.one_hot(y, 3).double(), weight_decay=0.1)
+    assert_same(gramlab.measure(net(), x, y, weight_decay=0.1), expected)
+    assert expected.loss == pytest.approx(float(F.mse_loss(net()(x), F.one_hot(y, 3).double())))
 
 
-def test_a_name_that_gramlab_adds_is_called_as_it_is(monkeypatch):
+def test_another_named_loss_is_called_directly(monkeypatch):
     monkeypatch.setitem(LOSSES, "margin", lambda f, y: (1 - f.gather(1, y[:, None])[:, 0]).square())
     x, y = data()
-    found = gramlab.measure(net(), x, y, loss="margin", batch_size=5)
-    assert found.loss == pytest.approx(float((1 - net()(x)[torch.arange(23), y]).square().mean()))
+    measurement = gramlab.measure(net(), x, y, loss="margin", batch_size=5)
+    assert measurement.loss == pytest.approx(float((1 - net()(x)[torch.arange(23), y]).square().mean()))
 
 
-def test_one_weight_of_one_parameter_used_by_two_layers():
-    """Each layer is measured through its own calls: the parameter's gradient is the sum of both."""
+def test_two_layers_that_share_a_weight():
+    """Each layer is measured through its own calls, and their gradients sum to the parameter's."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Tanh(), nn.Linear(4, 4, bias=False)).double()
     model[2].weight = model[0].weight
     x, y = data()[0], torch.randn(23, 4, dtype=torch.float64)
-    found = gramlab.measure(model, x, y)
+    measurement = gramlab.measure(model, x, y)
     F.mse_loss(model(x), y).backward()
-    torch.testing.assert_close(found["0"].weight_gradient + found["2"].weight_gradient, model[0].weight.grad)
+    total = measurement["0"].weight_gradient + measurement["2"].weight_gradient
+    torch.testing.assert_close(total, model[0].weight.grad)
 
 
 class Encoder(nn.Module):
@@ -210,30 +212,30 @@ def test_masked_tokens_are_left_out():
         alone.append(gramlab.measure(model, batch, targets[i : i + 1, :length], **options))
     for name, layer in padded.items():
         for quantity in QUANTITIES:
-            wanted = sum(getattr(single[name], quantity) for single in alone) / len(alone)
-            torch.testing.assert_close(getattr(layer, quantity), wanted)
+            expected = sum(getattr(single[name], quantity) for single in alone) / len(alone)
+            torch.testing.assert_close(getattr(layer, quantity), expected)
 
 
 def test_a_mask_beside_a_tensor_of_tokens():
     torch.manual_seed(6)
     model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)).double()
     x, mask = torch.randn(5, 3, 4, dtype=torch.float64), torch.rand(5, 3) < 0.6
-    found = gramlab.measure(model, x, mask=mask)
-    kept = gramlab.measure(model, x[mask])
-    for name in found:
-        torch.testing.assert_close(found[name].agop * 5, kept[name].agop * int(mask.sum()))
+    masked = gramlab.measure(model, x, mask=mask)
+    unmasked = gramlab.measure(model, x[mask])
+    for name in masked:
+        torch.testing.assert_close(masked[name].agop * 5, unmasked[name].agop * int(mask.sum()))
 
 
 def test_masked_tokens_of_a_layer_whose_outputs_are_pooled():
-    """The outputs do depend on the masked tokens here: their rows are left out of the layer all the same."""
+    """The outputs depend on the masked tokens here, and the layer's sums still leave these tokens out."""
     torch.manual_seed(7)
     first, last = nn.Linear(4, 3).double(), nn.Linear(3, 2).double()
     model = nn.Sequential(first, nn.Tanh(), nn.Flatten(), nn.Unflatten(1, (5, 3)), Pool(), last)
     x, mask = torch.randn(6, 5, 4, dtype=torch.float64), torch.rand(6, 5) < 0.5
     J = torch.func.vmap(torch.func.jacrev(lambda h: last(torch.tanh(first(h)).mean(0))))(x)  # (n, c, T, d)
-    kept = J * mask[:, None, :, None]
-    found = gramlab.measure(model, x, mask=mask)
-    torch.testing.assert_close(found["0"].agop, torch.einsum("nctd,ncte->de", kept, kept) / 6)
+    unmasked = J * mask[:, None, :, None]
+    measurement = gramlab.measure(model, x, mask=mask)
+    torch.testing.assert_close(measurement["0"].agop, torch.einsum("nctd,ncte->de", unmasked, unmasked) / 6)
 
 
 class Pool(nn.Module):
@@ -260,36 +262,36 @@ def test_cross_entropy_over_positions_is_each_samples_mean():
     model = nn.Sequential(nn.Linear(4, 3)).double()
     x, y = torch.randn(5, 6, 4, dtype=torch.float64), torch.randint(0, 3, (5, 6))
     y[2, 3:] = -100
-    found = gramlab.measure(model, x, y, loss="cross_entropy")
-    wanted = sum(F.cross_entropy(model(x[i]), y[i]) for i in range(5)) / 5
-    assert found.loss == pytest.approx(float(wanted))
-    wanted.backward()
-    torch.testing.assert_close(found["0"].weight_gradient, model[0].weight.grad)
+    measurement = gramlab.measure(model, x, y, loss="cross_entropy")
+    expected = sum(F.cross_entropy(model(x[i]), y[i]) for i in range(5)) / 5
+    assert measurement.loss == pytest.approx(float(expected))
+    expected.backward()
+    torch.testing.assert_close(measurement["0"].weight_gradient, model[0].weight.grad)
 
 
-def test_transformer_layers_of_torch_are_not_passed_by():
+def test_layers_of_torchs_transformer_are_measured():
     """Frozen and in evaluation, torch's own encoder layer would take a fused path without calling its layers."""
     torch.manual_seed(0)
     model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).double().requires_grad_(False)
-    found = gramlab.measure(model, torch.randn(3, 4, 8, dtype=torch.float64))
-    assert list(found) == ["linear1", "linear2"]
-    assert float(found["linear1"].agop.norm()) > 0
+    measurement = gramlab.measure(model, torch.randn(3, 4, 8, dtype=torch.float64))
+    assert list(measurement) == ["linear1", "linear2"]
+    assert float(measurement["linear1"].agop.norm()) > 0
 
 
 def test_features_of_layers_and_of_calls():
     model = net()
     x, _ = data()
-    found = gramlab.features(model, x, batch_size=10)
-    torch.testing.assert_close(found["0"], x)
-    torch.testing.assert_close(found["2"], torch.tanh(model[0](x)))
+    inputs = gramlab.features(model, x, batch_size=10)
+    torch.testing.assert_close(inputs["0"], x)
+    torch.testing.assert_close(inputs["2"], torch.tanh(model[0](x)))
     outputs = gramlab.features(model, DataLoader(x, batch_size=6), what="output")
     torch.testing.assert_close(outputs["2"], model(x))
-    twice = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)).double()
-    body = nn.Sequential(twice, twice, nn.Linear(4, 1).double())
+    shared = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)).double()
+    body = nn.Sequential(shared, shared, nn.Linear(4, 1).double())
     calls = gramlab.features(body, x)
     assert list(calls) == ["0.0", "2", "0.0:2"]
-    torch.testing.assert_close(calls["0.0:2"], twice(x))
-    torch.testing.assert_close(gramlab.features(body, x, "0.0", what="output")["0.0"], twice[0](x))
+    torch.testing.assert_close(calls["0.0:2"], shared(x))
+    torch.testing.assert_close(gramlab.features(body, x, "0.0", what="output")["0.0"], shared[0](x))
 
 
 def test_numpy_in_single_precision_meets_a_model_in_double():
@@ -298,22 +300,22 @@ def test_numpy_in_single_precision_meets_a_model_in_double():
 
 
 class Plain(nn.Linear):
-    """A forward of its own that is W h + b all the same, as some of Hugging Face's models have."""
+    """A layer that overrides forward and still gives W h + b, as some of Hugging Face's models do."""
 
     def forward(self, x):
         return x @ self.weight.mT + self.bias
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_a_forward_of_its_own_may_be_that_of_its_weight(dtype):
+def test_an_overridden_forward_may_compute_the_same(dtype):
     torch.manual_seed(0)
-    own, model = Plain(20, 8).to(dtype), nn.Linear(20, 8).to(dtype)
-    own.load_state_dict(model.state_dict())
-    own, model = (nn.Sequential(layer, nn.Tanh(), nn.Linear(8, 1, dtype=dtype)) for layer in (own, model))
-    own[2].load_state_dict(model[2].state_dict())
+    overriding, model = Plain(20, 8).to(dtype), nn.Linear(20, 8).to(dtype)
+    overriding.load_state_dict(model.state_dict())
+    overriding, model = (nn.Sequential(layer, nn.Tanh(), nn.Linear(8, 1, dtype=dtype)) for layer in (overriding, model))
+    overriding[2].load_state_dict(model[2].state_dict())
     x = torch.randn(9, 20)
     torch.testing.assert_close(
-        gramlab.measure(own, x)["0"].agop,
+        gramlab.measure(overriding, x)["0"].agop,
         gramlab.measure(model, x)["0"].agop,
         rtol=1e-6 if dtype != torch.bfloat16 else 0.1,
         atol=1e-9 if dtype != torch.bfloat16 else 1e-3,
@@ -337,16 +339,16 @@ def test_hooks_that_compute_the_weight_and_the_initial_weights():
             plain.load_state_dict(dict(zip(plain.state_dict(), weights, strict=True)))
             first = first or {key: value.clone() for key, value in plain.state_dict().items()}
         for quantities in (["centered_gram", "centered_agop"], ["double_centered_agop", "initial_gram"]):
-            found = gramlab.measure(model, x, initial=initial, quantities=quantities)
-            wanted = gramlab.measure(plain, x, initial=first, quantities=quantities)
-            for name in found:
+            measurement = gramlab.measure(model, x, initial=initial, quantities=quantities)
+            expected = gramlab.measure(plain, x, initial=first, quantities=quantities)
+            for name in measurement:
                 for quantity in quantities:
-                    torch.testing.assert_close(getattr(found[name], quantity), getattr(wanted[name], quantity))
+                    torch.testing.assert_close(getattr(measurement[name], quantity), getattr(expected[name], quantity))
 
 
 @pytest.mark.parametrize("initial", [False, True])
-def test_the_callers_autocast_is_of_the_model_alone(initial):
-    """Under it the passes are rounded, as by a forward with an autocast of its own, and the products are not."""
+def test_the_callers_autocast_rounds_only_the_models_passes(initial):
+    """As by a forward with autocast inside: the passes are rounded and the products are not."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(50, 80), nn.GELU(), nn.Linear(80, 3))
     x, y = torch.randn(60, 50), torch.randint(0, 3, (60,))
@@ -358,17 +360,17 @@ def test_the_callers_autocast_is_of_the_model_alone(initial):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return model(x)
 
-    wanted = gramlab.measure(model, x, y, forward=within, **options)
+    expected = gramlab.measure(model, x, y, forward=within, **options)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = gramlab.measure(model, x, y, **options)
-    assert_same(found, wanted, 0.0)
+        measurement = gramlab.measure(model, x, y, **options)
+    assert_same(measurement, expected, 0.0)
     if initial:
-        assert_same(found, wanted, 0.0, ["centered_ptk", "double_centered_agop"])
+        assert_same(measurement, expected, 0.0, ["centered_ptk", "double_centered_agop"])
 
 
 def test_features_of_a_layer_whose_name_has_a_colon():
     model = nn.ModuleDict({"a:b": nn.Linear(4, 4), "c": nn.Linear(4, 4)})
     x = torch.randn(5, 4)
-    found = gramlab.features(model, x, forward=lambda m, x: m["c"](m["a:b"](m["a:b"](x))))
-    assert list(found) == ["a:b", "c", "a:b:2"]
-    torch.testing.assert_close(found["a:b:2"], model["a:b"](x))
+    inputs = gramlab.features(model, x, forward=lambda m, x: m["c"](m["a:b"](m["a:b"](x))))
+    assert list(inputs) == ["a:b", "c", "a:b:2"]
+    torch.testing.assert_close(inputs["a:b:2"], model["a:b"](x))

@@ -42,15 +42,15 @@ def loss_of(f, y):
 def test_networks_of_torchvision(model, checked):
     model = model()
     x, y = torch.randn(2, 3, 32, 32, dtype=torch.float64), torch.tensor([0, 1])
-    found = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=WEIGHT_DECAY, batch_size=1)
+    measurement = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=WEIGHT_DECAY, batch_size=1)
     model.eval()
     F.cross_entropy(model(x), y).backward()
-    for name, layer in found.items():  # every layer's weight gradient against torch's own
+    for name, layer in measurement.items():  # every layer's weight gradient against torch's own
         W = model.get_submodule(name).weight
         assert error(layer.weight_gradient, W.grad.flatten(1)) < 1e-10
     for name in checked:
-        for quantity, wanted in quantities(model, name, x, y, loss_of, WEIGHT_DECAY, LR).items():
-            assert error(value(found[name], quantity), wanted) < 1e-10, (name, quantity)
+        for quantity, expected in quantities(model, name, x, y, loss_of, WEIGHT_DECAY, LR).items():
+            assert error(value(measurement[name], quantity), expected) < 1e-10, (name, quantity)
 
 
 def small():
@@ -77,24 +77,24 @@ def test_every_precision(dtype):
     model = small().to(dtype)
     torch.manual_seed(1)
     x, y = torch.randn(64, 2, 6, 6).to(dtype), torch.randint(0, 3, (64,))
-    found = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=WEIGHT_DECAY, batch_size=20)
+    measurement = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=WEIGHT_DECAY, batch_size=20)
     exact = gramlab.measure(
         copy.deepcopy(model).double(), x.double(), y, loss="cross_entropy", weight_decay=WEIGHT_DECAY
     )
     for name, layer in exact.items():
         for quantity in ("gram", "agop", "ptk", "enfa", "back_enfa", "fact", "back_fact", "virtual_shift"):
-            got = value(found[name], quantity)
-            assert got.dtype == torch.float64
-            assert error(got, value(layer, quantity)) < BOUNDS[dtype], (name, quantity)
+            matrix = value(measurement[name], quantity)
+            assert matrix.dtype == torch.float64
+            assert error(matrix, value(layer, quantity)) < BOUNDS[dtype], (name, quantity)
 
 
 def test_matrices_are_exactly_symmetric():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(300, 270), nn.ReLU(), nn.Linear(270, 2))
-    found = gramlab.measure(
+    measurement = gramlab.measure(
         model, torch.randn(40, 300), torch.randn(40, 2), weight_decay=0.1, initial=copy.deepcopy(model)
     )
-    for layer in found.values():
+    for layer in measurement.values():
         for quantity in ("gram", "back_gram", "agop", "ptk", "enfa", "back_enfa", "centered_agop", "ptk_centered_agop"):
             matrix = getattr(layer, quantity)
             assert torch.equal(matrix, matrix.T), quantity

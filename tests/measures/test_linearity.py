@@ -45,9 +45,9 @@ def test_target_linearity_by_the_printed_formula(n, d, c, seed, ridge):
 def test_centred_target_linearity_is_a_fit_with_an_intercept(n, d, seed, ridge):
     H, Y = draw(n, d, 1, seed)
     fit = (Ridge(alpha=ridge) if ridge else LinearRegression()).fit(H, Y[:, 0])
-    found = gramlab.target_linearity(H, Y[:, 0], ridge, center=True)
-    assert found == pytest.approx(r2_score(Y[:, 0], fit.predict(H)), abs=1e-10)
-    assert ridge or 0 <= found <= 1
+    linearity = gramlab.target_linearity(H, Y[:, 0], ridge, center=True)
+    assert linearity == pytest.approx(r2_score(Y[:, 0], fit.predict(H)), abs=1e-10)
+    assert ridge or 0 <= linearity <= 1
 
 
 def test_target_linearity_of_many_rows_goes_block_by_block():
@@ -65,10 +65,10 @@ def test_rank_deficient_features(ridge):
     if ridge:  # a ridge does see the repeated directions: compare with the n × n identity instead
         inverse = np.linalg.inv(ridge * np.eye(30) + deficient @ deficient.T)
         error = ridge**2 * np.trace(Y.T @ inverse @ inverse @ Y)
-        wanted = 1 - error / np.sum((Y - Y.mean(0)) ** 2)
+        expected = 1 - error / np.sum((Y - Y.mean(0)) ** 2)
     else:
-        wanted = printed(H, Y, 0.0)
-    assert gramlab.target_linearity(deficient, Y, ridge) == pytest.approx(wanted, abs=1e-10)
+        expected = printed(H, Y, 0.0)
+    assert gramlab.target_linearity(deficient, Y, ridge) == pytest.approx(expected, abs=1e-10)
     assert gramlab.target_linearity(np.random.default_rng(0).standard_normal((4, 9)), Y[:4]) == pytest.approx(1.0)
     assert gramlab.target_linearity(np.zeros((30, 4)), Y - Y.mean(0)) == pytest.approx(0.0)
 
@@ -124,17 +124,17 @@ def test_neural_collapse(K, size, d, seed, uneven):
     if uneven:
         labels = np.concatenate([labels, np.zeros(3, int)])
     H = rng.standard_normal((len(labels), d)) + 3 * rng.standard_normal((K, d))[labels] + 100
-    found = gramlab.neural_collapse(H, labels * 7 - 3)
+    collapse = gramlab.neural_collapse(H, labels * 7 - 3)
     S_W, S_B = collapse_by_hand(H, labels)
-    assert found.within == pytest.approx(np.trace(S_W))
-    assert found.between == pytest.approx(np.trace(S_B))
-    assert found.total == pytest.approx(np.sum((H - H.mean(0)) ** 2) / len(H))
-    assert found.nc1 == pytest.approx(np.trace(S_W) / np.trace(S_B))
-    assert gramlab.neural_collapse(H, np.eye(K)[labels]).nc1 == pytest.approx(found.nc1)
+    assert collapse.within == pytest.approx(np.trace(S_W))
+    assert collapse.between == pytest.approx(np.trace(S_B))
+    assert collapse.total == pytest.approx(np.sum((H - H.mean(0)) ** 2) / len(H))
+    assert collapse.nc1 == pytest.approx(np.trace(S_W) / np.trace(S_B))
+    assert gramlab.neural_collapse(H, np.eye(K)[labels]).nc1 == pytest.approx(collapse.nc1)
     means = np.stack([H[labels == k].mean(0) - H.mean(0) for k in range(K)])
     unit = means / np.linalg.norm(means, axis=1, keepdims=True)
     etf = np.eye(K) * K / (K - 1) - 1 / (K - 1)
-    assert found.nc2 == pytest.approx(np.linalg.norm(unit @ unit.T - etf))
+    assert collapse.nc2 == pytest.approx(np.linalg.norm(unit @ unit.T - etf))
 
 
 def test_neural_collapse_of_batches_keeps_the_digits_of_collapsed_features():
@@ -145,11 +145,11 @@ def test_neural_collapse_of_batches_keeps_the_digits_of_collapsed_features():
     running = gramlab.RunningCollapse()
     for part in np.split(np.arange(len(labels)), [3, 4, 50, 51, 200]):
         running.add(H[part], torch.from_numpy(labels[part]))
-    for found in (running.collapse(), gramlab.neural_collapse(H, labels, batch_size=13)):
+    for collapse in (running.collapse(), gramlab.neural_collapse(H, labels, batch_size=13)):
         # H itself is rounded to 1e-12, a millionth of the spread within classes
-        assert found.within == pytest.approx(float(np.trace(S_W)), rel=1e-9)
-        assert found.between == pytest.approx(float(np.trace(S_B)), rel=1e-12)
-        assert found.mean.numpy() == pytest.approx(H.mean(0), rel=1e-14)
+        assert collapse.within == pytest.approx(float(np.trace(S_W)), rel=1e-9)
+        assert collapse.between == pytest.approx(float(np.trace(S_B)), rel=1e-12)
+        assert collapse.mean.numpy() == pytest.approx(H.mean(0), rel=1e-14)
     with pytest.raises(ValueError, match="H has 5 columns and the batches before had 6"):
         running.add(H[:, :5], labels)
     with pytest.raises(gramlab.Undefined, match="0 class"):
@@ -162,9 +162,9 @@ def test_nc2_does_not_see_rotation_scale_or_shift_and_is_zero_for_a_frame():
     frame = np.eye(K) - 1 / K
     Q = np.linalg.qr(rng.standard_normal((6, K)))[0].T
     labels = np.repeat(np.arange(K), 3)
-    found = gramlab.neural_collapse(5 * (frame @ Q)[labels] + 2, labels)
-    assert found.nc2 == pytest.approx(0.0, abs=1e-12)
-    assert found.nc1 == pytest.approx(0.0, abs=1e-12)
+    collapse = gramlab.neural_collapse(5 * (frame @ Q)[labels] + 2, labels)
+    assert collapse.nc2 == pytest.approx(0.0, abs=1e-12)
+    assert collapse.nc1 == pytest.approx(0.0, abs=1e-12)
 
 
 H0 = np.arange(6.0).reshape(6, 1)
@@ -178,7 +178,7 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize("name", UNDEFINED)
-def test_what_has_no_value_says_so(name):
+def test_undefined_values_raise(name):
     with pytest.raises(gramlab.Undefined):
         UNDEFINED[name]()
 

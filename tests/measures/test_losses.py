@@ -15,12 +15,12 @@ def tokens(c=3):
     return nn.Linear(5, c).double(), torch.randn(7, 4, 5, dtype=torch.float64)
 
 
-def agrees(model, x, y, wanted, **options):
-    """Loss and weight gradient are those of ``wanted``, a scalar in the graph of the model."""
-    found = gramlab.measure(model, x, y, **options)
-    (gradient,) = torch.autograd.grad(wanted, model.weight, retain_graph=True)
-    assert found.loss == pytest.approx(float(wanted), rel=1e-12)
-    torch.testing.assert_close(found[""].weight_gradient, gradient)
+def agrees(model, x, y, expected, **options):
+    """Loss and weight gradient are those of ``expected``, a scalar in the graph of the model."""
+    measurement = gramlab.measure(model, x, y, **options)
+    (gradient,) = torch.autograd.grad(expected, model.weight, retain_graph=True)
+    assert measurement.loss == pytest.approx(float(expected), rel=1e-12)
+    torch.testing.assert_close(measurement[""].weight_gradient, gradient)
 
 
 def test_probabilities_of_every_token():
@@ -42,13 +42,13 @@ def test_integers_beside_one_output_are_values(y):
 def test_unsigned_classes(dtype, loss):
     torch.manual_seed(0)
     model, x, y = nn.Linear(5, 3), torch.randn(7, 5), torch.arange(7) % 3
-    found = gramlab.measure(model, x, y.numpy().astype(dtype), loss=loss)
-    assert found.loss == gramlab.measure(model, x, y, loss=loss).loss
+    measurement = gramlab.measure(model, x, y.numpy().astype(dtype), loss=loss)
+    assert measurement.loss == gramlab.measure(model, x, y, loss=loss).loss
 
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy", "bce_with_logits", "classes"])
-def test_masked_tokens_are_no_part_of_a_loss(loss):
-    """As if each sample had been cut to its tokens, whatever the targets of the others are."""
+def test_masked_tokens_do_not_count_in_a_loss(loss):
+    """As if each sample had been cut to its unmasked tokens, whatever the masked ones' targets are."""
     model, x = tokens()
     mask = torch.arange(4) < torch.tensor([4, 1, 3, 0, 2, 4, 1])[:, None]
     y = torch.rand(7, 4, 3, dtype=torch.float64)
@@ -56,14 +56,14 @@ def test_masked_tokens_are_no_part_of_a_loss(loss):
         y, loss = torch.randint(0, 3, (7, 4)), "cross_entropy"
     elif loss == "cross_entropy":
         y = y / y.sum(-1, keepdim=True)
-    of_torch = {
+    torch_loss = {
         "mse": F.mse_loss,
         "cross_entropy": F.cross_entropy,
         "bce_with_logits": F.binary_cross_entropy_with_logits,
     }[loss]
-    wanted = sum(of_torch(model(x[i, mask[i]]), y[i, mask[i]]) for i in range(7) if mask[i].any()) / 7
-    agrees(model, x, y, wanted, loss=loss, mask=mask, batch_size=3)
-    agrees(model, x, y, wanted, loss=loss, mask=mask.double())
+    expected = sum(torch_loss(model(x[i, mask[i]]), y[i, mask[i]]) for i in range(7) if mask[i].any()) / 7
+    agrees(model, x, y, expected, loss=loss, mask=mask, batch_size=3)
+    agrees(model, x, y, expected, loss=loss, mask=mask.double())
 
 
 def test_ignored_classes_count_as_the_documentation_says():
@@ -73,19 +73,19 @@ def test_ignored_classes_count_as_the_documentation_says():
     y[0], y[1, 2:], y[4, 0] = -100, -100, -100
     agrees(model, x, y, sum(F.cross_entropy(model(x[i]), y[i]) for i in range(1, 7)) / 7, loss="cross_entropy")
     flat, labels = x[:, 0], y[:, 0]
-    wanted = F.cross_entropy(model(flat), labels) * int((labels != -100).sum()) / 7
-    agrees(model, flat, labels, wanted, loss="cross_entropy", batch_size=2)
+    expected = F.cross_entropy(model(flat), labels) * int((labels != -100).sum()) / 7
+    agrees(model, flat, labels, expected, loss="cross_entropy", batch_size=2)
 
 
 def test_targets_may_be_flat_or_have_axes_of_one():
     torch.manual_seed(0)
     x, y = torch.randn(6, 3, 4, 4), torch.randn(6, 2, 4, 4)
     conv = nn.Conv2d(3, 2, 1)
-    wanted = F.mse_loss(conv(x), y).item()
+    expected = F.mse_loss(conv(x), y).item()
     for targets in (y, y.flatten(1), y.unsqueeze(2)):
-        assert gramlab.measure(conv, x, targets).loss == pytest.approx(wanted)
+        assert gramlab.measure(conv, x, targets).loss == pytest.approx(expected)
     flat = nn.Sequential(conv, nn.Flatten())
-    assert gramlab.measure(flat, x, y).loss == pytest.approx(wanted)
+    assert gramlab.measure(flat, x, y).loss == pytest.approx(expected)
     assert gramlab.measure(flat, x, y.sigmoid(), loss="bce_with_logits").loss == pytest.approx(
         F.binary_cross_entropy_with_logits(conv(x), y.sigmoid()).item()
     )
@@ -124,7 +124,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_would_give_other_numbers_is_refused(name):
+def test_ambiguous_layouts_are_refused(name):
     model, x, y, options, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         gramlab.measure(model, x, y, **options)
@@ -133,17 +133,17 @@ def test_what_would_give_other_numbers_is_refused(name):
 @pytest.mark.parametrize("name", ["mse", "bce_with_logits"])
 def test_losses_of_training_refuse_other_layouts_too(name):
     f, y = torch.randn(4, 2, 3), torch.rand(4, 2, 3)
-    of_torch = {"mse": F.mse_loss, "bce_with_logits": F.binary_cross_entropy_with_logits}[name]
+    torch_loss = {"mse": F.mse_loss, "bce_with_logits": F.binary_cross_entropy_with_logits}[name]
     for targets in (y, y.flatten(1), y.unsqueeze(2)):
-        assert float(LOSSES[name](f, targets).mean()) == pytest.approx(float(of_torch(f, y)), rel=1e-6)
+        assert float(LOSSES[name](f, targets).mean()) == pytest.approx(float(torch_loss(f, y)), rel=1e-6)
     for targets in (y.transpose(1, 2), y.transpose(0, 1), y.flatten()):
         with pytest.raises(ValueError, match="do not fit targets"):
             LOSSES[name](f, targets)
 
 
 def test_a_mask_of_tokens_that_the_measured_layers_do_not_see():
-    """A pooled head alone is measured: the mask is of the inputs, and takes nothing from it."""
+    """Only a pooled head is measured: the mask belongs to the inputs and does not affect it."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(5, 4), nn.Flatten(), nn.Linear(12, 2))
-    found = gramlab.measure(model, X, mask=MASK.logical_not(), layers="2")
-    torch.testing.assert_close(found["2"].agop, gramlab.measure(model, X, layers="2")["2"].agop)
+    measurement = gramlab.measure(model, X, mask=MASK.logical_not(), layers="2")
+    torch.testing.assert_close(measurement["2"].agop, gramlab.measure(model, X, layers="2")["2"].agop)

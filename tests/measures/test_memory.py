@@ -1,4 +1,4 @@
-"""Memory: what is alive between batches does not grow with their number, and is a few matrices a layer."""
+"""Memory in use between batches does not grow with their number, and is a few matrices a layer."""
 
 import gc
 
@@ -9,42 +9,42 @@ import gramlab
 
 
 def alive(measure, targets):
-    """Bytes of tensors at each of six batches that ``measure`` is given, beside those that there were."""
+    """Bytes of new tensors at each of six batches that ``measure`` reads."""
     gc.collect()
-    foreign = {id(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)}
-    found = []
+    earlier = {id(item) for item in gc.get_objects() if issubclass(type(item), torch.Tensor)}
+    sizes = []
 
     def size():
-        mine = (t for t in gc.get_objects() if issubclass(type(t), torch.Tensor) and id(t) not in foreign)
-        return sum(t.numel() * t.element_size() for t in mine)
+        new = (t for t in gc.get_objects() if issubclass(type(t), torch.Tensor) and id(t) not in earlier)
+        return sum(t.numel() * t.element_size() for t in new)
 
     def batches():
         for _ in range(6):
             yield torch.randn(200, 40), targets()
             gc.collect()
-            found.append(size())
+            sizes.append(size())
 
     measure(batches())
-    return found
+    return sizes
 
 
-def test_what_is_kept_does_not_grow_with_the_data():
+def test_memory_does_not_grow_with_the_data():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(40, 30), nn.ReLU(), nn.Linear(30, 3))
     initial = {name: tensor / 2 for name, tensor in model.state_dict().items()}
-    kept = alive(lambda x: gramlab.measure(model, x, weight_decay=0.1, initial=initial), lambda: torch.randn(200, 3))
-    assert len(set(kept[1:])) == 1, kept
+    sizes = alive(lambda x: gramlab.measure(model, x, weight_decay=0.1, initial=initial), lambda: torch.randn(200, 3))
+    assert len(set(sizes[1:])) == 1, sizes
     sums = 8 * sum(3 * k * k + k * d for d, k in ((40, 30), (30, 3)))  # ptk, centred ptk, loss outer, gradient
     batch = 4 * 200 * 43
     weights = 2 * 4 * sum(p.numel() for p in model.parameters())  # the copy with the initial weights, and theirs
-    assert kept[-1] < sums + 2 * batch + weights + 1000
+    assert sizes[-1] < sums + 2 * batch + weights + 1000
 
 
 def test_neural_collapse_keeps_no_features():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(40, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 3))
-    kept = alive(lambda x: gramlab.denoising(model, x), lambda: torch.arange(200) % 4)
-    assert len(set(kept[1:])) == 1, kept
+    sizes = alive(lambda x: gramlab.denoising(model, x), lambda: torch.arange(200) % 4)
+    assert len(set(sizes[1:])) == 1, sizes
     means = 8 * (4 + 2) * 2 * (40 + 30 + 20)  # class means, those of projections, what they are about
     batch = 2 * (4 * 200 * 40 + 8 * 200)  # the one before is alive until the next is made
-    assert kept[-1] < means + batch + 8 * (30 * 40 + 20 * 30) + 4000  # which a float64 row of each sample exceeds
+    assert sizes[-1] < means + batch + 8 * (30 * 40 + 20 * 30) + 4000  # which a float64 row of each sample exceeds

@@ -16,9 +16,9 @@ SCALES = [1e-300, 1e-160, 1e-155, 1e-150, 1e-100, 1e100, 1e150, 1e155, 1e200, 1e
 @pytest.mark.parametrize("scale", SCALES)
 def test_target_linearity_in_any_unit(scale):
     for center in (False, True):
-        wanted = gramlab.target_linearity(H, Y, center=center)
-        assert gramlab.target_linearity(H * scale, Y, center=center) == pytest.approx(wanted, rel=1e-9)
-        assert gramlab.target_linearity(H, Y * scale, center=center) == pytest.approx(wanted, rel=1e-9)
+        expected = gramlab.target_linearity(H, Y, center=center)
+        assert gramlab.target_linearity(H * scale, Y, center=center) == pytest.approx(expected, rel=1e-9)
+        assert gramlab.target_linearity(H, Y * scale, center=center) == pytest.approx(expected, rel=1e-9)
     assert gramlab.target_linearity(H, Y * scale, 0.5) == pytest.approx(gramlab.target_linearity(H, Y, 0.5), rel=1e-9)
     # beside features of another size a ridge is nothing, or all
     limit = gramlab.target_linearity(H, Y) if scale > 1 else 1 - float((Y**2).sum() / ((Y - Y.mean(0)) ** 2).sum())
@@ -34,10 +34,10 @@ def test_features_of_very_different_sizes():
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_neural_collapse_in_any_unit(scale):
-    wanted = gramlab.neural_collapse(H, LABELS)
+    expected = gramlab.neural_collapse(H, LABELS)
     if 1e-150 <= scale <= 1e150:
-        found = gramlab.neural_collapse(H * scale, LABELS)
-        assert (found.nc1, found.nc2) == pytest.approx((wanted.nc1, wanted.nc2), rel=1e-9)
+        collapse = gramlab.neural_collapse(H * scale, LABELS)
+        assert (collapse.nc1, collapse.nc2) == pytest.approx((expected.nc1, expected.nc2), rel=1e-9)
     else:
         with pytest.raises(gramlab.Undefined, match="overflow" if scale > 1 else "underflow|coincide"):
             _ = gramlab.neural_collapse(H * scale, LABELS).nc1
@@ -45,17 +45,17 @@ def test_neural_collapse_in_any_unit(scale):
 
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
 def test_class_means_that_differ_by_rounding_alone(offset):
-    twice = np.concatenate([H[:100], H[:100][RANDOM.permutation(100)]]) + offset
-    found = gramlab.neural_collapse(twice, np.arange(2).repeat(100))
+    doubled = np.concatenate([H[:100], H[:100][RANDOM.permutation(100)]]) + offset
+    collapse = gramlab.neural_collapse(doubled, np.arange(2).repeat(100))
     with pytest.raises(gramlab.Undefined, match="class means coincide"):
-        _ = found.nc1
+        _ = collapse.nc1
     near = np.concatenate([H[:100], H[:100] + 1e-6])
     assert gramlab.neural_collapse(near, np.arange(2).repeat(100)).nc1 == pytest.approx(
         float(H[:100].var(0).sum()) / (5 * 0.25e-12), rel=1e-6
     )
 
 
-def test_labels_that_are_no_labels():
+def test_bad_and_unsigned_labels():
     with pytest.raises(ValueError, match="labels holds a NaN"):
         gramlab.neural_collapse(H, np.where(LABELS == 0, np.nan, LABELS))
     unsigned = gramlab.neural_collapse(H, LABELS.astype(np.uint16))
@@ -104,6 +104,6 @@ OUT_OF_RANGE = {
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
-def test_what_leaves_the_range_is_undefined_and_not_infinite(name):
+def test_results_beyond_the_range_are_undefined_and_not_infinite(name):
     with pytest.raises(gramlab.Undefined, match="range"):
         OUT_OF_RANGE[name]()

@@ -46,9 +46,9 @@ def test_the_cosines_null_against_random_eigenvectors(d, rank):
     random, draws = np.random.default_rng(2), 4000
     turned = [gramlab.random_eigenvectors(B, random) for _ in range(draws)]
     torch.testing.assert_close(torch.linalg.eigvalsh(turned[0]), torch.linalg.eigvalsh(B))
-    found = np.array([gramlab.cosine(A, one) for one in turned])
-    assert abs(found.mean() - mean) < 4 * deviation / np.sqrt(draws)
-    assert found.std() == pytest.approx(deviation, rel=0.06)
+    cosines = np.array([gramlab.cosine(A, matrix) for matrix in turned])
+    assert abs(cosines.mean() - mean) < 4 * deviation / np.sqrt(draws)
+    assert cosines.std() == pytest.approx(deviation, rel=0.06)
 
 
 def test_the_cosines_null_where_nothing_can_turn():
@@ -66,8 +66,8 @@ def test_the_cosines_null_where_nothing_can_turn():
 @given(st.integers(1, 6), st.integers(0, 99), st.sampled_from([0.25, 0.5, 1.0, 2.0, -0.5, -1.0]))
 def test_powers(d, seed, s):
     A = psd(d, d + 2, seed)
-    wanted = np.real(fractional_matrix_power(A, s))
-    np.testing.assert_allclose(gramlab.psd_power(A, s).numpy(), wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+    expected = np.real(fractional_matrix_power(A, s))
+    np.testing.assert_allclose(gramlab.psd_power(A, s).numpy(), expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
 def test_powers_of_a_singular_matrix():
@@ -83,8 +83,8 @@ def test_powers_of_a_singular_matrix():
 
 def test_powers_of_a_stack():
     stack = torch.stack([torch.tensor(psd(4, 4, seed)) for seed in range(3)])
-    for one, power in zip(stack, gramlab.psd_power(stack, 0.5), strict=True):
-        torch.testing.assert_close(gramlab.psd_power(one, 0.5), power)
+    for matrix, power in zip(stack, gramlab.psd_power(stack, 0.5), strict=True):
+        torch.testing.assert_close(gramlab.psd_power(matrix, 0.5), power)
 
 
 UNDEFINED = {
@@ -100,7 +100,7 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize("name", UNDEFINED)
-def test_what_has_no_value_says_so(name):
+def test_undefined_values_raise(name):
     with pytest.raises(gramlab.Undefined):
         UNDEFINED[name]()
 

@@ -40,19 +40,19 @@ def weights(name, k, d):
 def crosses(partition) -> bool:
     return any(
         a < b < c < d
-        for one, other in itertools.permutations(partition, 2)
-        for a, c in itertools.combinations(one, 2)
-        for b, d in itertools.combinations(other, 2)
+        for left, right in itertools.permutations(partition, 2)
+        for a, c in itertools.combinations(left, 2)
+        for b, d in itertools.combinations(right, 2)
     )
 
 
 @pytest.mark.parametrize("n", range(1, 7))
 def test_noncrossing_partitions(n):
-    found = {frozenset(one) for one in noncrossing(n)}
-    assert len(found) == len(noncrossing(n)) == math.comb(2 * n, n) // (n + 1)
-    for one in found:
-        assert sorted(itertools.chain(*one)) == list(range(n))
-        assert not crosses(one)
+    partitions = {frozenset(partition) for partition in noncrossing(n)}
+    assert len(partitions) == len(noncrossing(n)) == math.comb(2 * n, n) // (n + 1)
+    for partition in partitions:
+        assert sorted(itertools.chain(*partition)) == list(range(n))
+        assert not crosses(partition)
 
 
 def test_a_family_free_of_numbers_has_its_own_moments():
@@ -66,7 +66,7 @@ def test_mixed_moments_of_large_matrices():
     d = 400
     wishart = [g.T @ g / d for g in (draw("wishart", i, shape=(d, d)) for i in range(2))]
     spectrum = torch.linspace(-1, 2, d, dtype=torch.float64)
-    right = [torch.diag(one) for one in (spectrum, spectrum.square(), spectrum.sin(), spectrum.exp())]
+    right = [torch.diag(diagonal) for diagonal in (spectrum, spectrum.square(), spectrum.sin(), spectrum.exp())]
     left = [wishart[0], wishart[1], wishart[0] @ wishart[0], wishart[0] @ wishart[1] + wishart[1] @ wishart[0]]
 
     def moment(family):
@@ -123,23 +123,23 @@ def test_the_prediction_does_not_depend_on_units():
     X, y, r = draw("X", shape=(20, 12)), draw("y", shape=(20, 1)), gaussian_moments(12, 30)
     expected = centered_nfa(X, y, r)
     assert 0 < expected < 1
-    assert centered_nfa(3 * X, -5 * y, [0.1**m * one for m, one in enumerate(r, 1)]) == pytest.approx(expected)
+    assert centered_nfa(3 * X, -5 * y, [0.1**m * moment for m, moment in enumerate(r, 1)]) == pytest.approx(expected)
     assert gramlab.theory.centered_nfa is centered_nfa
 
 
 def test_moments_of_gaussian_weights():
     d, k, draws = 60, 90, 400
-    found = np.mean([moments(weights(f"moments {i}", k, d)[2]) for i in range(draws)], axis=0)
+    means = np.mean([moments(weights(f"moments {i}", k, d)[2]) for i in range(draws)], axis=0)
     c = d / k
     assert gaussian_moments(d, k) == pytest.approx((1, 1 + 3 * c, 1 + 9 * c + 15 * c**2,
                                                     1 + 18 * c + 78 * c**2 + 105 * c**3))  # fmt: skip
-    assert found[:2] == pytest.approx([1, 1 + 3 * c + 5 / k], rel=0.03)  # the second is exact at finite sizes
-    assert found[2:] == pytest.approx(gaussian_moments(d, k)[2:], rel=0.25)
+    assert means[:2] == pytest.approx([1, 1 + 3 * c + 5 / k], rel=0.03)  # the second is exact at finite sizes
+    assert means[2:] == pytest.approx(gaussian_moments(d, k)[2:], rel=0.25)
 
 
 @pytest.mark.parametrize(("k", "d", "n"), [(1, 2, 3), (2, 2, 3), (3, 2, 4), (2, 3, 4)])
 def test_expected_derivatives_at_finite_width(k, d, n):
-    """By quadrature over all weights, of three nodes each: exact for polynomials of degree up to 5 in each of them."""
+    """By quadrature over all weights with three nodes each, exact for polynomials of degree up to 5 in each weight."""
     X, y = draw(k, d, "data", shape=(n, d)), draw(k, d, "labels", shape=n)
     nodes = torch.tensor([-math.sqrt(3), 0, math.sqrt(3)], dtype=torch.float64)
     grid = torch.cartesian_prod(*[torch.arange(3)] * (k + k * d))
@@ -181,7 +181,7 @@ def test_expected_kernel_of_two_hidden_layers(name):
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_expected_kernel_with_a_sample_of_zeros(name):
-    """Against integrals over the other sample's pre-activation: that of zeros does not vary."""
+    """Against integrals over the other sample's pre-activation: the sample of zeros has a constant one."""
     X = draw("zeros", shape=(3, 5))
     others, X[1] = expected_kernel(X[[0, 2]], [name]), 0.0
     kernel = expected_kernel(X, [name])
@@ -193,8 +193,8 @@ def test_expected_kernel_with_a_sample_of_zeros(name):
         at_zero = torch.zeros(1, dtype=torch.float64, requires_grad=True)
         (first,) = torch.autograd.grad(ACTIVATIONS[name](at_zero).sum(), at_zero)
         density = torch.exp(-t.square() / 2) / math.sqrt(2 * math.pi)
-        wanted = float(first) * float(torch.trapezoid(slope * density, t))
-        assert float(kernel[1, i]) == pytest.approx(wanted, abs=1e-6)
+        expected = float(first) * float(torch.trapezoid(slope * density, t))
+        assert float(kernel[1, i]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_first_order_term_is_the_limit_of_wide_networks():
@@ -218,10 +218,10 @@ def test_bad_input():
         first_order(X, torch.zeros(5), torch.eye(5).double())
     y = X[:, 0]
     eye = torch.eye(5, dtype=torch.float64)
-    for of in (lambda X: centered_nfa(X, y, (1, 1, 1, 1)), lambda X: mean_term(X, y, 3),
+    for predict in (lambda X: centered_nfa(X, y, (1, 1, 1, 1)), lambda X: mean_term(X, y, 3),
                lambda X: first_order(X, y, eye), lambda X: expected_kernel(X, ["relu"])):  # fmt: skip
         with pytest.raises(ValueError, match="X holds a NaN"):
-            of(X.index_fill(0, torch.tensor(1), torch.nan))
+            predict(X.index_fill(0, torch.tensor(1), torch.nan))
     with pytest.raises(ValueError, match="X must be"):
         first_order(X, y[:1], torch.eye(5).double())
     with pytest.raises(ValueError, match=r"a kernel \(5, 5\)"):
@@ -233,15 +233,15 @@ def test_bad_input():
             mean_term(X, y, width)
 
 
-@pytest.mark.parametrize("given", [(1, 0.5, 1, 1), (1, 0, 0, 0), (1, 2, 3, 20), (1, 2, 5, 12), (-1, 1, -1, 1),
+@pytest.mark.parametrize("weight_moments", [(1, 0.5, 1, 1), (1, 0, 0, 0), (1, 2, 3, 20), (1, 2, 5, 12), (-1, 1, -1, 1),
                                    (1, 2, 6, float("nan"))])  # fmt: skip
-def test_moments_that_no_positive_matrix_has(given):
+def test_moments_that_no_positive_matrix_has_are_refused(weight_moments):
     with pytest.raises(ValueError, match="no matrix R ≥ 0 has the moments"):
-        centered_nfa(draw("moments", shape=(5, 4)), draw("moments y", shape=5), given)
+        centered_nfa(draw("moments", shape=(5, 4)), draw("moments y", shape=5), weight_moments)
 
 
-def test_moments_of_positive_matrices_are_taken():
-    """Of few eigenvalues too, where the inequalities are equalities."""
+def test_moments_of_positive_matrices_are_accepted():
+    """Also of few eigenvalues, where the inequalities are equalities."""
     X, y = draw("spectra", shape=(9, 6)), draw("spectra y", shape=9)
     for spectrum in ([1.0] * 6, [7.0, 0, 0, 0, 0, 0], [3.0, 3, 3, 0, 0, 0], [1e-6, 1, 2, 3, 4, 1e6]):
         assert 0 < centered_nfa(X, y, moments(torch.diag(torch.tensor(spectrum, dtype=torch.float64)))) <= 1 + 1e-12
@@ -250,29 +250,29 @@ def test_moments_of_positive_matrices_are_taken():
 def test_the_prediction_does_not_change_with_the_units_of_the_data():
     X, y = draw("units", shape=(20, 12)), draw("units y", shape=20)
     r = gaussian_moments(12, 30)
-    wanted = centered_nfa(X, y, r)
+    expected = centered_nfa(X, y, r)
     for size in (1e-150, 1e-17, 1e15, 1e150):
-        assert centered_nfa(size * X, y, r) == pytest.approx(wanted, rel=1e-12)
-        assert centered_nfa(X, size * y, r) == pytest.approx(wanted, rel=1e-12)
+        assert centered_nfa(size * X, y, r) == pytest.approx(expected, rel=1e-12)
+        assert centered_nfa(X, size * y, r) == pytest.approx(expected, rel=1e-12)
         assert mean_term(size * X, y, 30) == pytest.approx(mean_term(X, y, 30), rel=1e-12)
-    assert centered_nfa(X, y, [1e9**power * m for power, m in enumerate(r, 1)]) == pytest.approx(wanted, rel=1e-12)
+    assert centered_nfa(X, y, [1e9**power * m for power, m in enumerate(r, 1)]) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("variance", [0.1, 1.0, 4.0, 20.0, 100.0, 784.0])
 @pytest.mark.parametrize("name", sorted(SMOOTH))
-def test_a_series_converges_or_says_that_it_does_not(name, variance):
+def test_a_series_converges_or_raises(name, variance):
     """Against a fine grid in the plane."""
     t = torch.linspace(-9, 9, 2001, dtype=torch.float64)
     mass = torch.exp(-t.square() / 2)
     mass = mass / mass.sum()
     for function in SMOOTH[name]:
         u, v = variance**0.5 * t[:, None], variance**0.5 * (0.95 * t[:, None] + (1 - 0.95**2) ** 0.5 * t)
-        wanted = float((function(u) * mass[:, None] * function(v) * mass).sum())
+        expected = float((function(u) * mass[:, None] * function(v) * mass).sum())
         size = float(function(variance**0.5 * t).square() @ mass)
         try:
-            found = hermite(function, variance * torch.tensor([[1, 0.95], [0.95, 1]], dtype=torch.float64))
+            series = hermite(function, variance * torch.tensor([[1, 0.95], [0.95, 1]], dtype=torch.float64))
         except ValueError:
             assert variance > 1
             assert name not in ("linear", "quadratic")
         else:
-            assert float(found[0, 1]) == pytest.approx(wanted, abs=1e-4 * size)
+            assert float(series[0, 1]) == pytest.approx(expected, abs=1e-4 * size)

@@ -4,10 +4,7 @@ sqrt(bFACT bFACT^T) correlates more than bFACT. The hidden layers of ReLU networ
 below 0.5, "near 1" above 0.9.
 """
 
-from types import ModuleType
-
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
@@ -28,6 +25,4 @@ def rule(rows: Rows) -> Finding:
     return rise(rows.where(case=DATA_SET, layer=HIDDEN), side="back_")
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlations of the first three layers by epoch."""
-    return draw_epochs(rows, claim, side="back_", data_set=DATA_SET)
+draw = partial(draw_epochs, side="back_", data_set=DATA_SET)

@@ -4,10 +4,7 @@ sqrt(FACT FACT^T) correlates more than FACT. The first three layers of ReLU netw
 means below 0.5, "near 1" above 0.9.
 """
 
-from types import ModuleType
-
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
@@ -27,6 +24,4 @@ def rule(rows: Rows) -> Finding:
     return rise(rows.where(case=DATA_SET, layer={"0", "2", "4"}), side="")
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlations of the first three layers by epoch."""
-    return draw_epochs(rows, claim, side="", data_set=DATA_SET)
+draw = partial(draw_epochs, side="", data_set=DATA_SET)

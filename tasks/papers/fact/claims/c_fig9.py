@@ -4,10 +4,7 @@ ReLU networks of five hidden layers, mean squared error, on MNIST and on CIFAR-1
 quick scale digits replace CIFAR-10, and MNIST is left out.
 """
 
-from types import ModuleType
-
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
@@ -26,6 +23,4 @@ def rule(rows: Rows) -> Finding:
     return ahead(rows, SIDE)
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlations by layer after training."""
-    return draw_layers(rows, claim, SIDE)
+draw = partial(draw_layers, side=SIDE)

@@ -110,7 +110,7 @@ def test_after_an_error_in_the_middle():
     check_same(before | {"random": None}, state(model) | {"random": None})
 
 
-def test_the_users_hooks_are_outside_the_layer():
+def test_the_users_hooks_are_not_part_of_the_layer():
     model = network()
     model[4] = nn.Identity()
     x = torch.randn(9, 4)
@@ -136,36 +136,36 @@ def test_training_with_and_without_measuring_ends_in_the_same_weights():
                 optimizer.step()
         return model.state_dict()
 
-    one, other = train(False), train(True)
-    assert all(torch.equal(one[key], other[key]) for key in one)
+    plain, measured_run = train(False), train(True)
+    assert all(torch.equal(plain[key], measured_run[key]) for key in plain)
 
 
 def test_products_are_not_rounded_to_fewer_bits():
     model, x = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2)), torch.randn(50, 64)
-    wanted = gramlab.measure(model, x)["0"].agop
+    expected = gramlab.measure(model, x)["0"].agop
     torch.set_float32_matmul_precision("medium")
     before = state(model)
     try:
-        assert torch.equal(gramlab.measure(model, x)["0"].agop, wanted)
+        assert torch.equal(gramlab.measure(model, x)["0"].agop, expected)
         check_same(before, state(model))
     finally:
         torch.set_float32_matmul_precision("highest")
 
 
-def test_settings_of_precision_that_are_inherited_stay_so():
-    """Set for all products together before, and changed for all together afterwards."""
+def test_inherited_settings_of_precision_stay_inherited():
+    """One setting for all products still changes all of them afterwards."""
     library = torch.backends
     backends = library.cudnn.conv, library.cudnn.rnn, library.mkldnn.conv  # no test gives them a setting of their own
-    before = [one.fp32_precision for one in backends]
+    before = [backend.fp32_precision for backend in backends]
     try:
         library.fp32_precision = "tf32"
         gramlab.measure(nn.Linear(2, 2), torch.randn(3, 2))
-        assert [one.fp32_precision for one in backends] == ["tf32"] * 3
+        assert [backend.fp32_precision for backend in backends] == ["tf32"] * 3
         library.fp32_precision = "ieee"
-        assert [one.fp32_precision for one in backends] == ["ieee"] * 3
+        assert [backend.fp32_precision for backend in backends] == ["ieee"] * 3
     finally:
         library.fp32_precision = "none"
-    assert [one.fp32_precision for one in backends] == before
+    assert [backend.fp32_precision for backend in backends] == before
 
 
 class Noisy(nn.Module):
@@ -176,7 +176,7 @@ class Noisy(nn.Module):
 
 
 @pytest.mark.parametrize("act", ["measure", "features", "denoising", "Recorder"])
-def test_weights_that_are_computed_are_not_computed_in_training(act, tmp_path):
+def test_computed_weights_are_computed_in_evaluation_mode(act, tmp_path):
     torch.manual_seed(0)
     model = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 6)), nn.Linear(6, 2))
     nn.utils.parametrize.register_parametrization(model[1], "weight", Noisy())
@@ -192,6 +192,6 @@ def test_weights_that_are_computed_are_not_computed_in_training(act, tmp_path):
 def test_in_inference_mode():
     model, x = network(), torch.randn(5, 4)
     model[4] = nn.Identity()
-    wanted = gramlab.measure(model, x)["0"].agop
+    expected = gramlab.measure(model, x)["0"].agop
     with torch.inference_mode():
-        assert torch.equal(gramlab.measure(model, x)["0"].agop, wanted)
+        assert torch.equal(gramlab.measure(model, x)["0"].agop, expected)
