@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from dvc.rwlock import rwlock
 from dvc.stage import PipelineStage
 
 from flows import parameters
-from flows.torn import mend_lock_file, remove_torn_process_list
+from flows.lockfiles import mend_lock_file, remove_torn_process_list
+from gramlab.files import did_you_mean
 
 
 class Refused(ValueError):
@@ -35,7 +35,7 @@ class Graph:
         self.root, self.scale, self.thread = root, scale, threading.Lock()
         scales = [path.parent.name for path in sorted(root.glob("pipeline/*/data"))]
         if scale not in scales:
-            raise Refused(f"unknown scale {scale!r}; {allowed(scale, scales)}")
+            raise Refused(f"unknown scale {scale!r}{did_you_mean(scale, scales)}; allowed: {', '.join(scales)}")
         try:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
@@ -97,9 +97,11 @@ class Graph:
         wanted = set() if (targets := list(targets)) else set(self.stages)
         for target in targets:
             if not (named := {name for name in self.stages if target in words[name]}):
-                kinds = [names[1] for names in words.values()]
-                line = f"unknown target {target!r}; {allowed(target, kinds, sum(words.values(), ()))}"
-                raise Refused(f"{line}, a key of params.yaml, or KIND@KEY")
+                kinds = ", ".join(dict.fromkeys(names[1] for names in words.values()))
+                nearest = did_you_mean(target, sum(words.values(), ()))
+                raise Refused(
+                    f"unknown target {target!r}{nearest}; allowed: {kinds}, a key of params.yaml, or KIND@KEY"
+                )
             wanted |= named.union(*(networkx.descendants(self.edges, name) for name in named))
         following = dict.fromkeys(wanted, 0)  # one after the other
         for user in networkx.topological_sort(self.edges.subgraph(wanted)):
@@ -136,10 +138,3 @@ class Graph:
 
 
 load = cache(Graph)  # a project is read once
-
-
-def allowed(name: str, names: Iterable[str], more: Iterable[str] = ()) -> str:
-    """The allowed names; first the one of them and of ``more`` that is nearest to a mistyped one."""
-    names = list(dict.fromkeys(names))
-    nearest = get_close_matches(name, [*names, *more], 1)
-    return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"

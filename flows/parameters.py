@@ -5,8 +5,10 @@ takes ten seconds. Once this module is imported, DVC parses a file of parameters
 """
 
 import os
+from contextlib import suppress
 from copy import deepcopy
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from typing import Any
 
 from dvc.dependency import param
@@ -32,14 +34,11 @@ def look_up(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = F
         return read_param_file(fs, path, keys, flatten, **options)
     values = {}
     for key in keys:
-        value = load(path)
-        for name in key.split("."):
-            value = value.get(name) if isinstance(value, dict) and name in value else MISSING
-        if value is not MISSING:
-            values[key] = deepcopy(value)  # ends in dvc.lock, where an object that stands twice becomes an alias
+        with suppress(KeyError, TypeError):
+            # a copy, for it ends in dvc.lock, where an object that stands twice becomes an alias
+            values[key] = deepcopy(reduce(getitem, key.split("."), load(path)))
     return values
 
 
-MISSING = object()
 serialize.LOADERS[".yaml"] = load
 param.read_param_file = look_up

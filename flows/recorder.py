@@ -1,19 +1,18 @@
 """What ``dvc repro`` does before and after the program of a stage, for all stages in one process.
 
-The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``. Two things differ: the caller runs the
-program, and the entries of stages that end at the same time are written to dvc.lock together.
+The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``; the caller runs the program.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterable
-from itertools import groupby
 
-from dvc.exceptions import CheckoutError, DvcException
+from dvc.exceptions import DvcException
 from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 
 from flows.graph import Graph
+from flows.lockfiles import write_entry
 
 logging.getLogger("dvc").setLevel(logging.WARNING)  # else it announces each entry of dvc.lock, and how to add it to git
 Run = Callable[[PipelineStage], int]
@@ -25,7 +24,6 @@ class Recorder:
 
     def __init__(self, graph: Graph, force: bool, pull: bool):
         self.graph, self.repo, self.force, self.pull = graph, graph.repo, force, pull
-        self.unwritten: list[PipelineStage] = []
         self.recorded: set[str] = set()
         if pull:
             with graph.locked():
@@ -41,22 +39,12 @@ class Recorder:
                 say(f"{name}: {self._reproduce(self.graph.stages[name], run)}")
             except DvcException as error:
                 say(f"{name}: failed: {error}")
-        with self.graph.locked():
-            stages = sorted(self.unwritten, key=lambda stage: stage.path)
-            for _, group in groupby(stages, key=lambda stage: stage.path):
-                same_file = list(group)
-                same_file[0].dvcfile.dump_stages(same_file, update_pipeline=False)
-            self.recorded |= {stage.name for stage in stages}
-            self.unwritten = []
 
     def _reproduce(self, stage: PipelineStage, run: Run) -> str:
         """Bring a stage up to date; what became of it, in words."""
         with self.graph.locked(), self.repo.scm_context(quiet=True):
             with self.graph.reserved(stage):
                 pass  # refused before anything is removed where somebody else works on its files
-            if self.pull and not self.force and self._pulled(stage):
-                self.recorded.add(stage.name)
-                return "pulled"
             stage.remove_outs(ignore_remove=False, force=False)
             restored, started = self._restored(stage), time.monotonic()
             if not restored:
@@ -68,19 +56,9 @@ class Recorder:
             uncached = any(not out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot))
             stage.save(run_cache=not uncached)
             stage.commit()
-            self.unwritten.append(stage)
+            write_entry(stage)
+            self.recorded.add(stage.name)
             return "taken from DVC's cache" if restored else f"{seconds:.1f} s"
-
-    def _pulled(self, stage: PipelineStage) -> bool:
-        """Whether only its results were missing, and the remote has them."""
-        if stage.changed(allow_missing=True):
-            return False
-        try:
-            self.repo.pull(stage.addressing)
-            stage.checkout()
-        except CheckoutError:
-            return False
-        return True
 
     def _restored(self, stage: PipelineStage) -> bool:
         """Whether the results came from DVC's cache: the stage has run before with the same dependencies."""

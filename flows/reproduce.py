@@ -16,6 +16,7 @@ from socket import gethostname
 from typing import Annotated, Any
 
 import typer
+from dvc.stage import PipelineStage
 from prefect import flow, get_client, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.concurrency.sync import concurrency
@@ -28,7 +29,7 @@ from flows.artifacts import publish
 from flows.graph import Graph, Refused, load
 from flows.recorder import Recorder
 from flows.runner import LIBRARIES, Runner
-from flows.schedule import Batch, Schedule
+from flows.schedule import Batch, Schedule, kind
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,11 +38,17 @@ ROOT = Path(__file__).resolve().parent.parent
 def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runner, seconds: float | None) -> None:
     """Bring stages up to date of which everything that they need is so."""
     log = get_run_logger().info
-    environment = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
+    gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
+
+    def run(stage: PipelineStage) -> int:
+        environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
+        commands = [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd
+        return next(filter(None, (runner.run(command, environment, log, seconds) for command in commands)), 0)
+
     # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
     slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
     with slot:
-        recorder.reproduce(batch.names, lambda stage: runner.run_stage(stage, environment, log, seconds), log)
+        recorder.reproduce(batch.names, run, log)
     if failed := sorted(set(batch.names) - recorder.recorded):
         raise RuntimeError(f"{', '.join(failed)} failed; the log above says why")
 
@@ -72,7 +79,8 @@ def reproduce(
     recorder, running = Recorder(graph, force, pull), 0
 
     def start(batch: Batch) -> None:
-        call = bring_up_to_date.with_options(retries=retries if batch.kind == "train" else 0, tags=[batch.kind])
+        name = kind(batch.names[0])
+        call = bring_up_to_date.with_options(retries=retries if name == "train" else 0, tags=[name])
         future = call.submit(batch.label, batch, recorder, runner, hours * 3600 if hours else None)
         future.add_done_callback(lambda future: ended.put((batch, future)))
 

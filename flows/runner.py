@@ -5,6 +5,7 @@ its own and ends the group when the program ends or the flow lets go of the leas
 """
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import runpy
@@ -13,12 +14,10 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from multiprocessing import forkserver, spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 # what takes long to import and most stages import; none of the project's own modules, which may change meanwhile
 LIBRARIES = (
@@ -45,37 +44,34 @@ class Runner:
         self.context.set_forkserver_preload([__name__, *libraries])
         forkserver.ensure_running()
 
-    def run_stage(self, stage: Any, environment: Mapping[str, str], say: Say, seconds: float | None) -> int:
-        """Run the commands of a stage of DVC until one fails, each for at most so many seconds; the exit status."""
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        address = f"{Path(stage.path_in_repo).as_posix()}:{stage.name}"
-        environment = {"PATH": path, "DVC_ROOT": str(self.root), "DVC_STAGE": address, **environment}
-        commands = [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd
-        return next(filter(None, (self.run(command, environment, say, seconds) for command in commands)), 0)
-
     def run(self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None) -> int:
         """Run one command to its end, or for at most so many seconds; its exit status."""
-        lines, output = self.context.Pipe(duplex=False)
-        held, leash = self.context.Pipe(duplex=False)
-        arguments = (command, str(self.root), dict(environment), output, held)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        # not by the exit status of the process, which multiprocessing loses where several threads start processes
+        (lines, output), (ended, status), (held, leash) = (self.context.Pipe(duplex=False) for _ in range(3))
+        arguments = (command, str(self.root), {"PATH": path, **environment}, output, status, held)
         process = self.context.Process(target=supervise, args=arguments)
         timer = threading.Timer(seconds or threading.TIMEOUT_MAX, leash.close)
         timer.daemon = True
-        with lines, output, held, leash:
+        with lines, output, ended, status, held, leash:
             with self.lock:
                 if self.closed:
                     raise InterruptedError("the run is ending")
                 process.start()
                 self.leashes.add(leash)
             output.close()
+            status.close()
             timer.start()
-            with open(lines.fileno(), closefd=False, errors="replace") as text:
-                for line in filter(str.strip, text):
-                    say(line.rstrip())
-            process.join()
-            timer.cancel()
-            self.leashes.discard(leash)
-        return process.exitcode or 0
+            try:
+                with open(lines.fileno(), closefd=False, errors="replace") as text:
+                    for line in filter(str.strip, text):
+                        say(line.rstrip())
+                return ended.recv()
+            except EOFError:  # the supervisor was killed
+                return 255
+            finally:
+                timer.cancel()
+                self.leashes.discard(leash)
 
     def close(self) -> None:
         """End all programs and start no more."""
@@ -85,13 +81,15 @@ class Runner:
                 leash.close()
 
 
-def supervise(command: str, folder: str, environment: Mapping[str, str], output: Connection, leash: Connection) -> None:
-    """Run one program; at its end, or when the leash is let go, end its process group; exit with its status."""
+def supervise(
+    command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, leash: Connection
+) -> None:
+    """Run one program; at its end, or when the leash is let go, end its process group; send its exit status."""
     os.setsid()  # what ends the flow's group must not end this process
+    gc.freeze()  # else each program searches the libraries' objects for garbage, which takes it 0.2 s
     group = os.fork()
     if group == 0:
-        leash.close()
-        become(command, folder, environment, output.fileno())
+        return become(command, folder, environment, output.fileno())
     with contextlib.suppress(OSError):  # both processes set it, so that it is set before either goes on
         os.setpgid(group, group)
     output.close()  # its reader sees the end once the group is gone
@@ -103,7 +101,23 @@ def supervise(command: str, folder: str, environment: Mapping[str, str], output:
     threading.Thread(target=watch, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(group, 0)[1])
     end(group)
-    os._exit(status if status >= 0 else 128 - status)
+    with contextlib.suppress(BrokenPipeError):
+        ended.send(status if status >= 0 else 128 - status)
+
+
+def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
+    """Be the program: for ``python -m MODULE ARGUMENTS`` in this process, or else in a shell."""
+    os.setpgid(0, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(folder)
+    os.environ.update(environment)
+    words = shlex.split(command)
+    if words[:2] != ["python", "-m"] or shlex.join(words) != command:
+        os.execl("/bin/sh", "sh", "-c", command)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.path[0], sys.argv = folder, words[2:]
+    runpy.run_module(words[2], run_name="__main__", alter_sys=True)  # multiprocessing turns its end into a status
 
 
 def end(group: int) -> None:
@@ -115,31 +129,3 @@ def end(group: int) -> None:
             while time.monotonic() < deadline:
                 os.killpg(group, 0)
                 time.sleep(0.02)
-
-
-def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
-    """Become the program: for ``python -m MODULE ARGUMENTS`` in this process, or else in a shell."""
-    os.setpgid(0, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.chdir(folder)
-    os.environ.update(environment)
-    words = shlex.split(command)
-    if words[:2] != ["python", "-m"] or shlex.join(words) != command:
-        os.execl("/bin/sh", "sh", "-c", command)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    sys.path[0], sys.argv = folder, words[2:]
-    status: Any = 1
-    try:
-        runpy.run_module(words[2], run_name="__main__", alter_sys=True)
-        status = 0
-    except SystemExit as error:
-        status = error.code or 0
-        if not isinstance(status, int):
-            print(status, file=sys.stderr)
-            status = 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(status)

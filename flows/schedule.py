@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
+import networkx
+
 from flows.graph import Graph
 
 SHORT = {"check"}  # half a second each, so several are one task
@@ -20,13 +22,8 @@ class Batch:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """The batch in words."""
         return self.names[0] + (f" and {len(self.names) - 1} more" if len(self.names) > 1 else "")
-
-    @property
-    def kind(self) -> str:
-        """The kind of the first stage."""
-        return kind(self.names[0])
 
 
 class Schedule:
@@ -46,7 +43,7 @@ class Schedule:
         ready = self._ready()
         while current := [name for name in ready if name not in self.stale]:
             self.done.update(current)
-            self._take(current)
+            self.waiting = [name for name in self.waiting if name not in current]
             ready = self._ready()
         for name in ready:
             on_gpu = self.has_gpu and self._computes(name)
@@ -62,43 +59,33 @@ class Schedule:
         """Take note that a batch has ended, and which stages are up to date."""
         self.slots += 1
         self.gpus += [batch.gpu] if batch.gpu is not None else []
-        well = set(batch.names) & set(recorded)
-        self.failed |= set(batch.names) - well
-        self.ran |= well
-        self.done |= well
+        current = set(batch.names) & set(recorded)
+        self.failed |= set(batch.names) - current
+        self.ran |= current
+        self.done |= current
 
     def _ready(self) -> list[str]:
         if self.failed and not self.keep_going:
             return []
-        met = self.done | self._blocked() if self.graph.scale == "paper" else self.done
-        ready = [
-            name for name in self.waiting if self.graph.needs[name] <= (met if kind(name) in PARTIAL else self.done)
-        ]
+        over = self.done | (self._blocked() if self.graph.scale == "paper" else set())
+        needs = self.graph.needs
+        ready = [name for name in self.waiting if needs[name] <= (over if kind(name) in PARTIAL else self.done)]
         self.stale |= self.graph.stale(name for name in ready if name not in self.stale)
         return ready
 
     def _blocked(self) -> set[str]:
         """What has failed, and what waits for it in vain."""
-        blocked, growing = set(self.failed), bool(self.failed)
-        while growing:
-            more = {name for name in self.waiting if kind(name) not in PARTIAL and self.graph.needs[name] & blocked}
-            growing = not more <= blocked
-            blocked |= more
-        return blocked
+        needing = self.graph.edges.subgraph(name for name in self.graph.needs if kind(name) not in PARTIAL)
+        return self.failed.union(*(networkx.ancestors(needing, name) for name in self.failed if name in needing))
 
     def _computes(self, name: str) -> bool:
         """Whether the stage computes on a GPU where there is one."""
-        return kind(name) in ("train", "measure") or (
-            kind(name) == "simulate" and bool(self.graph.setting(name, "gpu"))
-        )
+        return kind(name) in ("train", "measure") or (kind(name) == "simulate" and self.graph.setting(name, "gpu"))
 
     def _batch(self, names: list[str], gpu: str | None = None) -> Batch:
         self.slots -= 1
-        self._take(names)
-        return Batch(tuple(names), gpu)
-
-    def _take(self, names: list[str]) -> None:
         self.waiting = [name for name in self.waiting if name not in names]
+        return Batch(tuple(names), gpu)
 
 
 def kind(name: str) -> str:

@@ -18,12 +18,13 @@ import dummy_project
 import psutil
 import pytest
 from dummy_project import ROOT, begun, call, environment, order, traces, until, until_hanging
+from networkx import DiGraph
 
 from flows.graph import Graph, Refused
+from flows.lockfiles import mend_lock_file
 from flows.reproduce import visible_gpus
 from flows.runner import Runner
 from flows.schedule import Schedule
-from flows.torn import mend_lock_file
 
 SIMULATIONS = 6
 GPUS = ("3", "5", "7")
@@ -161,7 +162,8 @@ def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
 def test_at_the_papers_scale_the_report_is_made_of_what_there_is(scale: str, then: list[str]) -> None:
     needs = {"train": set(), "check@a": set(), "check@b": {"train"}, "verdicts": {"check@a", "check@b"},
              "report": {"verdicts"}}  # fmt: skip
-    graph = SimpleNamespace(root=None, scale=scale, needs=needs, stale=set)
+    edges = DiGraph([(name, need) for name in needs for need in needs[name]])
+    graph = SimpleNamespace(scale=scale, needs=needs, edges=edges, stale=set)
     schedule = Schedule(graph, list(needs), 2, [], force=False, keep_going=True)
     train, check = schedule.begin()
     schedule.end(train, [])
@@ -207,9 +209,9 @@ def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("targets", "scale", "line"), [
-    (["c_rum"], "quick", "unknown target 'c_rum'; did you mean c_run? allowed: prepare, "),
-    (["check@c_rum"], "quick", "unknown target 'check@c_rum'; did you mean check@c_run? allowed: prepare, "),
-    ([], "papr", "unknown scale 'papr'; did you mean paper? allowed: paper, quick"),
+    (["c_rum"], "quick", "unknown target 'c_rum'; did you mean 'c_run'?; allowed: prepare, "),
+    (["check@c_rum"], "quick", "unknown target 'check@c_rum'; did you mean 'check@c_run'?; allowed: prepare, "),
+    ([], "papr", "unknown scale 'papr'; did you mean 'paper'?; allowed: paper, quick"),
 ])  # fmt: skip
 def test_a_mistyped_name_gets_the_nearest_allowed_one(project: Path, targets: list[str], scale: str, line: str) -> None:
     with pytest.raises(Refused) as refused:

@@ -1,4 +1,4 @@
-"""The commands of the manual, as they stand there: server, work pool, deployment, worker, and a scheduled run."""
+"""The commands of docs/running.md on schedules: server, work pool, deployment, worker, and a scheduled run."""
 
 import re
 import shlex
@@ -9,9 +9,9 @@ from typing import Any
 
 import dummy_project
 import pytest
-from dummy_project import ROOT, ask, background, begun, call, environment, order, traces, until
+from dummy_project import ROOT, ask, background, begun, call, environment, order, until, until_hanging
 
-COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore", "tasks/settings")
+COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 
 def commands() -> list[list[str]]:
@@ -35,7 +35,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def env(project: Path) -> dict[str, str]:
-    """As in a user's shell, but for the port and for how often is looked; settings are prefect.toml's."""
+    """As in a user's shell, but for the port and the intervals; the settings are prefect.toml's."""
     often = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2"}
     env = environment(project, **dummy_project.at(dummy_project.port()), **often, PWD=str(project))
     del env["PREFECT_HOME"], env["PREFECT_SERVER_ANALYTICS_ENABLED"]
@@ -58,35 +58,27 @@ def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
     return ask(f"{server}/flow_runs/filter", question) or []
 
 
-def test_the_readme_shows_the_commands() -> None:
-    shown = (ROOT / "README.md").read_text()
-    assert len(commands()) == 4
-    assert all(shlex.join(command) in shown for command in commands())
-
-
 def test_a_scheduled_run_finishes_and_shows_its_verdicts(project: Path, env: dict[str, str], server: str) -> None:
     schedule = ("prefect", "deployment", "schedule")
     call(*schedule, "create", "reproduce/nightly", "--interval", "15", "--accept-yes", cwd=project, env=env)
     finished = until(lambda: runs(server, "nightly", "COMPLETED", "FAILED", "CRASHED"), 150, every=0.5)
     assert finished, (project / "worker.log").read_text() + (project / "server.log").read_text()
     call(*schedule, "clear", "reproduce/nightly", "--accept-yes", cwd=project, env=env)
-    run = min(runs(server, "nightly", "COMPLETED"), key=lambda one: one["expected_start_time"])
+    run = min(runs(server, "nightly", "COMPLETED"), key=lambda run: run["expected_start_time"])
     assert run["auto_scheduled"]
-    assert begun(project) == ["prepare@roll", "train@run", "measure@run", "check@c_run", "report"]
+    assert begun(project) == ["prepare@roll", "train@run", "measure@run", "check@c_run", "verdicts@fact", "report"]
     of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
-    shown = {one["key"]: one["data"] for one in ask(f"{server}/artifacts/filter", of_run)}
+    shown = {artifact["key"]: artifact["data"] for artifact in ask(f"{server}/artifacts/filter", of_run)}
     assert shown.keys() == {"run-quick", "verdicts-quick"}
     assert '"verdict": "holds"' in shown["verdicts-quick"]
-    assert "5 stages brought up to date, 0 already were" in shown["run-quick"]
+    assert "6 stages brought up to date, 0 already were" in shown["run-quick"]
 
 
 def test_cancelling_a_run_ends_its_stage(project: Path, env: dict[str, str], server: str) -> None:
     order(project, hang=["prepare@roll"])
     wanted = ["--param", 'targets=["prepare"]', "--param", "force=true"]
     call("prefect", "deployment", "run", "reproduce/on-demand", *wanted, cwd=project, env=env)
-    hanging = until(lambda: any(one["event"] == "hang" for one in traces(project)), 60)
-    assert hanging, (project / "worker.log").read_text()
-    stage = next(one["processes"] for one in traces(project) if one["event"] == "hang")
+    stage = until_hanging(project)
     (run,) = runs(server, "on-demand", "RUNNING")
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
     assert until(lambda: not any(map(dummy_project.alive, stage)), 60), (project / "worker.log").read_text()

@@ -1,0 +1,60 @@
+"""The files dvc.lock, and DVC's list of which process works on what.
+
+DVC writes them in place. A kill at that moment leaves their beginning only, which DVC then refuses.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from dvc.lock import make_lock
+from dvc.repo import Repo
+from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
+from dvc.stage import PipelineStage
+from dvc.stage.serialize import to_lockfile
+from dvc.utils.serialize import dumps_yaml
+
+from gramlab.files import atomic
+
+START = "schema: '2.0'\nstages:\n"
+END = re.compile(r"^    outs:\n(?:    - path: .*\n(?:      .*\n)*?      size: \d+\n(?:      .*\n)*)+\Z", flags=re.M)
+
+
+def write_entry(stage: PipelineStage) -> None:
+    """Write what DVC would write of a stage, in one step; the rest of the file stays as it is.
+
+    DVC parses and writes the whole file each time, which takes longer than all else that it does for a stage.
+    """
+    lock = Path(stage.path).with_suffix(".lock")
+    text = lock.read_text(encoding="utf-8") if lock.is_file() else START
+    if not text.startswith(START):
+        return stage.dump(update_pipeline=False)
+    entry = dumps_yaml({"stages": to_lockfile(stage)}).removeprefix("stages:\n")
+    before = re.search(rf"^  {re.escape(stage.name)}:\n(?:    .*\n)*", text, flags=re.M)
+    start, end = before.span() if before else (len(text), len(text))
+    with atomic(lock) as temporary:
+        temporary.write_text(text[:start] + entry + text[end:], encoding="utf-8")
+
+
+def mend_lock_file(lock: Path) -> None:
+    """Drop the torn end of a dvc.lock. A stage without an entry is taken from DVC's run-cache, or run again."""
+    text = lock.read_text(encoding="utf-8") if lock.is_file() else ""
+    if re.search(r"^(<{7}|={7}|>{7})", text, flags=re.M):
+        raise ValueError(f"{lock}: holds an unresolved merge conflict")
+    *entries, last = [0, *(match.start() for match in re.finditer(r"^  \S", text, flags=re.M))]
+    if len(entries) > 1 and not END.search(text):
+        with atomic(lock) as temporary:
+            temporary.write_text(text[:last], encoding="utf-8")
+    elif text and not END.search(text):
+        lock.unlink()
+
+
+def remove_torn_process_list(repo: Repo) -> None:
+    """Remove DVC's list of which process works on what, if it is torn; so is every process on it."""
+    guard = str(Path(repo.tmp_dir, RWLOCK_LOCK))
+    with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=repo.config["core"].get("hardlink_lock", False)):
+        processes = Path(repo.tmp_dir, RWLOCK_FILE)
+        try:
+            json.loads(processes.read_text() if processes.is_file() else "{}")
+        except json.JSONDecodeError:
+            processes.unlink()
