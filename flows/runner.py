@@ -1,7 +1,8 @@
 """Starts the programs of stages and passes on what they print; none of their processes outlives the flow.
 
-A program is a copy of a process that has loaded the libraries, or a shell. A supervisor holds it in a process group of
-its own and ends the group when the program ends or the flow lets go of the leash: by closing it, or by being killed.
+A program is a copy of a process that has loaded the libraries, or a shell. Its supervisor holds one end of a pipe, the
+leash. The supervisor ends the program's process group when the program ends, when the flow closes the leash, or when
+the flow dies.
 """
 
 import contextlib
