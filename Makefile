@@ -27,6 +27,7 @@ browser:
 
 lint: .venv/installed
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # uv resolves and unpacks in a tenth of pip's time; the constraints pin what it may choose. Stages are many short programs,

@@ -1,11 +1,11 @@
-"""Each quantity beside the papers' authors' own code, on the layer that it measures.
+"""Compare the measures with the code of the papers' authors: time and values.
 
     python benchmarks/authors.py --gramlin DIR --centered-nfa DIR --collapse DIR [--threads 1] [--rounds 5]
 
-DIR are copies of cth127/GramLin (paper A), dmbeaglehole/centered_NFA (B) and dmbeaglehole/neural_collapse_rfm (D),
-fetched by whoever runs this: none has a licence, so nothing of them is kept here. Paper C has no public code.
-Functions are taken out of the files by name and run as they are; calls of ``.cuda()`` stay on the CPU, and progress
-bars are off. Where an author's definition differs by a constant, the constant is divided out, and said.
+DIR are your copies of cth127/GramLin (paper A), dmbeaglehole/centered_NFA (B) and dmbeaglehole/neural_collapse_rfm (D).
+They have no licence, so this repository holds nothing of them. Paper C has no public code. This program takes functions
+out of these files by name and runs them unchanged, on the CPU and without progress bars. Where an author's definition
+differs by a constant, the constant is divided out, and the function here says so.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import gramlab
 
 
 def take(path, names, given):
-    """The named functions and classes of a file, defined in a namespace of their own."""
+    """The named functions and classes of a file, defined in a separate namespace."""
     tree = ast.parse(Path(path).read_text())
     kept = [part for part in tree.body if getattr(part, "name", None) in names]
     space = {"torch": torch, "nn": nn, "jacrev": jacrev, "vmap": vmap} | given

@@ -1,10 +1,11 @@
-"""A layer of Deep RFM, and the AGOP of a kernel machine against per-sample Jacobians.
+"""Time and memory of a Deep RFM layer, and time of a kernel machine's AGOP relative to per-sample Jacobians.
 
     python benchmarks/deep_rfm.py [--threads 2] [--rounds 3] [--samples 4000] [--dimension 3072] [--dtypes mixed]
 
-The authors of paper D take AGOPs by vmap(jacrev(f)) over samples (their grads.py, which does not run as it stands); the
-same is written here for a Laplace kernel. Seconds are the process's CPU time, of all threads together; the peak of
-memory is the process's over that before the first fit, beside one n x n matrix of the kernel (of one dtype at a time).
+The authors of paper D compute AGOPs by vmap(jacrev(f)) over samples. Their grads.py does not run, so this program does
+the same for a Laplace kernel. Seconds are the CPU time of all threads together. The peak memory is that of the process
+minus its memory before the first fit, printed beside the size of the n x n kernel matrix. It never falls, so that only
+the first of several dtypes has a peak of its own.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from gramlab.kernels.solve import dual
 
 
 def jacobians(samples, dimension, outputs, rounds):
-    """The AGOP both ways, in float64; a few samples' Jacobians at a time, so that memory is no matter."""
+    """Compute the AGOP in both ways, in float64; Jacobians are taken of 25 samples at a time, to save memory."""
     kernel = Kernel("laplace", 2.0)
     x = torch.nn.functional.normalize(torch.randn(samples, dimension, dtype=torch.float64).relu())
     alpha, _ = dual(lambda: kernel.matrix(x), torch.randn(samples, outputs, dtype=torch.float64))
@@ -49,7 +50,7 @@ def jacobians(samples, dimension, outputs, rounds):
 
 
 def layer(samples, dimension, rounds, dtypes):
-    """One layer with 1024 ReLU features and ten classes, its measures and the last machine included."""
+    """Fit a layer with 1024 ReLU features and ten classes, its measures and the last machine."""
     labels = torch.arange(samples) % 10
     x = (torch.rand(samples, dimension) + 0.3 * torch.rand(10, dimension)[labels]).numpy()
     DeepRFM(1).fit(x[:100], labels[:100].numpy())  # imports and first calls

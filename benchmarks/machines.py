@@ -1,11 +1,11 @@
-"""Kernel machines beside xRFM: the same data, kernel, bandwidth, ridge and updates, to the same predictions.
+"""Time, memory and predictions of kernel machines, compared with xRFM on the same data and settings.
 
     python benchmarks/machines.py [--xrfm FOLDER] [--sizes 1000 5000] [--dimensions 20 100 500] [--dtype float64]
         [--updates 2]
 
-FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is its own process: CPU seconds
-and the most memory beyond the data, in n x n matrices. M is AGOP over its largest entry, as xRFM has it. (The package
-index's `rfm` is another thing: customer segmentation.)
+FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is a separate process.
+Printed are CPU seconds, and the peak memory beyond the data in n x n matrices. M is the AGOP divided by its largest
+entry, as in xRFM. (The package `rfm` of the package index is for customer segmentation.)
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""One streaming pass against its floor, and against per-layer vmap(jacrev).
+"""Time of a measurement, relative to the bare matrix products and to per-layer vmap(jacrev).
 
     python benchmarks/passes.py [--n 10000] [--threads 1] [--rounds 5] [--jacrev-rounds 1]
 
-MLP 3072-1024-1024-1024-10, ReLU, float32. The floor is the same matrix products written out by hand for this network
-in one loop, nothing checked and nothing hooked.
+MLP 3072-1024-1024-1024-10, ReLU, float32. "floor" computes the same matrix products in a loop written for this network,
+without checks and hooks.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def fact_by_hand(model, x, y, decay, batch):
 
 
 def by_jacrev(model, x, chunk):
-    """What one would write first: for each layer, the Jacobians of all samples, in chunks that fit into memory."""
+    """The obvious program: for each layer the Jacobians of all samples, in chunks that fit into memory."""
     made = []
     for i in LINEAR:
         agop = ptk = 0.0

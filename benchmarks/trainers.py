@@ -1,9 +1,9 @@
-"""The recorder in the real Lightning and Hugging Face trainers, and BERT's layers measured.
+"""Check the recorder in the trainers of Lightning and Hugging Face, and the measures of a BERT.
 
-    python benchmarks/trainers.py        (needs lightning and transformers, which gramlab does not)
+    python benchmarks/trainers.py        (needs the packages lightning and transformers)
 
-For each trainer it trains the same network with and without the recorder and compares the weights bit by bit. For a
-small BERT it compares every layer's weight gradient with torch's own, padding left out.
+Each trainer trains the same network with and without the recorder, and the weights are compared bit by bit. For a small
+BERT the weight gradient of every layer is compared with torch's, without the padding.
 """
 
 import tempfile

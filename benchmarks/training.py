@@ -1,12 +1,12 @@
-"""Training against hand-written loops, seeds together against in turn, WhitenedSGD against the authors' optimizer.
+"""Time of training relative to hand-written loops, of seeds together relative to one after the other, of WhitenedSGD.
 
-Beside them the share of an epoch that loading its data takes, and members against solo runs: how they part, and whether
-they end the same in distribution.
+It also measures the share of an epoch that loading its data takes, how a member and the same network trained alone
+diverge by round-off, and whether their final losses have the same distribution.
 
     python benchmarks/training.py [--authors FOLDER] [--rounds N] [--compiled]
 
-FOLDER holds the published code of paper A (src/optim.py); without it that comparison is left out. One thread, CPU
-time, the candidates taking turns; every comparison first checks that both sides compute the same.
+FOLDER holds the published code of paper A (src/optim.py); without it there is no comparison with the authors'
+optimizer. The candidates take turns on one thread, by CPU time. Every comparison first checks that they agree.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def dataset(inputs, n):
 
 
 def bare(model, data, seed, optimizer=torch.optim.SGD, lr=CONFIG.lr):
-    """The loop that everyone writes: one epoch over tensors in memory."""
+    """The usual training loop: an epoch over tensors in memory."""
     steps = optimizer(model.parameters(), lr=lr)
     order = torch.from_numpy(stream("benchmark", seed, "order", 0).permutation(len(data.x_train)))
     for rows in order.split(CONFIG.batch):
@@ -59,7 +59,7 @@ def drawn(model, seed):
 
 
 def epoch(ensemble):
-    """An epoch's steps as fit() takes them."""
+    """The steps of an epoch, as in fit()."""
     batches = ensemble.batches.epoch(0)
     for first in range(0, len(batches), ensemble.steps_per_call):
         some = batches[first : first + ensemble.steps_per_call]
@@ -85,7 +85,7 @@ def step_against_bare(inputs, n, rounds):
 
 
 def loading(inputs, hidden, batch, rounds, n, seeds=1):
-    """What an epoch spends on its data: the drawn order, and the samples picked for every step."""
+    """Time that an epoch spends on its data: drawing the order, and picking the samples of every step."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
     ensemble = Ensemble(model, data, replace(CONFIG, batch=batch), seeds, "cpu")
 
@@ -99,7 +99,7 @@ def loading(inputs, hidden, batch, rounds, n, seeds=1):
 
 
 def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
-    """All seeds in one run against one run after the other."""
+    """All seeds in one run, compared with one run for each seed."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
     config = replace(CONFIG, batch=batch)
     together = Ensemble(model, data, config, seeds, "cpu")
@@ -119,7 +119,7 @@ def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
 
 
 def compiled(inputs, hidden, batch, rounds, n=2048, seeds=5):
-    """The same members' steps as torch.compile makes them and as they are, and how long the compiling takes."""
+    """Steps of the same members with and without torch.compile, and the time of compiling."""
     model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
     config = replace(CONFIG, batch=batch)
     plain, took = Ensemble(model, data, config, seeds, "cpu"), []
@@ -138,7 +138,7 @@ def compiled(inputs, hidden, batch, rounds, n=2048, seeds=5):
 
 
 def parting(marks=(50, 200, 1000, 4000)):
-    """How a member and its solo run part: round-off grows as training magnifies it."""
+    """Difference between a member and the same network trained alone: training amplifies round-off."""
     model, data = mlp(64, [64] * 3, 10), dataset(64, 1600)
     for lr in (0.01, 0.3):
         config = replace(CONFIG, batch=16, lr=lr)
@@ -158,9 +158,10 @@ def parting(marks=(50, 200, 1000, 4000)):
 
 
 def ends(members=24, epochs=30):
-    """Final losses of members that trained together, and of as many other seeds that trained alone.
+    """Final losses of members that train together, and of as many other seeds that train alone.
 
-    After 4800 steps at a rate at which a member and its own solo run have parted, they can agree in distribution only.
+    At this learning rate a member and the same network trained alone differ after 4800 steps, so that only the
+    distributions of their losses can agree.
     """
     model, data = mlp(64, [32] * 2, 10), dataset(64, 1600)
     config = replace(CONFIG, batch=10, lr=0.3, epochs=epochs, snapshots=(), history_every=epochs)
@@ -184,7 +185,7 @@ def ends(members=24, epochs=30):
 
 
 def whitened(folder, inputs, rounds):
-    """The same weights and gradients through both optimizers: A.fig2's network, 2 hidden layers of 256."""
+    """A step of both optimizers from the same weights and gradients: A.fig2's network, 2 hidden layers of 256."""
     sys.path.insert(0, str(folder))
     theirs = importlib.import_module("src.optim")
     model = drawn(mlp(inputs, [256, 256], 10), 0)

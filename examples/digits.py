@@ -1,9 +1,9 @@
-"""What does a network on handwritten digits learn? Five minutes with gramlab.
+"""What does a network on handwritten digits learn? A first tour of gramlab.
 
-    python examples/digits.py            writes to ./digits
+    python examples/digits.py            # writes to ./digits
 
-Trains a small network, measures it while it trains, and draws the papers' figures for it. Then, on the files that
-this leaves behind, the same without a program:
+This trains a small network, measures it during training, and draws the papers' figures for it. The folder then holds
+the weights and the data too, so that the command line can measure the same network:
 
     gramlab probe examples/digits.py:network --data digits --checkpoint digits/trained.pt \
         --initial digits/initial.pt --weight-decay 0.01 --out digits
@@ -25,13 +25,13 @@ WEIGHT_DECAY = 0.01
 
 
 def network() -> nn.Module:
-    """Any torch.nn.Module will do; gramlab finds its Linear and Conv2d layers."""
+    """The network to measure. gramlab takes any torch.nn.Module and finds its Linear and Conv2d layers."""
     return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
 def main(out: Path, epochs: int = 100) -> None:
-    """Train, record, measure, draw."""
-    torch.set_num_threads(1)  # the matrices are small: more threads would only wait for each other
+    """Train and record, draw the recorded curves, and measure the trained network."""
+    torch.set_num_threads(1)  # the matrices are small: several threads would only wait for each other
     torch.manual_seed(0)
     images, labels = load_digits(return_X_y=True)
     x, y = torch.tensor(images / 16, dtype=torch.float32), torch.tensor(labels)
@@ -41,9 +41,9 @@ def main(out: Path, epochs: int = 100) -> None:
     torch.save(model.state_dict(), out / "initial.pt")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=WEIGHT_DECAY)
 
-    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
 
-    # 1. Measure while it trains. The recorder follows the optimizer; the training loop stays as it is.
+    # 1. Measure during training. The recorder follows the optimizer, so the training loop needs no change.
     recorder = gramlab.Recorder(
         model,
         x,
@@ -60,22 +60,20 @@ def main(out: Path, epochs: int = 100) -> None:
                 optimizer.zero_grad()
                 F.cross_entropy(model(x[rows]), y[rows]).backward()
                 optimizer.step()
-            slower.step()
+            scheduler.step()
     plots.page(tables.read(out / "run.parquet"), out / "run.png")
 
-    # 2. Look at one layer. At a critical point of the decayed loss WᵀW equals FACT (paper C, Theorem 3.1); the AGOP
-    #    is only conjectured to be like it.
+    # 2. Compare the layers' matrices. At a critical point of the loss with weight decay, WᵀW equals FACT (paper C,
+    #    Theorem 3.1). That it is proportional to a power of the AGOP is only a conjecture.
     m = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=WEIGHT_DECAY)
     print("layer  Pearson with WᵀW:  FACT   AGOP   √AGOP   eNFA")
     for name, layer in m.items():
-        others = layer.fact, layer.agop, gramlab.psd_power(layer.agop, 0.5), layer.enfa
-        print(
-            f"{name:>5}                  ", *(f"{gramlab.pearson(layer.gram, other):.3f}" for other in others), sep="  "
-        )
+        matrices = layer.fact, layer.agop, gramlab.psd_power(layer.agop, 0.5), layer.enfa
+        print(f"{name:>5}                  ", *(f"{gramlab.pearson(layer.gram, M):.3f}" for M in matrices), sep="  ")
 
-    # 3. Which pixels matter: the diagonal of the first layer's WᵀW is an image.
+    # 3. See which pixels matter: the diagonal of the first layer's WᵀW is an image.
     pixels = m["0"].gram.diagonal().reshape(8, 8)
-    print("\nWhat the first layer listens to:")
+    print("\nPixels that the first layer uses:")
     for row in pixels / pixels.max():
         print("   ", "".join(" ░▒▓█"[int(4 * value + 0.5)] * 2 for value in row))
 

@@ -40,7 +40,7 @@ def probe(
     initial: Annotated[Path | None, typer.Option(help="weights before training, for paper B's centred NFA")] = None,
     loss: Annotated[str, typer.Option(help="mse, signed_mse, cross_entropy or bce_with_logits")] = "cross_entropy",
     weight_decay: Annotated[float | None, typer.Option(help="the weight decay of training, FACT's λ")] = None,
-    layer: Annotated[list[str] | None, typer.Option(help="a layer's name; repeat for several [default: all]")] = None,
+    layer: Annotated[list[str] | None, typer.Option(help="a layer's name, default all; repeat for several")] = None,
     split: Annotated[str, typer.Option(help="train or test, for a folder of images")] = "train",
     limit: Annotated[int | None, typer.Option(min=1, help="measure at most this many samples, the first ones")] = None,
     batch_size: Annotated[int, typer.Option(help="samples in a batch; memory grows with it")] = 512,

@@ -12,7 +12,7 @@ class Bar:
 
     def __init__(self, name: str, every: float = 30.0):
         self.name, self.every = name, every
-        self.said = self.begun = time.monotonic()
+        self.printed = self.started = time.monotonic()
         self.first: int | None = None
         console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
@@ -26,17 +26,17 @@ class Bar:
         return self
 
     def advance(self, step: int, steps: int, loss: float) -> None:
-        """Say that ``step`` of ``steps`` is reached; the first call of a resumed training starts in the middle."""
+        """Show that ``step`` of ``steps`` is reached. The first call of a resumed training starts in the middle."""
         self.first = step if self.first is None else self.first
         now = time.monotonic()
-        rate = (step - self.first) / max(now - self.begun, 1e-9)
+        rate = (step - self.first) / max(now - self.started, 1e-9)
         note = f"loss {loss:.4g}, {rate:.0f} steps/s"
         if self.progress:
             self.progress.update(self.task, completed=step, total=steps, note=note)
-        elif now - self.said >= self.every:
+        elif now - self.printed >= self.every:
             left = f", {(steps - step) / rate:.0f} s left" if rate else ""
             print(f"{self.name}: step {step} of {steps}, {note}{left}", flush=True)
-            self.said = now
+            self.printed = now
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.progress:

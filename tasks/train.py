@@ -29,28 +29,28 @@ def main() -> None:
     from gramlab.nets import TrainingConfig, build, fit
     from tasks.progress import Bar
 
-    with stages.recorded(stage) as about:
+    with stages.recorded(stage) as record:
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
-        spent = Spent(scratch / "seconds", stage.settings.machine.checkpoint_seconds)
-        same = set(TrainingConfig.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
-        kept = stage.settings.machine.checkpoint_seconds
+        every = stage.settings.machine.checkpoint_seconds
+        clock = Clock(scratch / "seconds", every)
+        shared_fields = set(TrainingConfig.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
         history: list[dict[str, Any]] = []
         snapshots: dict[str, dict[int, Path]] = {}
-        parts: dict[str, DataSet] = {}
-        for variant, one in run.each().items():
-            if one.part not in parts:  # one at a time, to save memory
-                parts = {one.part: DataSet.load(stage.dataset(run.data), one.part)}
-            data = parts[one.part]
-            model = build(one.model.kind, data.x_train.shape[1:], data.outputs, **one.model.options())
+        sets: dict[str, DataSet] = {}
+        for variant, settings in run.each().items():
+            if settings.part not in sets:  # a set at a time, to save memory
+                sets = {settings.part: DataSet.load(stage.dataset(run.data), settings.part)}
+            data = sets[settings.part]
+            model = build(settings.model.kind, data.x_train.shape[1:], data.outputs, **settings.model.options())
             # the streams are named after the run: its variants share what a seed draws
             config = TrainingConfig(
-                **{name: getattr(one, name) for name in same}, grid=one.grid.axes(), snapshots=one.epochs_kept(),
-                name=(stage.key,),
+                **{name: getattr(settings, name) for name in shared_fields}, grid=settings.grid.axes(),
+                snapshots=settings.epochs_kept(), name=(stage.key,),
             )  # fmt: skip
+            samples = data if settings.samples is None else data.rows(train=torch.arange(settings.samples))
             with Bar(" ".join([f"train@{stage.key}", variant]).strip()) as bar:
-                part = data if one.samples is None else data.rows(train=torch.arange(one.samples))
-                snapshots[variant], rows = fit(model, part, config, run.seeds, scratch / variant, device, kept,
-                                               spent.along(bar.advance))  # fmt: skip
+                snapshots[variant], rows = fit(model, samples, config, run.seeds, scratch / variant, device, every,
+                                               clock.with_progress(bar.advance))  # fmt: skip
             history += [{**row, "case": ",".join(filter(None, (variant, row.get("case", ""))))} for row in rows]
         out = stage.run(stage.key)
         shutil.rmtree(out, ignore_errors=True)
@@ -59,42 +59,42 @@ def main() -> None:
             (out / variant).mkdir(exist_ok=True)
             for path in paths.values():
                 shutil.copyfile(path, out / variant / path.name)  # a kill from here on may cost `out`: DVC deletes it
-        shared = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
-        tables.write(out / "history.parquet", [{**shared, **row} for row in history])
+        labels = {"experiment": stage.key, "scale": stage.scale, "arm": "claim", "dtype": run.dtype}
+        tables.write(out / "history.parquet", [{**labels, **row} for row in history])
         plots(out / "plots", history)
         # measurements read the data set too; through this file they go stale with it
         (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
-        about["seconds"] = round(spent.seconds(), 3)
-    # now that its record is there; in one step: a run that goes on must find all of its snapshots or none
-    over = scratch.with_name(f"{scratch.name}.over")
-    shutil.rmtree(over, ignore_errors=True)
-    scratch.rename(over)
-    shutil.rmtree(over)
+        record["seconds"] = round(clock.seconds(), 3)
+    # deleted after the record is written, and in one step: a run that goes on must find all of its snapshots or none
+    finished = scratch.with_name(f"{scratch.name}.finished")
+    shutil.rmtree(finished, ignore_errors=True)
+    scratch.rename(finished)
+    shutil.rmtree(finished)
 
 
-class Spent:
-    """Seconds that a run has taken, those of interrupted calls among them; kept in a file about every so often."""
+class Clock:
+    """Seconds that a run has taken, with those of interrupted calls; saved to a file every ``every`` seconds."""
 
     def __init__(self, file: Path, every: float):
         self.file, self.every = file, every
         self.before = float(file.read_text()) if file.exists() else 0.0
-        self.begun = self.noted = time.perf_counter()
+        self.started = self.saved = time.perf_counter()
 
     def seconds(self) -> float:
-        """Until now."""
-        return self.before + time.perf_counter() - self.begun
+        """The seconds until now."""
+        return self.before + time.perf_counter() - self.started
 
-    def along(self, say: Callable[[int, int, float], None]) -> Callable[[int, int, float], None]:
-        """What says the progress and, if it is time, keeps them too."""
+    def with_progress(self, show: Callable[[int, int, float], None]) -> Callable[[int, int, float], None]:
+        """A callback that shows the progress and saves the seconds when it is time."""
 
-        def both(step: int, steps: int, loss: float) -> None:
-            say(step, steps, loss)
-            if time.perf_counter() - self.noted >= self.every:
+        def advance(step: int, steps: int, loss: float) -> None:
+            show(step, steps, loss)
+            if time.perf_counter() - self.saved >= self.every:
                 with atomic(self.file) as temporary:
                     temporary.write_text(f"{self.seconds():.3f}\n")
-                self.noted = time.perf_counter()
+                self.saved = time.perf_counter()
 
-        return both
+        return advance
 
 
 def plots(folder: Path, history: list[dict[str, Any]]) -> None:
@@ -102,18 +102,18 @@ def plots(folder: Path, history: list[dict[str, Any]]) -> None:
 
     Each case of a grid has a folder of its own.
     """
-    found: dict[Path, dict[int, list[float]]] = {}
+    values_by_step: dict[Path, dict[int, list[float]]] = {}
     for row in history:
         file = folder / row.get("case", "") / f"{row['quantity']}.tsv"
-        found.setdefault(file, {}).setdefault(row["step"], []).append(row["value"])
-    for file, steps in found.items():
+        values_by_step.setdefault(file, {}).setdefault(row["step"], []).append(row["value"])
+    for file, steps in values_by_step.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         lines = [f"{step}\t{statistics.fmean(values)!r}" for step, values in steps.items()]
         file.write_text("\n".join([f"step\t{file.stem}", *lines]) + "\n")
 
 
 def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:
-    """Of all that makes the training what it is, so that a state is never resumed into another one."""
+    """Hash of the settings, code and data of a training, so that no state is resumed into another training."""
     import torch
 
     digest = hashlib.sha256()

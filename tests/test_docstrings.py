@@ -26,9 +26,7 @@ def test_a_public_name_documents_arguments_result_and_example(module, name):
 
 def test_the_stub_has_the_types_of_every_public_name():
     stub = ast.parse(Path(gramlab.__file__).with_suffix(".pyi").read_text())
-    homes = {
-        alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
+    homes = {alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert homes == gramlab._HOME | {"theory": "gramlab"}
 
 

@@ -30,7 +30,7 @@ def verdict(key: str, **more) -> dict:
         "printed form": {"holds": True, "statistic": 0.25, "numbers": {}}, "corrected form": None,
         "control": {"name": "broken", "statistic": 1e9, "rejected": True},
         "controls": {"broken": {"statistic": 1e9, "low": None, "high": None, "holds": None, "rejected": True,
-                                "kept": ["this part"], "numbers": {}}}, "data sets": [], "settings": [], **more,
+                                "kept": ["this part"], "numbers": {}}}, "data sets": [], "settings": None, **more,
     }  # fmt: skip
 
 

@@ -166,9 +166,7 @@ def celeba(root: Path, attribute: str, size: int = 96, subset: Subset | None = N
     return read_faces(datasets.CelebA, Path(root), attribute, size, subset or Subset())
 
 
-def read_arrays(
-    reader: Callable[..., Any], root: Path, name: str, classes: int, names_parts: bool = False
-) -> DataSet:
+def read_arrays(reader: Callable[..., Any], root: Path, name: str, classes: int, names_parts: bool = False) -> DataSet:
     """Read a data set with a class of torchvision that holds its images in an array.
 
     Parameters

@@ -71,9 +71,7 @@ def check_number(source: str, name: str, value: float, allow_zero: bool = True) 
     return float(value)
 
 
-def check_fraction(
-    source: str, name: str, value: float, allow_zero: bool = True, allow_one: bool = True
-) -> float:
+def check_fraction(source: str, name: str, value: float, allow_zero: bool = True, allow_one: bool = True) -> float:
     """Check that an option lies in [0, 1].
 
     Parameters

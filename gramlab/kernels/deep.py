@@ -13,14 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput
-from gramlab.kernels.arguments import (
-    check_bool,
-    check_choice,
-    check_integer,
-    check_number,
-    resolve_device,
-    to_tensor,
-)
+from gramlab.kernels.arguments import check_bool, check_choice, check_integer, check_number, resolve_device, to_tensor
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
@@ -128,7 +121,7 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> import gramlab
     >>> X, y = load_digits(return_X_y=True)
-    >>> machine = gramlab.DeepRFM(n_layers=2, n_features=64).fit(X[:200], y[:200])
+    >>> machine = gramlab.DeepRFM(n_layers=2, n_features=64).fit(X[:100], y[:100])
     >>> [layer.nc1["agop"] < layer.nc1["data"] for layer in machine.layers_]  # the AGOP lowers NC1
     [True, True]
     >>> machine.transform(X[:5]).shape

@@ -19,14 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput, atomic
-from gramlab.kernels.arguments import (
-    check_bool,
-    check_choice,
-    check_integer,
-    check_number,
-    resolve_device,
-    to_tensor,
-)
+from gramlab.kernels.arguments import check_bool, check_choice, check_integer, check_number, resolve_device, to_tensor
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out

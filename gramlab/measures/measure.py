@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -237,22 +238,19 @@ class _CapturedNetwork:
             raise ValueError(f"the mask of shape {tuple(mask.shape)} fits no tokens (n, T) of the shapes {shapes}")
 
 
+@dataclass
 class _Accumulator:
     """The sums over the data set, batch by batch."""
 
-    def __init__(
-        self,
-        current: _CapturedNetwork,
-        before: _CapturedNetwork | None,
-        loss: Loss,
-        needs: frozenset[str],
-        loss_required: bool,
-    ) -> None:
-        self.current, self.before, self.loss, self.needs = current, before, loss, needs
-        self.loss_required = loss_required
-        self.n = self.outputs = 0
-        self.total_loss = 0.0
-        self.sums: dict[str, dict[str, Tensor]] = {}
+    current: _CapturedNetwork
+    before: _CapturedNetwork | None
+    loss: Loss
+    needs: frozenset[str]
+    loss_required: bool
+    n: int = 0
+    outputs: int = 0
+    total_loss: float = 0.0
+    sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
 
     def add(self, batch: Batch, number: int, all_targets: Any = None) -> None:
         """Add a batch. With the first one, check that the targets of all batches fit the outputs."""
@@ -270,11 +268,10 @@ class _Accumulator:
         # the passes run under the caller's autocast, but the products are not rounded by it
         kind = outputs.device.type
         with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
-            self._add(batch, number, outputs, calls, initial_run)
+            self._add(batch, number, (outputs, calls), initial_run)
 
-    def _add(
-        self, batch: Batch, number: int, outputs: Tensor, calls: list[LayerCall], initial_run: _Run | None
-    ) -> None:
+    def _add(self, batch: Batch, number: int, run: _Run, initial_run: _Run | None) -> None:
+        outputs, calls = run
         by_output = bool(self.needs & {"ptk", "centered_ptk"})
         if batch.targets is not None and "loss" in self.needs:
             losses = per_sample(self.loss, outputs, batch.targets, batch.mask)
@@ -285,7 +282,7 @@ class _Accumulator:
             if self.needs & {"loss_outer", "weight_gradient"}:
                 self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
         if by_output:
-            self._add_outputs(batch.mask, outputs, calls, initial_run)
+            self._add_outputs(batch.mask, run, initial_run)
 
     def result(self, weight_decay: float | None) -> Measurement:
         """Return the measurement of all batches."""
@@ -349,11 +346,9 @@ class _Accumulator:
             raise ValueError("with the initial weights the model calls other layers or gives other outputs")
         return (outputs0, calls0) if centred else None
 
-    def _add_outputs(
-        self, mask: Tensor | None, outputs: Tensor, calls: list[LayerCall], initial_run: _Run | None
-    ) -> None:
+    def _add_outputs(self, mask: Tensor | None, run: _Run, initial_run: _Run | None) -> None:
+        (outputs, calls), (outputs0, calls0) = run, initial_run or run
         flat = outputs.reshape(len(outputs), -1)
-        outputs0, calls0 = initial_run or (outputs, calls)
         flat0 = outputs0.reshape(len(outputs0), -1)
         ptk, centered = _BatchSums(), _BatchSums()
         for o in range(flat.shape[1]):

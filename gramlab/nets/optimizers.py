@@ -75,9 +75,7 @@ class StackedOptimizer:
             raise NetError(f"the parametrization ntk needs the optimizer sgd, not {optimizer}")
         self.optimizer, self.momentum, self.betas, self.method = optimizer, momentum, betas, method
         slots = SLOTS[optimizer] if momentum or "adam" in optimizer else ()
-        self.state = {
-            slot: {name: torch.zeros_like(value) for name, value in stacked.values.items()} for slot in slots
-        }
+        self.state = {slot: {name: torch.zeros_like(value) for name, value in stacked.values.items()} for slot in slots}
         # SGD without momentum too: decay in the gradient gives the same weights, and this is in place
         self.decays_weights = optimizer == "adamw" or (optimizer == "sgd" and not slots)
         self.names = stacked.names

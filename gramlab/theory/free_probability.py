@@ -43,9 +43,7 @@ def mixed_moment(n: int, left: Moment, right: Moment) -> float:
     15.0
     """
     cumulant = cumulants(left)
-    return sum(
-        prod(map(cumulant, partition)) * prod(map(right, complement(partition))) for partition in noncrossing(n)
-    )
+    return sum(prod(map(cumulant, partition)) * prod(map(right, complement(partition))) for partition in noncrossing(n))
 
 
 def cumulants(moment: Moment) -> Moment:

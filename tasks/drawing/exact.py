@@ -1,6 +1,6 @@
-"""Residuals of an exact identity: one dot a case (its worst layer) for the claim and for each control.
+"""Residuals of an exact identity: a dot for the worst layer of each case, for the claim and for each control.
 
-Of many cases some are drawn, the worst among them; the rule judges all.
+At most 60 cases of an arm are drawn, the worst among them; the rule judges all.
 """
 
 from types import ModuleType
@@ -14,15 +14,13 @@ from tasks.drawing import style
 
 ROUND_OFF = {"float64": 2.0**-53, "float32": 2.0**-24}
 COLORS = {"float64": style.CLAIM, "float32": style.OTHER}
-
-
 MOST = 60  # dots in a row
 
 
-def few(rows: pd.DataFrame) -> pd.DataFrame:
-    """At most so many cases, evenly by the size of their residuals; the smallest and the largest are among them."""
-    at = np.linspace(0, len(rows) - 1, min(MOST, len(rows))).round().astype(int)
-    return rows.sort_values("value", kind="stable").iloc[at]
+def drawn_cases(rows: pd.DataFrame) -> pd.DataFrame:
+    """At most MOST cases, evenly by the size of their residuals, with the smallest and the largest."""
+    places = np.linspace(0, len(rows) - 1, min(MOST, len(rows))).round().astype(int)
+    return rows.sort_values("value", kind="stable").iloc[places]
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
@@ -31,7 +29,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     rows = rows[rows["quantity"].isin(names)]
     arms = [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])] + style.controls(rows)
     worst = rows.groupby(["arm", "case", "dtype"], as_index=False)["value"].max()
-    worst = pd.concat([few(one) for _, one in worst.groupby(["arm", "dtype"])])
+    worst = pd.concat([drawn_cases(cases) for _, cases in worst.groupby(["arm", "dtype"])])
     positive = worst["value"][worst["value"] > 0]
     floor = 10 ** np.floor(np.log10(min(positive.min(), ROUND_OFF["float64"]))) / 3
     worst["value"] = worst["value"].clip(lower=floor)

@@ -1,6 +1,6 @@
-"""How a remainder shrinks with the step: one line an instance and layer, each divided by its value at the largest.
+"""How a remainder shrinks with the step: a line for each instance and layer, divided by its value at the largest step.
 
-Of many lines every so many are drawn.
+At most 60 lines of an arm are drawn, evenly chosen.
 """
 
 from math import ceil

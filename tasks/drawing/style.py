@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
+from scipy import stats
 
 from gramlab.files import atomic
 
@@ -71,40 +72,38 @@ def controls(rows: pd.DataFrame) -> list[str]:
 
 
 def thinned(rows: pd.DataFrame, points: int = 25, power: float = 1) -> pd.DataFrame:
-    """The rows of at most about so many steps, evenly among those measured, and of the first and the last ones.
+    """The rows of about ``points`` steps, evenly spaced, with the first two steps and the last.
 
-    With a ``power`` above 1 the steps are the denser the earlier.
+    With a ``power`` above 1 the early steps are denser than the late ones.
     """
     steps = np.sort(rows["step"].unique())
-    kept = {*steps[:: -(-len(steps) // points)], *steps[:2], steps[-1]}
+    selected = {*steps[:: -(-len(steps) // points)], *steps[:2], steps[-1]}
     if power > 1:
         places = np.linspace(0, 1, points) ** power * (len(steps) - 1)
-        kept = {*steps[np.unique(places.round().astype(int))], *steps[:2]}
-    return rows[rows["step"].isin(kept)]
+        selected = {*steps[np.unique(places.round().astype(int))], *steps[:2]}
+    return rows[rows["step"].isin(selected)]
 
 
 def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     """Mean over seeds of ``value`` at each ``x``, and Student's 95 % interval (none for a single seed)."""
-    from scipy.special import stdtrit
-
     by_seed = rows.groupby([x, "seed"])["value"].mean().groupby(x)
     mean, n = by_seed.mean(), by_seed.count()
-    half = stdtrit(np.maximum(n - 1, 1), 0.975) * by_seed.std().fillna(0.0) / np.sqrt(n)
+    half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * by_seed.std().fillna(0.0) / np.sqrt(n)
     return pd.DataFrame({"x": mean.index, "mean": mean, "low": mean - half, "high": mean + half}).reset_index(drop=True)
 
 
 def band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
     """Draw the mean over seeds as a line, and the interval as a band around it.
 
-    On axes that are logarithmic by now these are the geometric mean and the interval of the logarithms.
+    Set a logarithmic axis before: then the mean is geometric, and the interval is that of the logarithms.
     """
     if axes.get_yscale() == "log":
-        found = mean_and_band(rows.assign(value=np.log(rows["value"])), x)
-        found = found.assign(**np.exp(found[["mean", "low", "high"]]))
+        curve = mean_and_band(rows.assign(value=np.log(rows["value"])), x)
+        curve = curve.assign(**np.exp(curve[["mean", "low", "high"]]))
     else:
-        found = mean_and_band(rows, x)
-    axes.plot(found["x"], found["mean"], color=color, **line)
-    axes.fill_between(found["x"], found["low"], found["high"], color=color, alpha=0.2, linewidth=0)
+        curve = mean_and_band(rows, x)
+    axes.plot(curve["x"], curve["mean"], color=color, **line)
+    axes.fill_between(curve["x"], curve["low"], curve["high"], color=color, alpha=0.2, linewidth=0)
 
 
 def layers(axes: Axes, rows: pd.DataFrame, **line: Any) -> None:
@@ -115,12 +114,12 @@ def layers(axes: Axes, rows: pd.DataFrame, **line: Any) -> None:
 
 
 def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
-    """Draw training and test accuracy against ``x`` in grey, on an axis of their own at the right."""
+    """Draw training and test accuracy against ``x`` in grey, on a second axis at the right."""
     twin = axes.twinx()
     for quantity, dashes in (("train_accuracy", "-."), ("test_accuracy", "--")):
-        found = rows[rows["quantity"] == quantity]
-        if len(found):
-            band(twin, thinned(found), "x", GUIDE, linestyle=dashes, linewidth=1)
+        accuracy = rows[rows["quantity"] == quantity]
+        if len(accuracy):
+            band(twin, thinned(accuracy), "x", GUIDE, linestyle=dashes, linewidth=1)
             axes.plot([], [], color=GUIDE, linestyle=dashes, linewidth=1, label=quantity.replace("_", " "))
     twin.set(ylim=(0, 1.02), ylabel=label)
     twin.spines["right"].set_visible(True)
@@ -128,7 +127,7 @@ def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
 
 
 def strip(rows: pd.DataFrame) -> np.ndarray:
-    """Images side by side (side, images x side, channels), one a layer, their numbers by ``x``, channel by channel."""
+    """Images side by side (side, images x side, channels): a layer is an image, ``x`` numbers its pixels."""
     pixels = rows.assign(index=rows["layer"].astype(int)).pivot_table(index="index", columns="x", values="value")
     values = pixels.to_numpy()
     channels = 1 if math.isqrt(values.shape[1]) ** 2 == values.shape[1] else 3
@@ -137,7 +136,7 @@ def strip(rows: pd.DataFrame) -> np.ndarray:
 
 
 def image(axes: Axes, rows: pd.DataFrame, title: str) -> None:
-    """The moduli of a square matrix, one row an entry and ``x`` its place, as a picture from 0 to 1."""
+    """Draw the moduli of a square matrix from 0 to 1; a row is an entry, ``x`` its place."""
     values = rows.sort_values("x")["value"].to_numpy()
     side = round(len(values) ** 0.5)
     axes.imshow(np.abs(values.reshape(side, side)), cmap="viridis", vmin=0, vmax=1)
@@ -146,7 +145,7 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> None:
 
 
 def blank() -> Figure:
-    """In a claim's place whose experiment was not run."""
+    """The figure of a claim whose experiment was not run."""
     figure = Figure(figsize=(5.5, 1.5))
     figure.text(0.5, 0.5, "not run on this machine", ha="center", va="center", color=CONTROL)
     return figure
@@ -175,12 +174,12 @@ def _slim(svg: str) -> str:
     return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
 
 
-def _hundredths(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+def _hundredths(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def _palette(found: re.Match[str]) -> str:
-    image = Image.open(io.BytesIO(base64.b64decode(found[1]))).convert("RGBA")
+def _palette(png: re.Match[str]) -> str:
+    image = Image.open(io.BytesIO(base64.b64decode(png[1]))).convert("RGBA")
     small, data = image.quantize(128, Image.Quantize.FASTOCTREE), io.BytesIO()
     small.save(data, "PNG", optimize=True)
     return f'xlink:href="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"'

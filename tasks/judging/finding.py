@@ -75,7 +75,7 @@ def find(claim: Any, letter: str, rows: Rows) -> dict[str, Any]:
             for name, control in controls.items()
         },
         "data sets": list(getattr(claim, "DATA_SETS", ())),
-        "settings": list(getattr(claim, "SETTINGS", ())),
+        "settings": getattr(claim, "SETTINGS", None),
     }
 
 

@@ -44,11 +44,11 @@ class Run:
 
     @cached_property
     def data(self) -> DataSet:
-        """What it was trained on."""
-        found = DataSet.load(self._data, self.settings.part)
-        found = found if self.settings.samples is None else found.rows(train=torch.arange(self.settings.samples))
-        moved: dict[str, Any] = {name: one.to(self.device) for name, one in found.tensors().items()}
-        return replace(found, **moved)
+        """The data that the networks were trained on."""
+        data = DataSet.load(self._data, self.settings.part)
+        data = data if self.settings.samples is None else data.rows(train=torch.arange(self.settings.samples))
+        moved: dict[str, Any] = {name: tensor.to(self.device) for name, tensor in data.tensors().items()}
+        return replace(data, **moved)
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:
@@ -71,20 +71,20 @@ class Run:
         return self._loaded[1]
 
     def member(self, seed: int, case: str = "") -> int:
-        """Where this seed of this case ("" without a grid) stands in ``members`` and in every snapshot."""
+        """The index of this seed of this case ("" without a grid) in ``members`` and in every snapshot."""
         return self.cases.index(case) * len(self.seeds) + self.seeds.index(seed)
 
     def model(self, epoch: int, seed: int, case: str = "") -> Any:
-        """The network after this epoch, of the class that its kind has, in the precision it was trained in."""
-        shape = self.settings.model
-        made = build(shape.kind, self.data.x_train.shape[1:], self.data.outputs, **shape.options())
-        at = self.member(seed, case)
-        own = {key: value[at] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
-        made.to(self.device, getattr(torch, self.settings.dtype)).load_state_dict(own)
-        return made.eval()
+        """The network after this epoch, in the precision it was trained in."""
+        model = self.settings.model
+        network = build(model.kind, self.data.x_train.shape[1:], self.data.outputs, **model.options())
+        index = self.member(seed, case)
+        state = {key: value[index] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
+        network.to(self.device, getattr(torch, self.settings.dtype)).load_state_dict(state)
+        return network.eval()
 
     def labels(self, seed: int, case: str = "") -> Tensor:
-        """The training targets of this member, label noise and all."""
+        """The training targets of this member, with its label noise."""
         noise = self.members[self.member(seed, case)].label_noise
         y = self.data.y_train
         return random_labels(y, self.data.classes, noise, self.key, seed, "label noise") if noise else y

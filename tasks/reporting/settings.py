@@ -9,7 +9,7 @@ from tasks.settings import Settings
 from tasks.stage import Stage
 
 
-def settings_of(stage: Stage, experiment: str, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+def settings_of(stage: Stage, experiment: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Rows of the experiment's settings as params.yaml sets them, at both scales; those that differ come first.
 
     ``names`` are the settings that matter for a claim, where an experiment serves several; all by default.
@@ -24,7 +24,7 @@ def settings_of(stage: Stage, experiment: str, names: Sequence[str] = ()) -> lis
         paper, quick = (flat(scales[scale].entry(section, key)) for scale in ("paper", "quick"))
         for name in paper | quick:
             values = (paper.get(name), quick.get(name))
-            if values != (None, None) and (not names or section == "data" or name.split(".")[0] in names):
+            if values != (None, None) and (names is None or section == "data" or name.split(".")[0] in names):
                 same = values[0] == values[1]
                 rows.append({"name": f"{section}.{name}", "paper": values[0], "quick": values[1], "same": same})
     return sorted(rows, key=lambda row: row["same"])

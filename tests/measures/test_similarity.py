@@ -9,6 +9,7 @@ from scipy.linalg import fractional_matrix_power
 from scipy.stats import pearsonr
 
 import gramlab
+from gramlab.streams import stream
 
 QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=50)
 
@@ -79,6 +80,19 @@ def test_powers_of_a_singular_matrix():
     np.testing.assert_allclose(projection.numpy() @ A, A, atol=1e-12)
     assert float(torch.trace(projection)) == pytest.approx(2.0)
     assert torch.equal(gramlab.psd_power(np.zeros((3, 3)), 0.5), torch.zeros(3, 3, dtype=torch.float64))
+
+
+def test_powers_of_a_sum_of_products_in_float32():
+    """Round-off over 8192 rows makes eigenvalues negative by about 1e-6 of the largest; more is an error."""
+    factor = torch.from_numpy(stream("test_powers", "float32").normal(size=(8192, 4)))
+    rows = (factor @ torch.ones(4, 6, dtype=torch.float64)).float()
+    A = (rows.T @ rows).double()
+    for size in (0.0, 5e-6):
+        below = A - size * float(torch.linalg.eigvalsh(A)[-1]) * torch.eye(6, dtype=torch.float64)
+        root = gramlab.psd_power(below, 0.5)
+        assert float((root @ root - below).norm() / below.norm()) < 3 * (size + 1e-6)
+    with pytest.raises(gramlab.Undefined, match="not positive semi-definite"):
+        gramlab.psd_power(A - 2e-5 * float(torch.linalg.eigvalsh(A)[-1]) * torch.eye(6, dtype=torch.float64), 0.5)
 
 
 def test_powers_of_a_stack():

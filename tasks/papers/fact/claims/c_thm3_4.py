@@ -20,6 +20,7 @@ KIND = "exact"
 TITLE = "Data that separate FACT from the neural feature ansatz"
 PRINTED = "corr(AGOP^s, WᵀW) < ε for any s > 0; of the order ε^(2s) + ε² in the proof, Theorem 3.4"
 QUANTITIES = ("thm3.4/correlation", "thm3.4/fact", "thm3.4/no minimum")
+SETTINGS = ()  # the data, the rates and the ridges of this theorem are fixed in the experiment
 
 
 def rule(rows: Rows) -> Finding:

@@ -87,9 +87,7 @@ def measure(settings: Settings) -> Iterator[dict]:
             yield from close_points(kind, instance)
 
 
-def train(
-    name: str, case: Case, seeds: int, steps: int, arm: str = "claim", quantity: str = "thm3"
-) -> Iterator[dict]:
+def train(name: str, case: Case, seeds: int, steps: int, arm: str = "claim", quantity: str = "thm3") -> Iterator[dict]:
     """Train all seeds together; rows of evenly spaced steps, and of Lemma 3 on the training samples at the end."""
     drawn = [sample(case.data, seed) for seed in range(seeds)]
     x, y = (torch.from_numpy(np.stack(part)) for part in zip(*drawn, strict=True))

@@ -8,7 +8,7 @@ training each correlation has its null: that with the Gram's spectrum in random 
 from collections.abc import Iterator
 
 import torch
-from gramlab.measures.measured import LayerMeasures
+from gramlab.measures.results import LayerMeasures
 from torch import Tensor
 
 import gramlab

@@ -58,9 +58,7 @@ def least_trend(series: np.ndarray) -> np.ndarray:
     return np.array([min(map(kendall, seed)) for seed in series])
 
 
-def rule(
-    rows: Rows, least_linearity: Mapping[str, float] = NOTHING, least_accuracy: float | None = None
-) -> Finding:
+def rule(rows: Rows, least_linearity: Mapping[str, float] = NOTHING, least_accuracy: float | None = None) -> Finding:
     """The surrogate S and Target Linearity T (TL) grow in training and with the layer's index.
 
     On every data set, per seed: the least growth over layers, the least Kendall's tau with time, the least step from a
