@@ -59,13 +59,13 @@ class Graph:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """DVC for this thread alone, and for this process alone."""
+        """Hold DVC's lock: no other thread or process uses DVC."""
         with self.thread, self.repo.lock:
             yield
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
-        """Within `locked`: DVC for others meanwhile."""
+        """Within `locked`: release DVC's lock for the length of the block."""
         self.repo.lock.unlock()
         self.thread.release()
         try:
@@ -92,7 +92,7 @@ class Graph:
         """The stages that the targets name, and all that those need; every stage where there is no target.
 
         A target is a stage (``train@a_fig7``), a kind of stage (``train``), or the key of a claim, an experiment or a
-        data set (``a_fig7``), which stands for all stages of that key. Those come first that most have to follow.
+        data set (``a_fig7``), which stands for all stages of that key. Stages that begin the longest chains come first.
         """
         words = {name: (name, *name.split("@")) for name in self.stages}
         wanted = set() if (targets := list(targets)) else set(self.stages)

@@ -1,6 +1,6 @@
 """The files dvc.lock, and DVC's list of which process works on what.
 
-DVC writes them in place. A kill at that moment leaves their beginning only, which DVC then refuses.
+DVC writes these files in place. A kill at that moment leaves only their beginning, which DVC then refuses.
 """
 
 import json

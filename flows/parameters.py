@@ -1,6 +1,6 @@
 """params.yaml, parsed once for all stages.
 
-DVC parses it anew for each stage and each dvc.yaml, and walks through all of it for each key: with some 170 stages that
+DVC parses it anew for each stage and each dvc.yaml, and walks through all of it for each key: with some 180 stages that
 takes ten seconds. Once this module is imported, DVC parses a file of parameters again only after it has changed.
 """
 

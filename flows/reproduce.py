@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
 def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runner, seconds: float | None) -> None:
-    """Bring stages up to date of which everything that they need is so."""
+    """Bring stages up to date whose dependencies are up to date."""
     log = get_run_logger().info
     gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
 
@@ -103,7 +103,7 @@ def reproduce(
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
     if schedule.waiting:
-        summary += f"; not run, for they need those: {', '.join(schedule.waiting)}"
+        summary += f"; not run, because they need a failed stage: {', '.join(schedule.waiting)}"
     publish(graph, [name for name in chosen if name in schedule.done], summary)
     get_run_logger().info(summary)
     return Failed(message=summary) if schedule.failed else None

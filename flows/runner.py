@@ -1,7 +1,8 @@
 """Starts the programs of stages and passes on what they print; none of their processes outlives the flow.
 
-A program is a copy of a process that has loaded the libraries, or a shell. It runs in a process group of its own. A
-supervisor ends the group when the program ends, and when the flow closes a pipe or dies, which closes it too.
+A program is a copy of a process that has loaded the libraries, or a shell. Its supervisor watches a pipe that the flow
+holds open. The supervisor ends the program's process group when the program ends, when the flow closes the pipe, or
+when the flow dies.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Which stages may begin: those of which everything that they need is up to date."""
+"""Which stages may begin: those whose dependencies are up to date."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -71,7 +71,7 @@ class Stage:
 
 
 def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
-    """The entries of params.yaml that the result of a stage is made from, as dvc.yaml's params say."""
+    """The entries of params.yaml that determine the result of a prepare, train, measure or check stage."""
     if kind == "prepare":
         return [settings.entry("data", key)]
     if kind in ("train", "measure") and key in settings.train:
@@ -137,7 +137,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory and GPU, by which a measured time is to be read; the commit, and versions where they are known."""
+    """Cores, memory and GPU, on which a measured time depends; the commit; versions where they are known."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     record: dict[str, Any] = {
         "cores": os.cpu_count(),

@@ -240,7 +240,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: 
     root = dummy_project.make(tmp_path / "project", dummy_project.params(1), fail=["train@run", "check@c_s0"])
     done = flow(server, root, "--workers", "2")
     assert done.returncode == 1, done.stdout
-    assert "failed: check@c_s0, train@run; not run, for they need those: measure@run, " in done.stdout
+    assert "failed: check@c_s0, train@run; not run, because they need a failed stage: measure@run, " in done.stdout
     assert "check@c_s0: failed: its program ended with status 1" in done.stdout
     assert "train@run was told to fail" in done.stdout
     assert begun(root).count("train@run") == 2, "a training run is retried once, for it goes on from its checkpoint"

@@ -138,14 +138,14 @@ class Subset:
         return replace(part, y_train=y_train, y_test=y_test, classes=len(self.classes), metadata=metadata)
 
 
-def check_classes(source: str, wanted: tuple[int, ...], classes: int) -> None:
-    """Check that a data set has the wanted classes, and that none is named twice.
+def check_classes(source: str, chosen: tuple[int, ...], classes: int) -> None:
+    """Check that a data set has the chosen classes, and that none is named twice.
 
     Parameters
     ----------
     source : str
         Data source, for error messages.
-    wanted : tuple of int
+    chosen : tuple of int
     classes : int
         Number of classes that the data set has; 0 for a regression.
 
@@ -162,5 +162,5 @@ def check_classes(source: str, wanted: tuple[int, ...], classes: int) -> None:
     """
     if not classes:
         raise DataError(f"{source}: a regression has no classes to choose by")
-    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(classes)):
-        raise DataError(f"{source}: classes must be different numbers from 0 to {classes - 1}, not {list(wanted)}")
+    if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(classes)):
+        raise DataError(f"{source}: classes must be different numbers from 0 to {classes - 1}, not {list(chosen)}")

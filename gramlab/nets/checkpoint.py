@@ -110,11 +110,8 @@ def newest(folder: Path) -> tuple[Path, dict[str, Tensor], dict[str, Any]] | Non
 
     Returns
     -------
-    path : Path
-    tensors : dict of str to Tensor
-    metadata : dict
-        With the ``step`` and the ``version``.
-        Instead of the three, None if there is no checkpoint.
+    tuple of Path, dict of str to Tensor, and dict; or None if there is no checkpoint
+        The file, its tensors, and its metadata with the ``step`` and the ``version``.
 
     Raises
     ------

@@ -331,13 +331,14 @@ class Ensemble:
         CheckpointError
             If it belongs to another training.
         """
-        for key, own in self.identity.items():
-            other = metadata.get(key)
-            if other != own:
-                if isinstance(own, dict) and isinstance(other, dict):
-                    changed = sorted(name for name in {**own, **other} if own.get(name) != other.get(name))
-                    other, own = ({name: part[name] for name in changed if name in part} for part in (other, own))
-                raise CheckpointError(f"{path}: belongs to a training with {key} {other}; this training has {own}")
+        for key, current in self.identity.items():
+            stored = metadata.get(key)
+            if stored != current:
+                if isinstance(current, dict) and isinstance(stored, dict):
+                    names = sorted(name for name in {**current, **stored} if current.get(name) != stored.get(name))
+                    stored, current = ({name: side[name] for name in names if name in side}
+                                        for side in (stored, current))  # fmt: skip
+                raise CheckpointError(f"{path}: belongs to a training with {key} {stored}; this training has {current}")
         state = self.state()
         for key, value in saved.items():
             if key.startswith("observer:"):

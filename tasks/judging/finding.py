@@ -2,9 +2,11 @@
 
 A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which is the statement, the constants ID, KIND,
 TITLE, PRINTED (what the paper prints, with its place) and QUANTITIES (those of the table that the rule reads), and
-``rule(rows) -> Finding``. The rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where the
-print is wrong, and each ``control: ...``, where the hypothesis is broken on purpose. The same rule must support the
-claim and reject every control.
+``rule(rows) -> Finding`` and ``draw(rows, claim) -> Figure``. Where they apply it also has CORRECTION (the form that we
+derive, in words), FORMS (by part, the printed and the derived form), SETTINGS (names of the settings that the report
+shows) and DATA_SETS (those of the training run that the claim is about). The rule sees the rows of one arm at a time:
+``claim`` as printed, ``corrected`` where the print is wrong, and each ``control: ...``, where the hypothesis is broken
+on purpose. The same rule must support the claim and reject every control.
 """
 
 import math
@@ -80,7 +82,7 @@ def find(claim: Any, letter: str, rows: Rows) -> dict[str, Any]:
 
 
 def smallest_violations(rows: Rows, name: str) -> dict[str, str]:
-    """By arm the smallest violating instance that the search found, or among how many instances it found none."""
+    """By arm the smallest instance that violates the rule, or how many instances the search tried in vain."""
     texts = {}
     for (arm,), result in rows.where(quantity={f"{name}/smallest", f"{name}/searched"}).by("arm").items():
         instance, value = result.case[0], f"{float(result.value[0]):.6g}"

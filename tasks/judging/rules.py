@@ -115,9 +115,9 @@ def bound(rows: Rows, slack: float = 1e-12) -> Finding:
 
 
 def rate(rows: Rows, power: float, within: float = 0.25) -> Finding:
-    """A random error ``value`` of mean square e^2 falls with the size ``x`` as e ~ x^power, e over seeds and cases.
+    """The root mean square of a random error ``value``, over seeds and cases, falls with the size ``x`` as x^power.
 
-    Not the mean of log |value|, whose slope also changes with the distribution's shape. The seed is the unit:
+    The mean of log |value| is not fitted, because it also depends on the distribution's shape. The seed is the unit:
     Student's interval of the jackknife's pseudo-values.
     """
     seeds, seed_index = np.unique(rows.seed, return_inverse=True)
@@ -172,7 +172,7 @@ def positive(values: np.ndarray, what: str, evidence: str = "direction", units: 
 
 
 def equals(values: np.ndarray, printed: float, unit: float) -> Finding:
-    """Two one-sided t tests at 5 %: the mean over seeds equals the printed number, or differs, or neither is shown.
+    """Two one-sided t tests at 5 %: True if the mean is shown to equal the printed number, False if shown to differ.
 
     The margin is half a unit of the last printed digit plus the standard deviation over seeds.
     """

@@ -51,7 +51,7 @@ def kendall(values: np.ndarray) -> float:
 
 
 def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
-    """Mean correlation over seeds and its interval, by Fisher's z (correlations of 1 are taken just below)."""
+    """Mean correlation over seeds and its interval, by Fisher's z (a correlation of 1 counts as 1 - 1e-15)."""
     inside = np.clip(np.asarray(correlations, float), -1 + 1e-15, 1 - 1e-15)
     mean, low, high = interval(np.arctanh(inside))
     return float(np.tanh(mean)), float(np.tanh(low)), float(np.tanh(high))

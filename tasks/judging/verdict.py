@@ -1,9 +1,9 @@
 """From the findings of a paper to the verdicts on its claims.
 
-holds            the rule supports the claim and rejects every control
-holds corrected  it does not support the claim as printed, supports the corrected form, and rejects every control
-fails            it refutes the claim (or the interval lies wholly on the wrong side)
-inconclusive     a control is not rejected, the interval does not decide, or Holm's correction leaves too little
+holds            the rule supports the printed claim and rejects every control
+holds corrected  the rule supports only the corrected form, and rejects every control
+fails            the rule refutes the claim, whatever the controls do
+inconclusive     the interval decides nothing, a control is not rejected, or Holm's correction leaves no significance
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ ALPHA = 0.025  # one-sided, as the 95 % intervals are
 def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, dict[str, Any]]:
     """The verdicts on the claims of one paper by key, after Holm's correction over its p-values.
 
-    ``waiting`` claims that have not run count as tests too, so that a verdict cannot be lost by running them; a claim
-    with a corrected form counts twice, for it has two chances. A claim whose printed form does not survive, and whose
-    corrected form is supported, is judged by the corrected form.
+    Each of the ``waiting`` claims, which have not run, counts as a test; a claim with a corrected form counts twice,
+    for it has two chances. So a later run changes other verdicts only if it adds a corrected form. A claim whose
+    printed form does not survive, and whose corrected form is supported, is judged by the corrected form.
     """
     claims = {key: {**finding, "verdict": uncorrected(finding)} for key, finding in findings.items() if finding["ran"]}
     tested = [claim for claim in claims.values() if claim["p"] is not None]

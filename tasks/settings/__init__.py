@@ -1,4 +1,4 @@
-"""What params.yaml may hold, and the one function that reads it.
+"""What params.yaml may hold; ``load`` reads it.
 
 An entry has the paper's settings and, beside them, the quick scale's reductions. An entry is validated when a stage
 reads it, so that a mistake stops only the stages that need it. A mistake is one line that names the key and what is
@@ -64,7 +64,7 @@ class Entries(Mapping[str, Entry], Generic[Entry]):
 class Settings:
     """params.yaml at one scale: ``machine``, and by key ``data``, ``train``, ``simulate`` and ``claims``.
 
-    ``claims`` maps the key of a claim to that of its experiment. ``paper`` maps every key but those of data sets to
+    ``claims`` maps the key of a claim to the key of its experiment. ``paper`` maps every key but those of data sets to
     the folder of its paper.
     """
 

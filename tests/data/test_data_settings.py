@@ -3,7 +3,6 @@
 from inspect import Parameter
 
 import pytest
-from conftest import ROOT
 
 from gramlab.data import SOURCES, options_of, prepare
 from tasks.settings import SCALES, Data, _valid, load, merged
@@ -55,7 +54,7 @@ def test_settings_pass_their_options_to_the_library():
     paper = {"source": "celeba", "attribute": "Eyeglasses", "train": 7500, "balanced": True}
     assert Data.model_validate(paper).options() == {"attribute": "Eyeglasses", "train": 7500, "balanced": True}
     quick = Data.model_validate(merged(paper, {"source": "digits", "attribute": None, "train": 20, "classes": [0, 1]}))
-    data = prepare(quick.source, ROOT, **quick.options())
+    data = prepare(quick.source, ".", **quick.options())
     assert (len(data.x_train), data.classes) == (20, 2)
 
 

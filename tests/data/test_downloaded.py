@@ -132,7 +132,7 @@ def test_svhn_images_have_channels_first_and_label_ten_is_the_digit_zero(tmp_pat
         savemat(file, {"X": pixels, "y": np.array([[10], [1], [2], [3], [9]][:n], np.uint8)})
         lists[part] = [NO_SERVER, file.name, md5(file)]
     tiny = type("Tiny", (datasets.SVHN,), {"split_list": lists})
-    data = read_arrays(tiny, tmp_path, "svhn", 10, split=True)
+    data = read_arrays(tiny, tmp_path, "svhn", 10, names_parts=True)
     assert data.x_train.shape == (5, 3, 32, 32)
     assert data.x_train[:, 1, 5, 3].tolist() == [10, 11, 12, 13, 14]
     assert int(data.x_train.sum()) == 60

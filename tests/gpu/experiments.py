@@ -14,8 +14,6 @@ from tasks.papers.fact.experiments import c_parity
 from tasks.settings import Settings, merged, read
 
 SMALL = {"epochs": 2, "snapshots": 1, "history_every": 1, "seeds": 2}
-# after so few steps, roots of its AGOPs need more than float32
-MORE_BITS = {"c_fig8": {"dtype": "float64"}}
 FULL_SETTINGS = Settings(read(), "quick")
 
 
@@ -35,9 +33,9 @@ def different_experiments() -> list[str]:
 def with_short_trainings(raw: dict) -> dict:
     """The content of params.yaml, with small numbers of epochs and seeds."""
     for paper in papers.names():
-        for key, entry in (raw[paper].get("train") or {}).items():
+        for entry in (raw[paper].get("train") or {}).values():
             for scale in ("paper", "quick"):
-                entry[scale] = merged(entry[scale] or {}, {**SMALL, **MORE_BITS.get(key, {})})
+                entry[scale] = merged(entry[scale] or {}, SMALL)
                 for changes in ("arms", "variants"):
                     for change in entry[scale].get(changes, {}).values():
                         (change or {}).pop("epochs", None)

@@ -3,7 +3,6 @@
 import copy
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -286,14 +285,3 @@ def test_the_determinism_of_torch_is_restored(digits, tmp_path, before):
     finally:
         torch.use_deterministic_algorithms(original[0], warn_only=original[1])
     assert set(during_training) == {(True, False)}
-
-
-def test_the_first_example_of_the_documentation_runs(tmp_path, monkeypatch):
-    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
-    lines = text.split("```python\n")[1].split("```")[0]
-    assert "epochs=20, snapshots=(0, 20)" in lines
-    monkeypatch.chdir(tmp_path)
-    variables: dict = {}
-    exec(lines.replace("20", "1"), variables)
-    assert (tmp_path / variables["snapshots"][1]).is_file()
-    assert len(load_file(variables["snapshots"][1])["0.weight"]) == 10

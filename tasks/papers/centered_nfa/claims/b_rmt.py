@@ -1,9 +1,10 @@
 """The numerator and both denominators of the centered NFA's ratio factor into moments of the data and of the weights.
 
-Every printed equation is judged separately. (10), (16)–(19), (21) and (23)–(27) are identities of any matrices and hold
-up to round-off. (6), (20), (22) and (28), with a sampled network's own moments of R, hold up to a relative error that
-falls with the size, both as a whole and for each word of R, Ā and B̄. The same is true of the ratio (10) predicted from
-the limit of R's moments, and of (11).
+Every printed equation is judged separately, with R = Wᵀ diag(a²) W, A = (XᵀYX)², B = XᵀX, Ā = A − tr[A] and
+B̄ = B − tr[B]. (10), (16)–(19), (21) and (23)–(27) are identities of any matrices and hold up to round-off. (6), (20),
+(22) and (28) take the moments of a sampled network's own R. Their relative error falls with the size, and its mean at
+the largest size is 0; in (20), (22) and (28) that mean is also tested for each word in R, Ā and B̄. For (11), and for
+(10) with the limit of R's moments, the difference of two correlations falls with the size, and its mean is 0 there.
 """
 
 from dataclasses import replace
@@ -24,8 +25,9 @@ KIND = "statistical"
 TITLE = "The random-matrix prediction of the centered NFA, term by term"
 PRINTED = "(6), (10), (11), (16)–(28), Section 3.2 and Appendix E"
 CORRECTION = (
-    "(10): the exponents in the denominator are +1/2, which agrees with (4), not −1/2. (19): the last term has tr[R³], "
-    "not tr[R]³. (28): the last term is tr[Ā²] tr[B]² tr[R²]², not tr[Ā]² tr[B²] tr[R²]², which is 0."
+    "(10): both exponents in the denominator are +1/2, as in (4); the paper prints −1/2. (19): the last term has tr[R³]"
+    "; the paper prints tr[R]³. (28): the last term is tr[Ā²] tr[B]² tr[R²]². The printed tr[Ā]² tr[B²] tr[R²]² is 0, "
+    "since tr[Ā] = 0."
 )
 _NUMERATOR, _NFM, _AGOP = "tr(XᵀY𝒦YX XᵀY𝒦²YX)", "tr((XᵀY𝒦YX)²)", "tr((XᵀY𝒦²YX)²)"
 FORMS = {  # as printed and, where it differs, as derived; Ā = A − tr[A], B̄ = B − tr[B]

@@ -43,7 +43,7 @@ COORDINATES = ["x₁", "x₂", "x₃", "x₄"]
 
 
 def rule(rows: Rows) -> Finding:
-    """By seed, at the minimiser: FACT's cosine rounds to the print and exceeds its null, AGOP's rounds to the print."""
+    """By seed, at the minimiser: FACT's cosine reaches the print and exceeds its null; AGOP's is below its bound."""
     excess = rows.where(quantity="fig4/excess")
     seeds = set(excess.seed[excess.value < EXCESS].tolist())
     minimisers = rows.where(seed=seeds)

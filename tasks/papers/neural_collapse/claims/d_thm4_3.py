@@ -2,10 +2,11 @@
 
 d_l = ||G_l - yy^T||, G_{l+1} = kappa^-1 X^T M X, X^T X = G_l + lambda_Phi I; y is one-hot with n samples in each class.
 As printed, kappa = 1 - 2 lambda_k (1 + 1/lambda_Phi) and lambda_k <= C lambda_Phi (1 - eps) / (2 (1 + 1/lambda_Phi) n).
-The order of the remainder is the slope in lambda_k of the largest excess over (1 - eps) d_l, down to 2^-11 of the
-largest lambda_k that the condition allows. Its constant is generous: 4.5 n (lambda_k / lambda_Phi)^2. The paper leaves
-C open; here C = 1, as in its proof. Three bounds of the proof are judged too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and
-||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I, and Psi~ = A* A^-1.
+The remainder's size is judged with the constant 4.5 n (lambda_k / lambda_Phi)^2, its order by the slope in lambda_k of
+the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. The
+paper leaves C open; here C = 1, as in its proof. Three bounds of the proof are judged too: kappa > 1/2, eps_A /
+lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I, and Psi~ = A*
+A^-1.
 """
 
 from dataclasses import replace
@@ -35,9 +36,9 @@ CORRECTION = (
     "κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no remainder. M is the mean over the points, as in "
     "Section 3.3, and not the sum as in Algorithm 1 and the proof. The proof's bound κ > 1/2 fails for every C where "
     "λ_Φ/n is large: κ = 1 − C(1−ε)λ_Φ/n. Partial collapse, ε_A < λ_Φ/2, does not follow from the factor 1/2 that the "
-    "proof shows instead. With the proof's C = 1 it fails at ε = 0.1: for n = 2, ε_A/λ_Φ reaches 0.9 at λ_Φ = 0.1 and "
-    "1.5 at λ_Φ = 1. C = 1/4 is small enough where κ > 0 on this grid, and λ_k ≤ λ_Φ²/(12n) implies it. But nothing "
-    "needs it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ; and ‖Ψ̃‖ ≤ 2 holds."
+    "proof shows. With C = 1 it fails at ε = 0.1: for n = 2, ε_A/λ_Φ reaches 0.9 at λ_Φ = 0.1 and 1.5 at λ_Φ = 1. On "
+    "this grid C = 1/4 is small enough where κ > 0, and λ_k ≤ λ_Φ²/(12n) always implies it. The theorem does not need "
+    "partial collapse, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ. ‖Ψ̃‖ ≤ 2 holds."
 )
 FORMS = {
     "inequality": (f"d_{{l+1}} ≤ (1−ε)d_l + {PRINTED_REMAINDER}, {PRINTED_KAPPA}", KAPPA),

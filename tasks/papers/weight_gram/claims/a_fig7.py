@@ -1,4 +1,4 @@
-"""The summed Virtual Covariance Shift tracks the weight Gram's diagonal more closely than the AGOP does.
+"""The Virtual Covariance Shift, summed over training, tracks the weight Gram's diagonal better than the AGOP does.
 
 The paper prints Pearson correlations of 0.98 and 0.71 with diag(W^T W) for a network with 46 % test accuracy.
 """
@@ -36,7 +36,7 @@ IMAGES = {
 
 
 def rule(rows: Rows) -> Finding:
-    """Paired by seed in Fisher's z: above the AGOP's, and above the 97.5 % quantile of Grams of the same spectrum."""
+    """Paired by seed in Fisher's z: above the AGOP's z, and above the 97.5 % quantile of random Gram matrices."""
     vcs, agop = (_by_seed(rows.where(quantity=f"pearson/{name}_gram_diagonal")) for name in ("vcs", "agop"))
     null = np.array([np.quantile(seed.value, 0.975)
                      for seed in rows.where(quantity="null/vcs_gram_diagonal").by("seed").values()])  # fmt: skip

@@ -1,7 +1,8 @@
 """The surrogate bounds Target Linearity: T_lambda(H, Y) >= 1 - C / S(G_id), where S(G_id) = Y^T H^T W^T W H Y.
 
-C = e_0^-1 e_1^2 c_0^2 (2 lambda + c_1^2)^2 / (4 lambda) as in Appendix C.3, with ||W||_op <= c_0, ||H||_F <= c_1, and
-e_0 = ||Y - mean||_2^2. The body has e_1 = ||Y||_2, the appendix e_1 = ||Y||_2^2.
+H holds the features, a sample in each column, Y the labels, W the weight and lambda the ridge of the regression.
+C = e_0^-1 e_1^2 c_0^2 (2 lambda + c_1^2)^2 / (4 lambda) as in Appendix C.3, with ||W||_op <= c_0, ||H||_F <= c_1 and
+e_0 = ||Y - mean of Y||_2^2. The theorem's text has e_1 = ||Y||_2, the appendix e_1 = ||Y||_2^2.
 """
 
 from dataclasses import replace
@@ -21,9 +22,9 @@ KIND = "bound"
 TITLE = "Target Linearity is bounded by the surrogate"
 PRINTED = "𝒯_λ ≥ 1 − C·𝒮(G_id)⁻¹, e₁ = ‖Y‖₂, Theorem 2"
 CORRECTION = (
-    "e₁ = ‖Y‖₂², as in Appendix C.3: with the body's e₁ = ‖Y‖₂ the right side changes with the units of Y and the left "
-    "does not. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27, attained at rank-one features "
-    "with λ_max = λ and two thirds of ‖Y‖² in their direction."
+    "e₁ = ‖Y‖₂², as in Appendix C.3. With e₁ = ‖Y‖₂, as in the theorem's text, a rescaling of Y changes the right side "
+    "but not the left. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for "
+    "rank-one features with λ_max = λ and two thirds of ‖Y‖² in their direction."
 )
 QUANTITIES = ("thm2/ratio",)
 BEST = 4 / 27  # the largest (1 - T) S / C

@@ -8,10 +8,10 @@ training each correlation has its null: that with the Gram's spectrum in random 
 from collections.abc import Iterator
 
 import torch
-from gramlab.measures.results import LayerMeasures
 from torch import Tensor
 
 import gramlab
+from gramlab.measures.results import LayerMeasures
 from gramlab.streams import stream
 from tasks.measuring.nulls import nulls
 from tasks.measuring.run import Run
