@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx
+from dvc.dependency import Dependency
 from dvc.dvcfile import load_file
 from dvc.exceptions import DvcException
 from dvc.lock import LockError
@@ -51,7 +52,7 @@ class Graph:
                     Index(self.repo, stages=stages).graph, {stage: stage.name for stage in stages}
                 )
             self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
-        except (DvcException, ValueError) as error:
+        except (DvcException, OSError, ValueError) as error:
             raise Refused(" ".join(f"{error} {error.__cause__ or ''}".split())) from error
         self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in stages}
         self.needs = {name: set(self.edges.successors(name)) for name in self.stages}
@@ -81,10 +82,10 @@ class Graph:
         """
         deps = [dep.fs_path for stage in stages for dep in stage.deps]
         outs = [out.fs_path for stage in stages for out in stage.outs]
-        command = f"flows.reproduce {stages[0].name if write and stages else ''}"
+        paths = (deps, outs) if write else (list({*deps, *outs}), [])
+        command = f"flows.reproduce {stages[0].name if stages else ''}"
         hardlink = self.repo.config["core"].get("hardlink_lock", False)
-        read = list(dict.fromkeys(deps if write else deps + outs))
-        with rwlock(self.repo.tmp_dir, self.repo.fs, command, read, outs if write else [], hardlink):
+        with rwlock(self.repo.tmp_dir, self.repo.fs, command, *paths, hardlink):
             yield
 
     def select(self, targets: Iterable[str]) -> list[str]:
@@ -110,19 +111,22 @@ class Graph:
         return sorted(wanted, key=lambda name: (-following[name], name))
 
     def stale(self, names: Iterable[str]) -> set[str]:
-        """Those of the stages that DVC would run."""
+        """Those of the stages that DVC would run.
+
+        As DVC's ``Stage.changed`` says, which looks at a file once for each stage that depends on it, and reserves the
+        files of each stage three times over.
+        """
         stages = [self.stages[name] for name in names]
-        changed: dict[str, bool] = {}  # by dependency and its hash: many stages depend on the same files
+        statuses: dict[str, bool] = {}
+
+        def changed(dep: Dependency) -> bool:
+            key = str((dep.fs_path, dep.hash_info.value, getattr(dep, "params", None)))
+            if key not in statuses:
+                statuses[key] = bool(dep.status())
+            return statuses[key]
 
         def stale(stage: PipelineStage) -> bool:
-            """As DVC's ``Stage.changed`` says, which reserves the files of each stage three times over."""
-            for dep in stage.deps:
-                key = str((dep.fs_path, dep.hash_info.value, getattr(dep, "params", None)))
-                if key not in changed:
-                    changed[key] = bool(dep.status())
-                if changed[key]:
-                    return True
-            return stage.changed_stage() or any(out.status() for out in stage.outs)
+            return stage.changed_stage() or any(map(changed, stage.deps)) or any(out.status() for out in stage.outs)
 
         try:
             with self.locked(), self.reserved(*stages, write=False):
@@ -130,11 +134,10 @@ class Graph:
         except LockError:  # somebody else works on one of them; the task of that stage will say so
             return {stage.name for stage in stages}
 
-    def setting(self, name: str, setting: str) -> Any:
-        """A stage's setting in params.yaml: at this scale, or else the paper's."""
-        entries = [entry for dep in self.stages[name].params for entry in dep.read_params().items()]
-        by_scale = {key.rsplit(".", 1)[-1]: value or {} for key, value in entries}
-        return next((by_scale[scale][setting] for scale in (self.scale, "paper") if setting in by_scale[scale]), None)
+    def on_gpu(self, name: str) -> bool:
+        """Whether params.yaml says ``gpu: true`` of a stage."""
+        entries = [entry for dep in self.stages[name].params for entry in dep.read_params().values()]
+        return any(entry.get("gpu") for entry in entries if isinstance(entry, dict))
 
 
 load = cache(Graph)  # a project is read once

@@ -7,9 +7,8 @@ import json
 import re
 from pathlib import Path
 
-from dvc.lock import make_lock
 from dvc.repo import Repo
-from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
+from dvc.rwlock import RWLOCK_FILE
 from dvc.stage import PipelineStage
 from dvc.stage.serialize import to_lockfile
 from dvc.utils.serialize import dumps_yaml
@@ -51,10 +50,8 @@ def mend_lock_file(lock: Path) -> None:
 
 def remove_torn_process_list(repo: Repo) -> None:
     """Remove DVC's list of which process works on what, if it is torn; so is every process on it."""
-    guard = str(Path(repo.tmp_dir, RWLOCK_LOCK))
-    with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=repo.config["core"].get("hardlink_lock", False)):
-        processes = Path(repo.tmp_dir, RWLOCK_FILE)
-        try:
-            json.loads(processes.read_text() if processes.is_file() else "{}")
-        except json.JSONDecodeError:
-            processes.unlink()
+    processes = Path(repo.tmp_dir, RWLOCK_FILE)
+    try:
+        json.loads(processes.read_text() if processes.is_file() else "{}")
+    except json.JSONDecodeError:
+        processes.unlink()

@@ -42,8 +42,10 @@ def bring_up_to_date(label: str, batch: Batch, recorder: Recorder, runner: Runne
 
     def run(stage: PipelineStage) -> int:
         environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
-        commands = [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd
-        return next(filter(None, (runner.run(command, environment, log, seconds) for command in commands)), 0)
+        for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
+            if status := runner.run(command, environment, log, seconds):
+                return status
+        return 0
 
     # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
     slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)

@@ -1,8 +1,8 @@
 """Starts the programs of stages and passes on what they print; none of their processes outlives the flow.
 
-A program is a copy of a process that has loaded the libraries, or a shell. Its supervisor holds one end of a pipe, the
-leash. The supervisor ends the program's process group when the program ends, when the flow closes the leash, or when
-the flow dies.
+A program is a copy of a process that has loaded the libraries, or a shell. Its supervisor watches a pipe that the flow
+holds open. The supervisor ends the program's process group when the program ends, when the flow closes the pipe, or
+when the flow dies.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing import forkserver, spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 # what takes long to import and most stages import; none of the project's own modules, which may change meanwhile
 LIBRARIES = (
@@ -28,9 +29,15 @@ LIBRARIES = (
 GRACE = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 1.0))
 Say = Callable[[str], None]
 
-prepare = spawn.get_preparation_data
-# multiprocessing would import the flow, and Prefect with it, into each program
-spawn.get_preparation_data = lambda name: {k: v for k, v in prepare(name).items() if not k.startswith("init_main")}
+preparation_data = spawn.get_preparation_data
+
+
+def without_main(name: str) -> dict[str, Any]:
+    """Keep multiprocessing from importing the flow, and Prefect with it, into each program."""
+    return {key: value for key, value in preparation_data(name).items() if not key.startswith("init_main")}
+
+
+spawn.get_preparation_data = without_main
 
 
 class Runner:
@@ -38,56 +45,56 @@ class Runner:
 
     def __init__(self, root: Path, threads: int, libraries: tuple[str, ...]):
         self.root, self.lock, self.closed = root, threading.Lock(), False
-        self.leashes: set[Connection] = set()
+        self.pipes: set[Connection] = set()  # a program may run while its pipe is open
         # the libraries read these when they are loaded; as in tasks/stage.py
         os.environ.update({f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")})
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # for `python`
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload([__name__, *libraries])
         forkserver.ensure_running()
 
     def run(self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None) -> int:
         """Run one command to its end, or for at most so many seconds; its exit status."""
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        # not by the exit status of the process, which multiprocessing loses where several threads start processes
-        (lines, output), (ended, status), (held, leash) = (self.context.Pipe(duplex=False) for _ in range(3))
-        arguments = (command, str(self.root), {"PATH": path, **environment}, output, status, held)
+        # the status comes through a pipe: multiprocessing loses it where several threads start processes
+        (printed, output), (ended, status), (alive, pipe) = (self.context.Pipe(duplex=False) for _ in range(3))
+        arguments = (command, str(self.root), dict(environment), output, status, alive)
         process = self.context.Process(target=supervise, args=arguments)
-        timer = threading.Timer(seconds or threading.TIMEOUT_MAX, leash.close)
+        timer = threading.Timer(seconds or threading.TIMEOUT_MAX, pipe.close)
         timer.daemon = True
-        with lines, output, ended, status, held, leash:
+        with printed, output, ended, status, alive, pipe:
             with self.lock:
                 if self.closed:
                     raise InterruptedError("the run is ending")
                 process.start()
-                self.leashes.add(leash)
+                self.pipes.add(pipe)
             output.close()
             status.close()
             timer.start()
             try:
-                with open(lines.fileno(), closefd=False, errors="replace") as text:
-                    for line in filter(str.strip, text):
+                with open(printed.fileno(), closefd=False, errors="replace") as lines:
+                    for line in filter(str.strip, lines):
                         say(line.rstrip())
                 return ended.recv()
             except EOFError:  # the supervisor was killed
                 return 255
             finally:
                 timer.cancel()
-                self.leashes.discard(leash)
+                self.pipes.discard(pipe)
 
     def close(self) -> None:
         """End all programs and start no more."""
         with self.lock:
             self.closed = True
-            for leash in self.leashes.copy():
-                leash.close()
+            for pipe in self.pipes.copy():
+                pipe.close()
 
 
 def supervise(
-    command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, leash: Connection
+    command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, alive: Connection
 ) -> None:
-    """Run one program; at its end, or when the leash is let go, end its process group; send its exit status."""
+    """Run one program; at its end, or when ``alive`` is closed, end its process group; send its exit status."""
     os.setsid()  # what ends the flow's group must not end this process
-    gc.freeze()  # else each program searches the libraries' objects for garbage, which takes it 0.2 s
+    gc.freeze()  # else each program spends 0.2 s on searching the libraries' objects for garbage
     group = os.fork()
     if group == 0:
         return become(command, folder, environment, output.fileno())
@@ -96,7 +103,7 @@ def supervise(
     output.close()  # its reader sees the end once the group is gone
 
     def watch() -> None:
-        os.read(leash.fileno(), 1)
+        os.read(alive.fileno(), 1)
         end(group)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -18,6 +18,7 @@ import dummy_project
 import psutil
 import pytest
 from dummy_project import ROOT, begun, call, environment, order, traces, until, until_hanging
+from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
 from flows.graph import Graph, Refused
@@ -89,6 +90,11 @@ def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> Non
     assert all(name.startswith("pipeline/paper/") for name in stale(project))
     call("dvc", "repro", cwd=project)
     assert len(begun(project)) == len(graph.stages), "`dvc repro` has nothing to do"
+    for lock in [project / "dvc.lock", *project.glob("pipeline/quick/*/dvc.lock")]:
+        written = lock.read_bytes()
+        with modify_yaml(str(lock)):
+            pass
+        assert lock.read_bytes() == written, "the bytes are those that DVC writes"
 
 
 def test_a_stage_begins_after_all_that_it_needs_and_others_run_meanwhile(project: Path) -> None:
