@@ -76,8 +76,8 @@ def test_recompressed_pictures_stand_in_for_what_cannot_be_had_and_the_stage_say
             pa.table({"image": cells, "label": pa.array(labels)}), tmp_path / f"raw/cifar10-jpeg/{part}.parquet"
         )
     main()
-    made = DataSet.load(tmp_path / "data" / "paper" / "sets" / "photos.safetensors")
-    assert (made.source, made.y_train.tolist()) == ("cifar10-jpeg", [0, 1, 2])
+    data = DataSet.load(tmp_path / "data" / "paper" / "sets" / "photos.safetensors")
+    assert (data.source, data.y_train.tolist()) == ("cifar10-jpeg", [0, 1, 2])
     assert json.loads((tmp_path / "data/paper/altered/photos.json").read_text()) == {"": "JPEG-recompressed"}
     assert "cifar10-jpeg, JPEG-recompressed, stands in" in capsys.readouterr().err
 

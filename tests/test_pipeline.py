@@ -40,8 +40,8 @@ def witness():
 
 def files(scale: str = "quick", project: Path = Path()) -> list[str]:
     """The scale's dvc.yaml files."""
-    found = sorted(path.relative_to(project).as_posix() for path in project.glob(f"pipeline/{scale}/**/dvc.yaml"))
-    return [*found, "dvc.yaml"] if scale == "quick" else found
+    paths = sorted(path.relative_to(project).as_posix() for path in project.glob(f"pipeline/{scale}/**/dvc.yaml"))
+    return [*paths, "dvc.yaml"] if scale == "quick" else paths
 
 
 def shrink(project: Path) -> None:
@@ -62,8 +62,8 @@ def shrink(project: Path) -> None:
     (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
     for name in files("quick", project):
         stages = (project / name).read_text()
-        kept = lambda line: line[0] if line[1] in experiments else ""  # noqa: E731
-        left = re.sub(r"  - [./]*data/quick/train/(\w+)/plots.*\n", kept, stages)
+        line_of_a_kept_run = lambda line: line[0] if line[1] in experiments else ""  # noqa: E731
+        left = re.sub(r"  - [./]*data/quick/train/(\w+)/plots.*\n", line_of_a_kept_run, stages)
         (project / name).write_text(left.replace("plots:\n\n", "\n"))
 
 
@@ -99,18 +99,18 @@ def expanded(project: Path = Path(), scale: str = "quick") -> dict[str, dict]:
     """Every stage of a scale with its templates filled in, as DVC itself reads them."""
     from dvc.repo import Repo
 
-    found = {}
+    stages = {}
     with Repo(str(project)) as repo:
         for stage in repo.index.stages:
             if Path(stage.path_in_repo).as_posix() in files(scale):
-                found[stage.name] = {
+                stages[stage.name] = {
                     "cmd": [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd,
                     "deps": [dep.def_path for dep in stage.deps if not hasattr(dep, "params")],
                     "params": sorted({key for dep in stage.deps if hasattr(dep, "params") for key in dep.params}),
                     "outs": [out.def_path for out in stage.outs],
                     "cached": [out.use_cache for out in stage.outs],
                 }
-    return found
+    return stages
 
 
 def commands(stage: dict) -> list[tuple[str, str]]:
@@ -130,7 +130,7 @@ def imports(file: str) -> set[str]:
     """The project's files that a file imports, anywhere in it; a name that gramlab lends stands for its home."""
     import gramlab
 
-    found = set()
+    imported = set()
     for node in ast.walk(ast.parse(Path(file).read_text())):
         names = []
         if isinstance(node, ast.Import):
@@ -143,8 +143,8 @@ def imports(file: str) -> set[str]:
                 name = gramlab._HOME[rest]
             for path in (name.replace(".", "/") + ".py", name.replace(".", "/") + "/__init__.py"):
                 if top in ("gramlab", "tasks") and Path(path).is_file():
-                    found.add(path)
-    return found
+                    imported.add(path)
+    return imported
 
 
 def reachable(task: str, key: str | None) -> set[str]:
@@ -152,15 +152,15 @@ def reachable(task: str, key: str | None) -> set[str]:
     waiting = [f"tasks/{task}.py"]
     kind = {"measure": "experiments", "check": "claims"}.get(task)
     waiting += [path.as_posix() for path in Path().glob(f"tasks/papers/*/{kind}/{key}.py")] if kind else []
-    own = ["tasks/papers/*/__init__.py", "tasks/papers/*/differences.py"] if task == "report" else []
-    waiting += [path.as_posix() for pattern in own for path in Path().glob(pattern)]
-    found: set[str] = set()
+    patterns = ["tasks/papers/*/__init__.py", "tasks/papers/*/differences.py"] if task == "report" else []
+    waiting += [path.as_posix() for pattern in patterns for path in Path().glob(pattern)]
+    files_reached: set[str] = set()
     while waiting:
-        if (file := waiting.pop()) not in found:
-            found.add(file)
+        if (file := waiting.pop()) not in files_reached:
+            files_reached.add(file)
             waiting += imports(file)
             waiting += [str(home) for folder in Path(file).parents if (home := folder / "__init__.py").is_file()]
-    return found
+    return files_reached
 
 
 def test_every_claim_gets_a_verdict(project):
@@ -213,19 +213,19 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
             assert not declared  # all of params.yaml
             continue
         if kind == "prepare":
-            own = {f"data.{key}.paper", f"data.{key}.quick", "machine.data_root"}
+            expected = {f"data.{key}.paper", f"data.{key}.quick", "machine.data_root"}
         elif kind == "verdicts":
-            own = {f"{key}.claims"}
+            expected = {f"{key}.claims"}
         else:
             (paper,) = [paper for paper in raw if paper not in ("machine", "data")
                         and any(key in raw[paper][section] for section in raw[paper])
                         and (kind != "check" or key in raw[paper]["claims"])]  # fmt: skip
             section = "train" if kind == "measure" else kind
-            own = {f"{paper}.claims.{key}"} if kind == "check" else {
+            expected = {f"{paper}.claims.{key}"} if kind == "check" else {
                 f"{paper}.{section}.{key}.paper", f"{paper}.{section}.{key}.quick", "machine.device", "machine.threads"
             }  # fmt: skip
-            own |= {"machine.data_root"} if kind == "simulate" else set()
-        assert declared == own, name
+            expected |= {"machine.data_root"} if kind == "simulate" else set()
+        assert declared == expected, name
 
 
 def test_both_scales_have_the_same_stages():
@@ -361,7 +361,7 @@ def test_a_training_is_refused_if_its_own_settings_change_meanwhile(
 def test_killed_while_dvc_hashes_and_in_the_report(project, environment, stage, left):
     there, _, _ = project
     before = bytes_of(there)
-    made = (there / left).stat().st_ino
+    inode_before = (there / left).stat().st_ino
     run = subprocess.Popen(
         ["dvc", "repro", "--force", "--single-item", stage],
         cwd=there,
@@ -370,7 +370,7 @@ def test_killed_while_dvc_hashes_and_in_the_report(project, environment, stage, 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while run.poll() is None and not ((there / left).is_file() and (there / left).stat().st_ino != made):
+    while run.poll() is None and not ((there / left).is_file() and (there / left).stat().st_ino != inode_before):
         time.sleep(0.002)
     assert run.poll() is None
     os.killpg(run.pid, signal.SIGKILL)
@@ -415,14 +415,14 @@ def test_a_loss_that_becomes_nan_fails_the_stage_and_caches_nothing(project, env
 def test_a_truncated_table_is_named_and_not_judged(project, environment):
     there, _, _ = project
     table = there / "data" / "quick" / "tables" / "a_tl.parquet"
-    whole = table.read_bytes()
+    complete = table.read_bytes()
     table.unlink()
-    table.write_bytes(whole[:200])
+    table.write_bytes(complete[:200])
     finding = there / "data/quick/findings/weight_gram/a_tl.json"
     before = finding.read_bytes()
     command = [sys.executable, "-m", "tasks.check", "a_tl"]
     done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
-    table.write_bytes(whole)
+    table.write_bytes(complete)
     assert done.returncode == 1
     assert "a_tl.parquet: not a readable Parquet table" in done.stderr.splitlines()[-1]
     assert finding.read_bytes() == before

@@ -113,10 +113,10 @@ def pages(project):
 def test_claims_json_has_what_readers_and_programs_need(pages):
     claims = json.loads((pages / "claims.json").read_text())
     assert list(claims) == [verdict(key)["id"] for key in load("quick").claims]
-    one = claims["A.fig7"]
-    assert not {"seconds", "commit", "cores"} & one.keys()  # so that a reproduction gives the same file
-    assert one["code"] == [f"tasks/papers/weight_gram/{kind}/a_fig7.py" for kind in ("claims", "experiments")]
-    assert (one["figure"], one["table"]) == ("reports/quick/figures/a_fig7.svg", "data/quick/tables/a_fig7.parquet")
+    claim = claims["A.fig7"]
+    assert not {"seconds", "commit", "cores"} & claim.keys()  # so that a reproduction gives the same file
+    assert claim["code"] == [f"tasks/papers/weight_gram/{kind}/a_fig7.py" for kind in ("claims", "experiments")]
+    assert (claim["figure"], claim["table"]) == ("reports/quick/figures/a_fig7.svg", "data/quick/tables/a_fig7.parquet")
 
 
 def test_same_inputs_same_bytes(project, pages):

@@ -19,7 +19,7 @@ def rows(table: list[dict]) -> Rows:
 
 def verdict(claim: list[float], control: list[float], corrected: list[float] | None = None) -> dict:
     arms = {"claim": claim, "control: broken": control, **({"corrected": corrected} if corrected else {})}
-    made = rows(
+    table_rows = rows(
         [
             {"arm": arm, "seed": seed, "value": value}
             for arm, values in arms.items()
@@ -37,7 +37,7 @@ def verdict(claim: list[float], control: list[float], corrected: list[float] | N
         QUANTITIES=("q",),
         rule=lambda rows: positive(rows.value, "q"),
     )
-    return judge({"a_test": json.loads(json.dumps(find(check, "A", made)))})["a_test"]
+    return judge({"a_test": json.loads(json.dumps(find(check, "A", table_rows)))})["a_test"]
 
 
 UP, DOWN, OPEN, NONE = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3], [-0.1, 0.0, 0.12]
