@@ -212,7 +212,7 @@ def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
         data = images(folder, ".")
     else:
         raise ValueError(f"{folder}: neither x.npy and y.npy, nor train/CLASS/image files, nor *train*.parquet")
-    return data.numbers(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}")
+    return data.scaled(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}")
 
 
 def _print(numbers: list[tuple[str, str, float]], n: int) -> None:

@@ -6,8 +6,38 @@ different names cannot.
 """
 
 import hashlib
+import os
 
 import numpy as np
+
+ROOT_VARIABLE = "GRAMLAB_STREAM_ROOT"
+
+
+def stream_root() -> int:
+    """Return the root of all random streams, a whole number that every name is extended by; 0 by default.
+
+    The environment variable ``GRAMLAB_STREAM_ROOT`` sets it, so that programs started from this one have it too.
+    Another root gives other random numbers everywhere: the same experiment on fresh seeds.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If the variable holds no whole number from 0.
+
+    Examples
+    --------
+    >>> from gramlab.streams import stream_root
+    >>> stream_root()
+    0
+    """
+    text = os.environ.get(ROOT_VARIABLE, "") or "0"
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{ROOT_VARIABLE} must be a whole number from 0, not {text!r}")
+    return int(text)
 
 
 def stream(*name: str | int) -> np.random.Generator:
@@ -19,11 +49,16 @@ def stream(*name: str | int) -> np.random.Generator:
     Parameters
     ----------
     *name : str or int
-        The parts of the name. Streams whose names differ in any part are independent.
+        The parts of the name. Streams whose names or roots differ in any part are independent.
 
     Returns
     -------
     numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        If `stream_root` does.
 
     Examples
     --------
@@ -33,5 +68,7 @@ def stream(*name: str | int) -> np.random.Generator:
     >>> bool(stream("a_fig7", 0, "data").normal() == stream("a_fig7", 0, "weights").normal())
     False
     """
-    digest = hashlib.sha256(repr(name).encode()).digest()
+    root = stream_root()
+    # at root 0 the name alone, which begins with a bracket: no name at another root has the same text
+    digest = hashlib.sha256((f"{root}:{name!r}" if root else repr(name)).encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))

@@ -1,6 +1,7 @@
 """Tidy Parquet tables: one row an observation, one schema for everything that gramlab measures."""
 
 import math
+from collections.abc import Collection
 from numbers import Real
 from pathlib import Path
 
@@ -24,6 +25,7 @@ SCHEMA = pa.schema(
         ("value", pa.float64()),
     ]
 )
+_SEEDS = b"gramlab.seeds"
 _BLANK = {pa.string(): "", pa.int32(): 0, pa.int64(): 0, pa.float64(): 0.0}
 
 
@@ -70,7 +72,7 @@ def table(rows: list[dict]) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def write(path: Path | str, rows: list[dict]) -> None:
+def write(path: Path | str, rows: list[dict], seeds: Collection[int] = ()) -> None:
     """Write rows to a Parquet file, completely or not at all. Equal rows give equal bytes.
 
     Parameters
@@ -79,6 +81,9 @@ def write(path: Path | str, rows: list[dict]) -> None:
         The Parquet file.
     rows : list of dict
         As for ``table``.
+    seeds : collection of int
+        How many seeds the settings ask for; several numbers where runs of a table differ. A reader can so tell that
+        rows are missing. Kept in the file's metadata.
 
     Raises
     ------
@@ -95,6 +100,9 @@ def write(path: Path | str, rows: list[dict]) -> None:
     [10]
     """
     arrow_table = table(rows)
+    if seeds:
+        text = ",".join(str(number) for number in sorted(set(seeds)))
+        arrow_table = arrow_table.replace_schema_metadata({_SEEDS: text})
     try:
         with atomic(Path(path)) as temporary:
             pq.write_table(arrow_table, temporary, compression="zstd")
@@ -128,3 +136,28 @@ def read(path: Path | str) -> pa.Table:
     if not arrow_table.schema.equals(SCHEMA):
         raise TableError(f"{path}: its columns are {arrow_table.schema.names}; a gramlab table has {SCHEMA.names}")
     return arrow_table
+
+
+def seeds(arrow_table: pa.Table) -> set[int]:
+    """The numbers of seeds that ``write`` was given; empty where it was given none.
+
+    Parameters
+    ----------
+    arrow_table : pyarrow.Table
+        As from ``read``.
+
+    Returns
+    -------
+    set of int
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gramlab import tables
+    >>> path = tempfile.mkdtemp() + "/run.parquet"
+    >>> tables.write(path, [{"quantity": "loss", "value": 0.25}], seeds=[5])
+    >>> tables.seeds(tables.read(path))
+    {5}
+    """
+    text = (arrow_table.schema.metadata or {}).get(_SEEDS, b"")
+    return {int(number) for number in text.decode().split(",") if number}

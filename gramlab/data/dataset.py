@@ -34,7 +34,7 @@ class DataSet:
     source : str
         Name of the data, for error messages and random streams.
     x_train, x_test : Tensor of shape (n, ...)
-        Samples as they are stored; `numbers` scales them.
+        Samples as they are stored; `scaled` turns them into numbers.
     y_train, y_test : Tensor of shape (n,) or (n, c)
         Integer classes (n,), or floating-point targets (n, c).
     classes : int, optional
@@ -61,7 +61,7 @@ class DataSet:
     >>> data = DataSet("two pixels", x, y, x[:1], y[:1], classes=2, factor=1 / 255)
     >>> data.inputs, data.outputs
     (2, 2)
-    >>> data.numbers(data.x_train, torch.float32)
+    >>> data.scaled(data.x_train, torch.float32)
     tensor([[0., 1.],
             [1., 0.]])
     """
@@ -122,7 +122,7 @@ class DataSet:
         unchanged = torch.zeros(len(self.y_train), dtype=torch.bool)
         return unchanged if self.clean_train is None else self.y_train != self.clean_train
 
-    def numbers(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+    def scaled(self, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Stored samples as floating-point numbers, ``factor * x``.
 
         Parameters

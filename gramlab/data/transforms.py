@@ -103,8 +103,8 @@ def standardized(data: DataSet) -> DataSet:
     >>> abs(float(data.x_train.mean())) < 1e-6
     True
     """
-    x = data.numbers(data.x_train, torch.float32)
+    x = data.scaled(data.x_train, torch.float32)
     mean, deviation = x.mean(0), x.std(0)
     scale = torch.where((x != x[0]).any(0), 1 / deviation, 0.0)
-    x_train, x_test = ((data.numbers(part, torch.float32) - mean) * scale for part in (data.x_train, data.x_test))
+    x_train, x_test = ((data.scaled(part, torch.float32) - mean) * scale for part in (data.x_train, data.x_test))
     return replace(data, x_train=x_train, x_test=x_test, factor=1.0, metadata={**data.metadata, "standardized": True})

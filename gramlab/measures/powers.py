@@ -6,9 +6,10 @@ from torch import Tensor
 from gramlab.measures.arrays import Array, all_finite, as_float64
 from gramlab.measures.undefined import Undefined
 
-# largest negative eigenvalue, relative to the largest, that counts as round-off. A matrix of ``measure`` sums float32
-# products over batches of 8192 rows, whose error is about √8192 · 2⁻²⁴ = 5.4e-6 of the norm, and less where rows differ
-NEGATIVE = 1e-5
+# what counts as round-off, relative to the largest: a negative eigenvalue, or a difference of A and Aᵀ. A matrix of
+# ``measure`` sums float32 products over batches of 8192 rows, whose error is about √8192 · 2⁻²⁴ = 5.4e-6 of the norm,
+# and less where rows differ
+ROUND_OFF = 1e-5
 
 
 def psd_power(a: Array, s: float) -> Tensor:
@@ -52,11 +53,11 @@ def psd_power(a: Array, s: float) -> Tensor:
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"psd_power needs a square matrix, not an array of shape {tuple(A.shape)}")
     scale = float(A.abs().max()) if A.numel() else 0.0
-    if float((A - A.mT).abs().max() if A.numel() else 0.0) > 1e-6 * scale:
+    if float((A - A.mT).abs().max() if A.numel() else 0.0) > ROUND_OFF * scale:
         raise ValueError("the matrix is not symmetric; for FACT use psd_power(F @ F.T, s / 2)")
     values, vectors = torch.linalg.eigh((A + A.mT) / 2)
     largest = values.abs().amax(-1, keepdim=True)
-    if bool((values < -NEGATIVE * largest).any()):
+    if bool((values < -ROUND_OFF * largest).any()):
         worst = float((values / largest.clamp_min(torch.finfo(torch.float64).tiny)).min())
         raise Undefined(f"the matrix is not positive semi-definite: an eigenvalue is {worst:.3g} of the largest")
     positive = values > A.shape[-1] * torch.finfo(torch.float64).eps * largest

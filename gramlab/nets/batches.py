@@ -61,7 +61,7 @@ class Batches:
         self.latent = model.latent if isinstance(model, VAE) else None
         self.parts = {
             part: (
-                samples_for(model, data.numbers(x, self.dtype)).to(device),
+                samples_for(model, data.scaled(x, self.dtype)).to(device),
                 (y.to(self.dtype) if y.is_floating_point() else y).to(device),
             )
             for part, x, y in (("train", data.x_train, data.y_train), ("test", data.x_test, data.y_test))

@@ -25,6 +25,7 @@ from gramlab.nets.observers import OBSERVERS
 from gramlab.nets.optimizers import StackedOptimizer
 from gramlab.nets.stacked import Group, StackedParameters
 from gramlab.nets.vae import VAE
+from gramlab.streams import stream_root
 
 
 class Ensemble:
@@ -96,6 +97,7 @@ class Ensemble:
             "settings": json.loads(json.dumps(asdict(config), default=repr)),
             "seeds": seeds,
             "data": _hash_of(data),
+            "stream root": stream_root(),
         }
 
     def losses(self, group: Group, noise: tuple[Tensor, ...], x: Tensor, y: Tensor) -> Tensor:
