@@ -5,7 +5,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
 export PYTHONUTF8 := 1
 
-.PHONY: repro test lint paper browser
+.PHONY: repro test lint paper browser calibrate fresh mutants
 
 repro: .venv/installed
 	$(BIN)/python -m flows.reproduce
@@ -15,8 +15,22 @@ paper: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale paper
 	$(BIN)/python -m tasks.summary --scale paper
 
+# how often the statistical rules err, on simulated seeds: once after a change of tasks/judging
+calibrate: .venv/installed
+	$(BIN)/python -m tasks.calibrate
+
+# stream roots, named before any of them had run, so that none is chosen by its outcome; 0 is the report's
+ROOTS ?= 11 12 13 14 15
+
+fresh: .venv/installed
+	$(BIN)/python -m flows.fresh $(ROOTS) --jobs 2
+
 test: .venv/installed browser lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# plants mistakes, one at a time, and runs the tests that should find them: docs/mutants.md
+mutants: .venv/installed browser
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.mutants.run
 
 # the report is tested in a real browser
 browser:

@@ -8,7 +8,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from flows.graph import Graph
 
-COLUMNS = ("id", "title", "verdict", "evidence", "statistic", "low", "high", "printed")
+COLUMNS = ("id", "title", "verdict", "reason", "supported", "asserted", "measured", "printed")
 
 
 def publish(graph: Graph, names: list[str], summary: str) -> None:
@@ -22,6 +22,7 @@ def publish(graph: Graph, names: list[str], summary: str) -> None:
     if rows:
         table = [{column: row.get(column) for column in COLUMNS} for row in rows]
         for row, verdict in zip(table, rows, strict=True):
-            row["control"] = "rejected" if verdict["control"]["rejected"] else "not rejected"
+            controls = verdict.get("controls", {}).values()
+            row["controls"] = f"{sum(control['rejected'] for control in controls)} of {len(controls)} rejected"
         description = f"Verdicts at the {graph.scale} scale."
         create_table_artifact(key=f"verdicts-{graph.scale}", table=table, description=description)

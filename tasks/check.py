@@ -16,8 +16,10 @@ def main() -> None:
 
     claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
-        rows = Rows(tables.read(stage.table(experiment)))
-        finding = find(claim, papers.paper(paper).LETTER, rows)
+        table = tables.read(stage.table(experiment))
+        rows = Rows(table)
+        letter = papers.paper(paper).LETTER
+        finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
         figure = claim.draw(rows.frame, claim) if finding["ran"] else blank()
         save(figure, stage.figure(stage.key), stage.scale)
         stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})

@@ -19,13 +19,16 @@ def main() -> None:
     experiment = papers.experiment(stage.settings.paper[stage.key], stage.key)
     with stages.recorded(stage):
         if isinstance(settings, Simulation):
-            rows = experiment.measure(settings.feasible())
+            settings = settings.feasible()
+            seeds = {settings.seeds()} - {0}
+            rows = experiment.measure(settings)
         else:
             from tasks.measuring.run import Run
 
+            seeds = {settings.seeds}
             rows = experiment.measure(Run(stage, device=device))
         labels = {"experiment": stage.key, "scale": stage.scale}
-        tables.write(stage.table(stage.key), [{**labels, **row} for row in rows])
+        tables.write(stage.table(stage.key), [{**labels, **row} for row in rows], seeds)
 
 
 if __name__ == "__main__":

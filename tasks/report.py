@@ -1,4 +1,4 @@
-"""Show the verdicts: ``python -m tasks.report --scale quick`` writes claims.json, README.md, index.html and figures.
+"""Show the verdicts: ``python -m tasks.report --scale quick`` writes the pages, claims.json and the figures.
 
 These files hold no time, commit or machine, so that a reproduction on a like machine leaves them as they are. Where,
 when and with which code each stage ran goes into provenance.json and provenance.js beside them, which the page shows.
@@ -14,21 +14,30 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
-from tasks.reporting import words
+from tasks.reporting import authors, mutants, words
+from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.settings import left_out, settings_of
 from tasks.settings import ROOT
 
 VERDICTS = {
-    "holds": "the rule supports the claim and rejects every control",
-    "holds corrected": "not supported as printed; a corrected form is supported, and every control is rejected",
-    "fails": "the rule refutes the claim, at this scale's settings",
-    "inconclusive": "a control was not rejected, or the interval does not decide, or the result does not survive "
-    "Holm's correction over the paper's claims",
+    "holds": "every asserted statement is found to hold, and controls break each of them",
+    "holds corrected": "as printed a statement is not found to hold; in the corrected form all hold",
+    "fails": "an asserted statement is refuted, at this scale's settings",
+    "inconclusive": "no asserted statement is refuted, and not all are decided",
+}
+REASONS = {
+    "refuted": "the rule finds the opposite, after Holm's correction",
+    "hypothesis not met": "the paper states it under a condition that the measured networks do not meet",
+    "too few seeds": "the interval does not decide, or not after Holm's correction over the paper's statements",
+    "reduced too far": "the reduced settings miss a condition that the paper's settings meet",
+    "control kept": "no control breaks the statement, so that the check shows nothing",
+    "print differs": "the measured number differs from the printed number",
+    "data not here": "the data or the machine that it needs is not here",
 }
 STAMP = {
     "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
-    "paper": "Paper scale: the papers' settings, and their data except where said; `here` among a claim's settings "
-    "replaces settings that need a larger machine.",
+    "paper": "Paper scale: the papers' settings, and their data except where said; `affordable` among a claim's "
+    "settings replaces settings that need a larger machine.",
 }
 
 
@@ -43,6 +52,8 @@ def main() -> None:
         for paper in packages
         for key, verdict in document(stage, stage.verdicts(paper), f"verdicts@{paper}").items()
     ]
+    fresh = fresh_runs(stage.scale, {claim["id"]: claim["verdict"] for claim in claims})
+    claims = [{**claim, "fresh": fresh.get(claim["id"])} for claim in claims]
     order = list(stage.settings.claims)
     claims.sort(key=lambda claim: (claim["paper"], order.index(claim["key"])))
     environment = Environment(
@@ -50,21 +61,27 @@ def main() -> None:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         autoescape=lambda name: "html" in (name or ""),
     )  # fmt: skip
-    for name in ("number", "measured", "interval", "rejection"):
+    for name in ("number", "measured", "interval", "rejection", "verdict", "controls"):
         environment.filters[name] = getattr(words, name)
     content = {
         "claims": claims,
         "all": len(stage.settings.claims),
+        "waiting": [key for key in stage.settings.claims if key not in {claim["key"] for claim in claims}],
+        "reasons": REASONS,
+        "calibration": json.loads((ROOT / "reports" / "calibration.json").read_text(encoding="utf-8"))["rules"],
         "scale": stage.scale,
         "papers": {package.LETTER: f"{package.TITLE} (arXiv {package.ARXIV})" for package in packages.values()},
         "verdicts": VERDICTS,
         "stamp": STAMP[stage.scale],
         "differences": [row for name in packages if (code := papers.differences(name)) for row in code.measured(stage)],
+        "authors": authors.compared(),
+        "mutants": mutants.summary(),
     }
-    hidden = ("settings", "stages", "data sets")
+    hidden = ("settings", "stages", "data sets", "fresh")
     data = {claim["id"]: {key: value for key, value in claim.items() if key not in hidden} for claim in claims}
     pages = {
         "index.html": environment.get_template("index.html").render(content),
+        "controls.html": environment.get_template("controls.html").render(content),
         "README.md": environment.get_template("README.md").render(content),
         "claims.json": json.dumps(data, indent=2, ensure_ascii=False) + "\n",
         "provenance.json": json.dumps(records, indent=1, ensure_ascii=False) + "\n",
@@ -108,6 +125,13 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
     names += [f"train@{experiment}", f"prepare@{run.data}"] if run else []
     home = f"tasks/papers/{stage.settings.paper[experiment]}/experiments/{experiment}.py"
     return {
+        "statements": [],
+        "controls": {},
+        "hypotheses": [],
+        "smallest violations": {},
+        "measured": "",
+        "deciding": "",
+        "evidence": "",  # of a claim that has not run
         **verdict,
         "key": key,
         "stage": stage.address(f"check@{key}"),

@@ -64,21 +64,24 @@ class Stage:
     def address(self, name: str) -> str:
         """A stage as DVC takes it on its command line, from the root."""
         kind, _, key = name.partition("@")
-        folder = {"report": "", "prepare": "data", "verdicts": key}.get(kind) or self.settings.paper.get(key, "")
-        if kind == "report" and self.scale == "quick":
+        folder = {"report": "", "calibrate": "", "prepare": "data", "verdicts": key}.get(
+            kind
+        ) or self.settings.paper.get(key, "")
+        if kind == "calibrate" or (kind == "report" and self.scale == "quick"):
             return name
         return "/".join(filter(None, ("pipeline", self.scale, folder, f"dvc.yaml:{name}")))
 
 
 def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
     """The entries of params.yaml that determine the result of a prepare, train, measure or check stage."""
+    if kind == "check":
+        return [settings.claims[key]]
+    root = [settings.streams.root] if settings.streams.root else []  # hashes of root 0 are older than roots
     if kind == "prepare":
-        return [settings.entry("data", key)]
+        return [settings.entry("data", key), *root]
     if kind in ("train", "measure") and key in settings.train:
-        return [{name: run.model_dump(exclude_unset=True) for name, run in settings.train[key].each().items()}]
-    if kind == "measure":
-        return [settings.entry("simulate", key)]
-    return [settings.claims[key]] if kind == "check" else []
+        return [{name: run.model_dump(exclude_unset=True) for name, run in settings.train[key].each().items()}, *root]
+    return [settings.entry("simulate", key), *root] if kind == "measure" else []
 
 
 def settings_hash(settings: Settings, kind: str, key: str) -> str:
@@ -94,7 +97,9 @@ def arguments(kind: str, key: str | None = None) -> Stage:
         parser.add_argument("key")
     parser.add_argument("--scale", default="quick")
     parsed = parser.parse_args()
-    return Stage(kind, parsed.key if key is None else key, parsed.scale)
+    stage = Stage(kind, parsed.key if key is None else key, parsed.scale)
+    os.environ["GRAMLAB_STREAM_ROOT"] = str(stage.settings.streams.root)  # where gramlab.streams reads it
+    return stage
 
 
 @contextmanager
@@ -112,9 +117,7 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
     except (BadInput, ArithmeticError) as error:
         print(f"{stage.kind}@{stage.key}: {error}", file=sys.stderr)
         raise SystemExit(1) from error
-    modules = [Path(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
-    ours = [path for path in modules if ROOT / "gramlab" in path.parents or ROOT / "tasks" in path.parents]
-    if changed := [str(path.relative_to(ROOT)) for path in ours if path.stat().st_mtime > STARTED]:
+    if changed := [str(path.relative_to(ROOT)) for path in _loaded() if path.stat().st_mtime > STARTED]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
     now = reader.load(stage.scale)
     machines = [(each.data_root, each.device, each.threads) for each in (now.machine, stage.settings.machine)]
@@ -128,6 +131,15 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
         **more,
     }
     write_json(stage.provenance(stage.kind, stage.key), record)
+
+
+def _loaded() -> list[Path]:
+    """The files of gramlab and tasks that this process has loaded."""
+    folders = tuple(
+        f"{ROOT / name}{os.sep}" for name in ("gramlab", "tasks")
+    )  # strings: there are thousands of modules
+    files = (getattr(module, "__file__", None) or "" for module in list(sys.modules.values()))
+    return [Path(file) for file in files if file.startswith(folders)]
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from tasks import stage as stages
 from tasks.reporting.comparison import reproduction
+from tasks.reporting.words import controls
 
 
 def main() -> None:
@@ -17,17 +18,16 @@ def main() -> None:
         raise SystemExit(f"{path.relative_to(stages.ROOT)} is missing; `make repro` makes it")
     console = Console()
     console = console if console.is_terminal else Console(width=150)
-    table = Table("claim", "title", "verdict", "evidence", "statistic", "control", title=f"{stage.scale} scale")
+    columns = ("claim", "title", "verdict", "why", "statements found", "controls")
+    table = Table(*columns, title=f"{stage.scale} scale")
     claims = json.loads(path.read_text(encoding="utf-8"))
     for claim in claims.values():
-        control = "rejected" if claim["control"]["rejected"] else "NOT rejected"
-        table.add_row(
-            claim["id"], claim["title"], claim["verdict"], claim["evidence"], f"{claim['statistic']:.4g}", control
-        )
+        found = f"{claim['supported']} of {claim['asserted']}"
+        table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], found, controls(claim))
     console.print(table)
     counts = {name: sum(claim["verdict"] == name for claim in claims.values()) for name in
-              ("holds", "holds corrected", "fails", "inconclusive")}  # fmt: skip
-    print(f"{len(claims)} claims: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+              ("holds", "holds corrected", "fails", "inconclusive", "not run")}  # fmt: skip
+    print(f"{len(claims)} claims: " + ", ".join(f"{count} {name}" for name, count in counts.items() if count))
     print(reproduction(stage.scale))
 
 

@@ -118,7 +118,8 @@ def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:
 
     digest = hashlib.sha256()
     threads = torch.get_num_threads()
-    digest.update(json.dumps([run.model_dump(), stage.scale, device, threads, torch.__version__]).encode())
+    root = stage.settings.streams.root
+    digest.update(json.dumps([run.model_dump(), stage.scale, device, threads, torch.__version__, root]).encode())
     code = [*(ROOT / "gramlab" / "nets").glob("*.py"), *(ROOT / "gramlab" / "data").glob("*.py")]
     code += [ROOT / "gramlab" / "losses.py", ROOT / "gramlab" / "streams.py"]
     for path in [stage.dataset(run.data), *sorted(code), Path(__file__)]:

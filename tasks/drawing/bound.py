@@ -7,11 +7,12 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.statement import quantities
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the ratios of each case as a box whose whiskers end at the extremes, and the line that none may cross."""
-    ratio = next(name for name in claim.QUANTITIES if name.endswith("ratio"))
+    ratio = next(name for name in quantities(claim) if name.endswith("ratio"))
     rows = rows[(rows["quantity"] == ratio) & (rows["dtype"] != "float32")]
     claims = sorted(arm for arm in rows["arm"].unique() if not arm.startswith("control"))
     named = rows.assign(row=rows["case"].where(rows["arm"] == "claim", rows["arm"] + ": " + rows["case"]))

@@ -11,6 +11,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.statement import quantities
 
 ROUND_OFF = {"float64": 2.0**-53, "float32": 2.0**-24}
 COLORS = {"float64": style.CLAIM, "float32": style.OTHER}
@@ -25,7 +26,7 @@ def drawn_cases(rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the residuals in both precisions, with the 8 u that the rule allows in float64."""
-    names = [name for name in claim.QUANTITIES if not name.endswith("/remainder")]
+    names = [name for name in quantities(claim) if not name.endswith("/remainder")]
     rows = rows[rows["quantity"].isin(names)]
     arms = [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])] + style.controls(rows)
     worst = rows.groupby(["arm", "case", "dtype"], as_index=False)["value"].max()

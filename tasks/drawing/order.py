@@ -10,13 +10,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.statement import quantities
 
 MOST = 60  # lines of an arm
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw remainder against step, log-log, with guides of slope 2 and 1; the claim over its controls."""
-    quantity = next(name for name in claim.QUANTITIES if name.endswith("/remainder"))
+    quantity = next(name for name in quantities(claim) if name.endswith("/remainder"))
     rows = rows[(rows["quantity"] == quantity) & (rows["dtype"] == "float64") & (rows["value"] > 0)]
     figure, grid = style.panels(claim, height=3.6)
     axes = grid[0, 0]

@@ -1,83 +1,114 @@
-"""From the rows of a table to the finding on a claim: what its rule finds in every arm, and which controls it rejects.
+"""From the rows of a table to the findings on a claim: what each statement's rule finds in every arm.
 
-A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which is the statement, the constants ID, KIND,
-TITLE, PRINTED (what the paper prints, with its place) and QUANTITIES (those of the table that the rule reads), and
-``rule(rows) -> Finding`` and ``draw(rows, claim) -> Figure``. Where they apply it also has CORRECTION (the form that we
-derive, in words), FORMS (by part, the printed and the derived form), SETTINGS (names of the settings that the report
-shows) and DATA_SETS (those of the training run that the claim is about). The rule sees the rows of one arm at a time:
-``claim`` as printed, ``corrected`` where the print is wrong, and each ``control: ...``, where the hypothesis is broken
-on purpose. The same rule must support the claim and reject every control.
+A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, the
+constants ID, KIND, TITLE, PRINTED (the print in short, with its place) and STATEMENTS, and ``draw(rows, claim)``. Where
+they apply it also has HYPOTHESES, CORRECTION (the form that we derive, in words), SETTINGS (names of the settings that
+the report shows) and DATA_SETS (those of the training run that the claim concerns).
+
+A rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where the print is wrong, and each
+``control: ...``, where the hypothesis is broken on purpose. A control whose name ends in ", corrected" is set against
+the corrected form, its namesake without these words against the printed form, and any other control against both.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tasks.judging.contract import CONTROL, FORMS, admit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
+from tasks.judging.statement import Hypothesis, Statement
 from tasks.judging.statistics import welch
 
-CONTROL = "control: "
+OF_CORRECTED = ", corrected"
 
 
-def find(claim: Any, letter: str, rows: Rows) -> dict[str, Any]:
-    """What the claim's rule finds in every arm of the table; ``ran`` is False where the table has none of its rows."""
-    rule: Callable[[Rows], Finding] = claim.rule
-    counterexamples = smallest_violations(rows, claim.QUANTITIES[0].split("/")[0])
-    rows = rows.where(quantity=set(claim.QUANTITIES))
-    if not len(rows):
-        return {"id": claim.ID, "title": claim.TITLE, "ran": False}
-    arms = sorted(set(rows.arm.tolist()))
-    if unknown := [arm for arm in arms if arm not in ("claim", "corrected") and not arm.startswith(CONTROL)]:
-        raise ValueError(f"{claim.__name__}: no arm {unknown[0]!r}; claim, corrected or 'control: ...'")
-    findings = {arm: rule(rows.where(arm=arm)) for arm in arms}
-    controls = {arm.removeprefix(CONTROL): finding for arm, finding in findings.items() if arm.startswith(CONTROL)}
-    if not controls:
-        raise ValueError(f"{claim.__name__} has no control: a check that cannot fail shows nothing")
-    printed, corrected = findings["claim"], findings.get("corrected")
-    shown = corrected if corrected and corrected.holds and not printed.holds else printed
-    rejected = {name: rejects(control, shown) for name, control in controls.items()}
-    weakest = min(controls.items(), key=lambda item: (rejected[item[0]], item[1].holds is not True))
-    return {
+def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds: set[int]) -> dict[str, Any]:
+    """What the rules of the claim's statements and hypotheses find; ``ran`` is False where the table has no rows."""
+    statements = [each for each in claim.STATEMENTS if scale in each.scales and each.judgeable(rows)]
+    hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
+    asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
+    about = {
         "id": claim.ID,
         "paper": letter,
         "kind": claim.KIND,
         "title": claim.TITLE,
         "statement": " ".join((claim.__doc__ or "").split()),
-        "ran": True,
-        "holds": shown.holds,
-        "form": "corrected" if shown is corrected else "printed",
-        "evidence": shown.evidence,
-        "statistic": shown.statistic,
-        "low": shown.low,
-        "high": shown.high,
-        "p": shown.p,
-        "rule": shown.rule,
-        "numbers": shown.numbers,
-        "measured": shown.measured,
-        "part": shown.part,
-        "lines": lines(claim, findings),
         "printed": claim.PRINTED,
-        "printed form": {"holds": printed.holds, "statistic": printed.statistic, "numbers": printed.numbers},
-        "corrected form": corrected and {"what": claim.CORRECTION, **_summary(corrected)},
-        "smallest violations": counterexamples,
-        "control": {"name": weakest[0], "statistic": weakest[1].statistic, "rejected": all(rejected.values())},
-        "controls": {
-            name: {
-                "statistic": control.statistic,
-                "low": control.low,
-                "high": control.high,
-                "holds": control.holds,
-                "rejected": rejected[name],
-                "kept": held_parts(control),
-                "numbers": control.numbers,
-            }
-            for name, control in controls.items()
-        },
+        "correction": getattr(claim, "CORRECTION", ""),
+        "tests": len(asserted),
         "data sets": list(getattr(claim, "DATA_SETS", ())),
         "settings": getattr(claim, "SETTINGS", None),
+    }
+    judged = [statement for statement in statements if statement.kind == "asserted"]
+    if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
+        return {**about, "ran": False}
+    admit(rows, claim, statements, experiment, scale, seeds)
+    unjudged = [statement for statement in claim.STATEMENTS if statement not in statements]
+    return {
+        **about,
+        "ran": True,
+        "statements": [_statement(statement, rows) for statement in statements]
+        + [{**_words(statement), "forms": {}} for statement in unjudged],
+        "hypotheses": [_hypothesis(hypothesis, rows) for hypothesis in hypotheses],
+        "smallest violations": smallest_violations(rows, asserted[0].reads[0].split("/")[0]),
+    }
+
+
+def _words(statement: Statement) -> dict[str, Any]:
+    names = ("name", "quote", "place", "kind", "printed", "derived", "stands_in")
+    return {name.replace("_", " "): getattr(statement, name) for name in names}
+
+
+def _statement(statement: Statement, rows: Rows) -> dict[str, Any]:
+    """What the rule finds in the printed and in the corrected form, each with the controls that it rejects."""
+    arms = by_arm(statement, rows)
+    forms = {}
+    for form in statement.forms:
+        if form not in arms:
+            continue
+        controls = {arm.removeprefix(CONTROL): finding for arm, finding in arms.items() if _controls(arm, form, arms)}
+        forms[form] = {
+            **summary(arms[form]),
+            "controls": {
+                name: {"rejected": rejects(control, arms[form]), "kept": held_parts(control), **summary(control)}
+                for name, control in controls.items()
+            },
+        }
+    return {**_words(statement), "forms": forms}
+
+
+def by_arm(statement: Statement, rows: Rows) -> dict[str, Finding]:
+    """The findings in every arm that has each quantity that the statement reads."""
+    rows = statement.concerned(rows)
+    findings = {}
+    for (arm,), in_arm in rows.by("arm").items():
+        if set(in_arm.quantity.tolist()) >= set(statement.reads):
+            findings[arm] = statement.rule(in_arm)
+    return findings
+
+
+def _controls(arm: str, form: str, arms: dict[str, Finding]) -> bool:
+    """Whether an arm is a control of this form."""
+    if not arm.startswith(CONTROL):
+        return False
+    if arm.endswith(OF_CORRECTED):
+        return form == "corrected"
+    return form == "claim" or arm + OF_CORRECTED not in arms
+
+
+def _hypothesis(hypothesis: Hypothesis, rows: Rows) -> dict[str, Any]:
+    """What a hypothesis's rule finds in each form; a form without its quantities is judged by the printed one's."""
+    rows = rows.where(quantity=set(hypothesis.reads))
+    by_form = {form: rows.where(arm=form) for form in FORMS}
+    findings = {form: summary(hypothesis.rule(in_form)) for form, in_form in by_form.items() if len(in_form)}
+    return {
+        "name": hypothesis.name,
+        "text": hypothesis.text,
+        "reason": hypothesis.reason,
+        "statements": list(hypothesis.statements),
+        "forms": findings,
     }
 
 
@@ -129,37 +160,8 @@ def _leaves(finding: Finding) -> dict[str, Finding]:
     return leaves
 
 
-def lines(claim: Any, findings: dict[str, Finding]) -> list[dict[str, Any]]:
-    """Each part of a rule with several parts: its statistics, its verdict, and whether a control broke it.
-
-    A claim that goes through equations may have FORMS: by part the printed form, and the derived one if it differs.
-    """
-    verdicts = {False: "fails", None: "inconclusive"}
-    table = []
-    for name, printed in findings["claim"].parts.items():
-        arms = {arm: finding.parts[name] for arm, finding in findings.items() if name in finding.parts}
-        corrected = arms.get("corrected", printed)
-        shown = corrected if corrected.holds and not printed.holds else printed
-        broken = [rejects(part, shown) for arm, part in arms.items() if arm.startswith(CONTROL)]
-        table.append(
-            {
-                "name": name,
-                "forms": list(getattr(claim, "FORMS", {}).get(name, ())),
-                "printed": _numbers(printed),
-                "corrected": _numbers(arms["corrected"]) if "corrected" in arms else None,
-                "verdict": verdicts.get(shown.holds) or ("holds" if shown is printed else "holds corrected"),
-                "control": ("rejected" if any(broken) else "not rejected") if broken else "",
-            }
-        )
-    return table
-
-
-def _summary(finding: Finding) -> dict[str, Any]:
-    """A finding without its parts and its sample."""
-    return {name: value for name, value in vars(finding).items() if name not in ("parts", "sample", "target")}
-
-
-def _numbers(finding: Finding) -> dict[str, Any]:
-    """A statistic with its interval, and those of the parts."""
-    own = {name: getattr(finding, name) for name in ("statistic", "low", "high")}
-    return {**own, "parts": {name: _numbers(part) for name, part in finding.parts.items()}}
+def summary(finding: Finding) -> dict[str, Any]:
+    """A finding without its sample; its parts the same."""
+    hidden = ("parts", "sample", "target")
+    content = {name: value for name, value in vars(finding).items() if name not in hidden}
+    return {**content, "parts": {name: summary(part) for name, part in finding.parts.items()}}

@@ -1,23 +1,25 @@
 """The rules of judging, fixed before anything runs: what each finds in the rows of one arm.
 
+Every test is one-sided at 2.5 %, in both directions: that a statement holds, and that it is refuted.
 ``tasks/judging/verdict.py`` turns the findings of a claim's arms into its verdict.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from tasks.judging.rows import Rows
-from tasks.judging.statistics import JudgeError, interval, p_above_zero
+from tasks.judging.statistics import JudgeError, interval, kendall, p_above, p_inside, p_trend, quantile
 
+ALPHA = 0.025  # one-sided level of every test, as of the two sides of a 95 % interval
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}  # unit round-off
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule finds: ``holds`` is True, False, or None where the interval does not decide."""
+    """What a rule finds: ``holds`` is True, False, or None where the data do not decide."""
 
     holds: bool | None
     statistic: float
@@ -25,13 +27,19 @@ class Finding:
     evidence: str  # exact, order, bound, direction, matches print
     low: float | None = None
     high: float | None = None
-    p: float | None = None  # one-sided, before Holm's correction
+    p: float | None = None  # one-sided, that it does not hold; before Holm's correction; None where nothing is random
+    p_against: float | None = None  # one-sided, that it is not refuted
     numbers: dict[str, float] = field(default_factory=dict)  # more measurements, for the report
     measured: str = ""  # the measurement in the print's terms, where the statistic is in others
     part: str = ""  # name of the part whose statistic this is, where the rule has several parts
     parts: dict[str, "Finding"] = field(default_factory=dict)
     sample: tuple[float, ...] = ()  # the numbers behind the interval, one a seed
     target: float = math.inf  # target value of the sample's mean; inf means the larger the better
+    certain: bool | None = True  # what the parts without a p-value show together
+
+    def __post_init__(self) -> None:
+        if self.p is None:
+            object.__setattr__(self, "certain", self.holds)
 
 
 def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5) -> Finding:
@@ -81,7 +89,7 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
         slope, error, count = _best_window(
             np.log2(group.x[nonzero][ascending]), np.log2(group.value[nonzero][ascending]), points
         )
-        half = stats.t.ppf(0.975, count - 2) * error
+        half = quantile(0.975, count - 2) * error
         intervals.append((slope - half, slope + half))
     low, high = min(lows for lows, _ in intervals), max(highs for _, highs in intervals)
     middles = [(start + end) / 2 for start, end in intervals]
@@ -114,7 +122,7 @@ def bound(rows: Rows, slack: float = 1e-12) -> Finding:
     return Finding(worst <= 1 + slack, worst, rule, "bound", high=1.0, numbers=numbers)
 
 
-def rate(rows: Rows, power: float, within: float = 0.25) -> Finding:
+def rate(rows: Rows, power: float, margin: float = 0.25) -> Finding:
     """The root mean square of a random error ``value``, over seeds and cases, falls with the size ``x`` as x^power.
 
     The mean of log |value| is not fitted, because it also depends on the distribution's shape. The seed is the unit:
@@ -133,18 +141,33 @@ def rate(rows: Rows, power: float, within: float = 0.25) -> Finding:
 
     estimate = slope(squares)
     pseudo_values = [n * estimate - (n - 1) * slope(np.delete(squares, seed, 0)) for seed in range(n)]
-    _, low, high = interval(pseudo_values)
-    inside, outside = power - within <= low and high <= power + within, high < power - within or power + within < low
-    rule = f"the slope of the root mean square error is {power:g} +- {within:g}, jackknife over {n} seeds at 95 %"
-    return Finding(inside or (False if outside else None), estimate, rule, "order", low, high)
+    what = f"slope of the root mean square error in the size, jackknife over {n} seeds"
+    finding = within(np.array(pseudo_values), power - margin, power + margin, what)
+    # few pseudo-values are skewed: a refutation asks for half the level
+    p_against = min(1.0, 2 * (finding.p_against or 0.0))
+    return replace(finding, holds=decided(finding.p, p_against), statistic=estimate, p_against=p_against)
+
+
+def within(values: np.ndarray, lowest: float, highest: float, what: str, units: str = "seeds") -> Finding:
+    """The mean over seeds lies in a range fixed beforehand: two one-sided t tests at 2.5 % each."""
+    p, p_against = p_inside(values, lowest, highest)
+    mean, low, high = interval(values)
+    rule = f"{what}, mean over {len(values)} {units}, Student's t interval at 95 % inside [{lowest:g}, {highest:g}]"
+    target = (lowest + highest) / 2
+    return Finding(decided(p, p_against), mean, rule, "direction", low, high, p, p_against,
+                   sample=tuple(np.asarray(values).tolist()), target=target)  # fmt: skip
 
 
 def equivalent(values: np.ndarray, margin: float, what: str, units: str = "seeds") -> Finding:
-    """The mean over seeds of ``values`` is 0 within a margin fixed beforehand: two one-sided tests at 5 %."""
-    mean, low, high = interval(values, 0.90)
-    holds = True if -margin < low and high < margin else (False if low > margin or high < -margin else None)
-    rule = f"{what} is 0 +- {margin:g}, Student's t interval over {len(values)} {units} at 90 % (TOST)"
-    return Finding(holds, mean, rule, "direction", low, high, sample=tuple(values.tolist()), target=0.0)
+    """The mean over seeds of ``values`` is 0 within a margin fixed beforehand."""
+    return within(values, -margin, margin, what, units)
+
+
+def decided(p: float | None, p_against: float | None, certain: bool | None = True) -> bool | None:
+    """True if p is significant and nothing certain speaks against it; False if it is refuted; else None."""
+    if certain is False or (p_against is not None and p_against <= ALPHA):
+        return False
+    return True if certain and (p is None or p <= ALPHA) else None
 
 
 def below(rows: Rows, least: float) -> Finding:
@@ -164,38 +187,66 @@ def never(rows: Rows, what: str) -> Finding:
 
 
 def positive(values: np.ndarray, what: str, evidence: str = "direction", units: str = "seeds") -> Finding:
-    """The mean over seeds of a number of each seed is greater than 0, by Student's t at 95 %."""
+    """The mean over seeds of a number of each seed is greater than 0: Student's t test at 2.5 %, one-sided."""
     mean, low, high = interval(values)
-    holds = True if low > 0 else (False if high <= 0 else None)
+    p, p_against = p_above(values), p_above(-np.asarray(values))
     rule = f"{what}, mean over {len(values)} {units}, Student's t interval at 95 % above 0"
-    return Finding(holds, mean, rule, evidence, low, high, p_above_zero(values), sample=tuple(values.tolist()))
+    sample = tuple(np.asarray(values).tolist())
+    return Finding(decided(p, p_against), mean, rule, evidence, low, high, p, p_against, sample=sample)
 
 
-def equals(values: np.ndarray, printed: float, unit: float) -> Finding:
-    """Two one-sided t tests at 5 %: True if the mean is shown to equal the printed number, False if shown to differ.
+def trend(series: np.ndarray, what: str) -> Finding:
+    """Series, (seeds, points), rise: exact permutation test of the sum of Kendall's statistics, at 2.5 %.
 
-    The margin is half a unit of the last printed digit plus the standard deviation over seeds.
+    The statistic is the mean of Kendall's tau. Student's t on the taus would be wrong: they are few, discrete and
+    bounded, and equal taus have no spread.
     """
-    mean, low, high = interval(values, 0.9)
-    margin = unit / 2 + float(np.std(values, ddof=1))
-    lowest, highest = printed - margin, printed + margin
-    holds = True if lowest < low and high < highest else (False if high < lowest or highest < low else None)
-    rule = f"equals {printed:g} ± {margin:.2g}, Student's t interval over seeds at 90 % (TOST)"
-    return Finding(holds, mean, rule, "matches print", low, high, sample=tuple(values.tolist()), target=printed)
+    p, p_against = p_trend(series)
+    taus = [kendall(values) for values in series]
+    rule = f"{what} rises, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"
+    return Finding(decided(p, p_against), float(np.mean(taus)), rule, "direction", None, None, p, p_against,
+                   sample=tuple(taus))  # fmt: skip
 
 
-def matches(values: np.ndarray, printed: float, unit: float) -> bool:
-    """Whether the mean over seeds is shown to equal the printed number."""
-    return equals(values, printed, unit).holds is True
+def equals(values: np.ndarray, printed: float, unit: float, runs: int = 1) -> Finding:
+    """The mean over seeds equals the printed number, which is itself the mean of a few runs, rounded.
+
+    It holds if the mean is shown to lie within half a unit of the last printed digit plus the standard deviation over
+    seeds (two one-sided t tests at 2.5 %). It is refuted if the print, give or take half a unit, lies outside the
+    97.5 % prediction interval for the mean of ``runs`` further runs.
+    """
+    values = np.asarray(values, float)
+    deviation = float(np.std(values, ddof=1))
+    margin = unit / 2 + deviation
+    p, _ = p_inside(values, printed - margin, printed + margin)
+    distance = max(0.0, abs(float(values.mean()) - printed) - unit / 2)
+    spread = deviation * math.sqrt(1 / runs + 1 / len(values))
+    tail = float(special.stdtr(len(values) - 1, -distance / spread)) if spread else 0.5 * (distance == 0)
+    p_against = min(1.0, 2 * tail)
+    mean, low, high = interval(values)
+    rule = (
+        f"equals {printed:g} ± {margin:.2g}, Student's t interval at 95 % over {len(values)} seeds (TOST); differs if "
+        f"outside the 97.5 % prediction interval of {runs} further run{'s' * (runs > 1)}"
+    )
+    return Finding(decided(p, p_against), mean, rule, "matches print", low, high, p, p_against,
+                   sample=tuple(values.tolist()), target=printed)  # fmt: skip
 
 
 def all_of(**parts: Finding) -> Finding:
     """All of the named findings together; the statistic and interval are those of the weakest part.
 
-    Their joint p-value is the largest (an intersection-union test needs no correction).
+    That all hold is an intersection-union test: its p-value is the largest and needs no correction. That at least one
+    is refuted is a union: its p-value is the least times the number of tests (Bonferroni).
     """
+    certainties = [finding.certain for finding in parts.values()]
+    certain = False if False in certainties else None if None in certainties else True
+    p = max((finding.p for finding in parts.values() if finding.p is not None), default=None)
+    against = [finding.p_against for finding in parts.values() if finding.p_against is not None]
+    p_against = min(1.0, len(against) * min(against)) if against else None
     rank = {False: 0, None: 1, True: 2}
-    part, weakest = min(parts.items(), key=lambda item: (rank[item[1].holds], -(item[1].p or 0)))
+    part, weakest = min(
+        parts.items(), key=lambda item: (rank[item[1].holds], -(item[1].p or 0), item[1].p_against or 0)
+    )
     numbers = {name: finding.statistic for name, finding in parts.items()}
     for name, finding in parts.items():
         numbers |= {f"{name}, {label}": value for label, value in finding.numbers.items()}
@@ -205,8 +256,7 @@ def all_of(**parts: Finding) -> Finding:
     rule = "; and ".join(
         f"{'each of ' * (len(names) > 1)}{'; '.join(names)}: {words}" for words, names in names_by_rule.items()
     )
-    p = max((finding.p for finding in parts.values() if finding.p is not None), default=None)
     return Finding(
-        weakest.holds, weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p, numbers, part=part,
-        parts=parts,
+        decided(p, p_against, certain), weakest.statistic, rule, weakest.evidence, weakest.low, weakest.high, p,
+        p_against, numbers, part=part, parts=parts, certain=certain,
     )  # fmt: skip

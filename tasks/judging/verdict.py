@@ -1,56 +1,160 @@
-"""From the findings of a paper to the verdicts on its claims.
+"""From the findings of a paper to the verdicts on its claims and their statements.
 
-holds            the rule supports the printed claim and rejects every control
-holds corrected  the rule supports only the corrected form, and rejects every control
-fails            the rule refutes the claim, whatever the controls do
-inconclusive     the interval decides nothing, a control is not rejected, or Holm's correction leaves no significance
+A statement
+  holds            its rule supports it after Holm's correction, and at least one control breaks it
+  holds corrected  its printed form is not found to hold, and its corrected form is
+  fails            its rule refutes it after Holm's correction
+  inconclusive     the data decide nothing, no control breaks it, or a hypothesis of the paper is not met
+
+A statement whose data are not here is not judged. A claim fails if one of its asserted statements fails, is
+inconclusive if one is inconclusive or a control is kept by all of them, and holds if all that are judged hold. A
+verdict that is not ``holds`` has a reason.
 """
 
 from typing import Any
 
-ALPHA = 0.025  # one-sided, as the 95 % intervals are
+from tasks.judging.rules import ALPHA
+
+VERDICTS = ("holds", "holds corrected", "fails", "inconclusive")
+SUPPORTED = ("holds", "holds corrected")
 
 
 def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, dict[str, Any]]:
-    """The verdicts on the claims of one paper by key, after Holm's correction over its p-values.
+    """The verdicts on the claims of a paper by key, after Holm's correction over its asserted statements.
 
-    Each of the ``waiting`` claims, which have not run, counts as a test; a claim with a corrected form counts twice,
-    for it has two chances. So a later run changes other verdicts only if it adds a corrected form. A claim whose
-    printed form does not survive, and whose corrected form is supported, is judged by the corrected form.
+    Every p-value counts as a test, of the printed and of the corrected form; so does each asserted statement that has
+    not run, and each of the ``waiting`` claims without a finding. The p-values that statements hold and those that
+    they are refuted are two families, corrected separately.
     """
-    claims = {key: {**finding, "verdict": uncorrected(finding)} for key, finding in findings.items() if finding["ran"]}
-    tested = [claim for claim in claims.values() if claim["p"] is not None]
-    count = sum(2 if claim["corrected form"] else 1 for claim in tested) + waiting + len(findings) - len(claims)
-    correct_p(tested, count)
-    lost = [claim for claim in tested if claim["verdict"] == "holds" and claim["p, Holm"] > ALPHA]
-    for claim in lost:
-        if (corrected := claim["corrected form"]) and corrected["holds"]:
-            names = ("statistic", "low", "high", "p", "rule", "numbers", "evidence", "measured", "part")
-            claim.update({name: corrected[name] for name in names}, verdict="holds corrected")
-            claim["printed form"]["holds"] = None
-    correct_p(tested, count)
-    for claim in tested:
-        if claim["verdict"].startswith("holds") and claim["p, Holm"] > ALPHA:
-            claim["verdict"] = "inconclusive"
-            claim["rule"] += f"; not significant after Holm's correction over {count} forms of the paper's claims"
-    for claim in claims.values():
-        for name in ("ran", "holds", "form"):
-            del claim[name]
-    return claims
+    forms = [
+        form
+        for finding in findings.values()
+        for statement in finding.get("statements", ())
+        if statement["kind"] == "asserted"
+        for form in statement["forms"].values()
+    ]
+    others = waiting + sum(finding["tests"] for finding in findings.values() if not finding["ran"])
+    for name in ("p", "p_against"):
+        correct(forms, name, others)
+    return {key: _claim(finding) if finding["ran"] else _not_run(finding) for key, finding in findings.items()}
 
 
-def uncorrected(finding: dict[str, Any]) -> str:
-    """The verdict before Holm's correction."""
-    if not finding["holds"]:
-        return "fails" if finding["holds"] is False else "inconclusive"
-    if not finding["control"]["rejected"]:
-        return "inconclusive"
-    return "holds corrected" if finding["form"] == "corrected" else "holds"
-
-
-def correct_p(tested: list[dict[str, Any]], count: int) -> None:
-    """Holm's step-down p-values of ``count`` tests, written into the claims as ``p, Holm``."""
+def correct(forms: list[dict[str, Any]], name: str, others: int = 0) -> None:
+    """Write Holm's step-down p-values into the forms, as ``NAME, Holm``; ``others`` more tests count as the largest."""
+    tested = sorted((form for form in forms if form[name] is not None), key=lambda form: form[name])
     adjusted = 0.0
-    for rank, claim in enumerate(sorted(tested, key=lambda claim: claim["p"])):
-        adjusted = max(adjusted, min(1.0, (count - rank) * claim["p"]))
-        claim["p, Holm"] = adjusted
+    for rank, form in enumerate(tested):
+        adjusted = max(adjusted, min(1.0, (len(tested) + others - rank) * form[name]))
+        form[f"{name}, Holm"] = adjusted
+
+
+def decision(form: dict[str, Any]) -> bool | None:
+    """Whether a form is supported (True), refuted (False) or undecided (None), after Holm's correction."""
+    if form["certain"] is False:
+        return False
+    p, p_against = (form.get(f"{name}, Holm", form[name]) for name in ("p", "p_against"))
+    if p_against is not None and p_against <= ALPHA:
+        return False
+    return True if form["certain"] and (p is None or p <= ALPHA) else None
+
+
+def _claim(finding: dict[str, Any]) -> dict[str, Any]:
+    statements = [_statement(statement, finding["hypotheses"]) for statement in finding["statements"]]
+    all_asserted = [statement for statement in statements if statement["kind"] == "asserted"]
+    asserted = [statement for statement in all_asserted if statement["forms"]]
+    controls = _controls(asserted)
+    rank = {"fails": 0, "inconclusive": 1, "holds corrected": 2, "holds": 3}
+    deciding = min(asserted, key=lambda statement: rank[statement["verdict"]])
+    verdict, reason = deciding["verdict"], deciding["reason"]
+    kept = [name for name, control in controls.items() if not control["rejected"]]
+    if verdict in SUPPORTED and (kept or not controls):
+        verdict, reason = "inconclusive", "control kept"
+    levels = [statement for statement in statements if statement["kind"] == "printed level" and statement["forms"]]
+    as_printed = levels and all(statement["verdict"] in SUPPORTED for statement in levels)
+    hidden = ("statements", "ran", "tests")
+    return {
+        **{name: value for name, value in finding.items() if name not in hidden},
+        "verdict": verdict,
+        "reason": reason,
+        "supported": sum(statement["verdict"] in SUPPORTED for statement in asserted),
+        "asserted": len(all_asserted),
+        "deciding": deciding["name"],
+        "evidence": "matches print" if as_printed and verdict in SUPPORTED else deciding["evidence"],
+        "measured": "; ".join(dict.fromkeys(each["measured"] for each in asserted if each["measured"])),
+        "statements": statements,
+        "controls": controls,
+    }
+
+
+def _not_run(finding: dict[str, Any]) -> dict[str, Any]:
+    """A claim whose data are not here."""
+    return {
+        **{name: value for name, value in finding.items() if name not in ("ran", "tests")},
+        "verdict": "not run",
+        "reason": "data not here",
+        "supported": 0,
+        "asserted": finding["tests"],
+    }
+
+
+def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> dict[str, Any]:
+    """The verdict on a statement, the form that decides it, and why it is not found."""
+    forms = statement["forms"]
+    if not forms:
+        return {**statement, "verdict": "not judged", "reason": "data not here"}
+    unmet = {form: [each for each in hypotheses if _needed(each, statement) and _met(each, form) is not True]
+             for form in forms}  # fmt: skip
+    form = "claim"
+    if "corrected" in forms and (unmet["claim"] or not _found(forms["claim"], statement)):
+        form = "corrected"
+    deciding = forms[form]
+    rejecting = [name for name, control in deciding["controls"].items() if control["rejected"]]
+    found = decision(deciding)
+    if unmet[form]:
+        verdict, reason = "inconclusive", unmet[form][0]["reason"]
+    elif found is False:
+        verdict, reason = "fails", "print differs" if statement["kind"] == "printed level" else "refuted"
+    elif found is None:
+        verdict, reason = "inconclusive", "too few seeds"
+    elif not _found(deciding, statement):
+        verdict, reason = "inconclusive", "control kept"
+    else:
+        verdict, reason = ("holds corrected" if form == "corrected" else "holds"), ""
+    names = ("statistic", "low", "high", "p", "rule", "measured", "evidence", "numbers")
+    return {
+        **statement,
+        "verdict": verdict,
+        "reason": reason,
+        "form": "corrected" if form == "corrected" else "printed",
+        **{name: deciding[name] for name in names},
+        "rejecting controls": rejecting,
+    }
+
+
+def _found(form: dict[str, Any], statement: dict[str, Any]) -> bool:
+    """Whether a form is supported and, of an asserted statement, broken by a control."""
+    needs_control = statement["kind"] == "asserted" and not statement["stands in"]
+    broken = any(control["rejected"] for control in form["controls"].values())
+    return decision(form) is True and (broken or not needs_control)
+
+
+def _needed(hypothesis: dict[str, Any], statement: dict[str, Any]) -> bool:
+    return not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
+
+
+def _met(hypothesis: dict[str, Any], form: str) -> bool | None:
+    forms = hypothesis["forms"]
+    return forms.get(form, forms.get("claim", {"holds": None}))["holds"]
+
+
+def _controls(asserted: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By the name of a control: whether a statement rejects it in the form that decides, and which ones do."""
+    controls: dict[str, dict[str, Any]] = {}
+    for statement in asserted:
+        deciding = statement["forms"]["corrected" if statement["form"] == "corrected" else "claim"]
+        for name, control in deciding["controls"].items():
+            entry = controls.setdefault(name, {"rejected": False, "by": []})
+            if control["rejected"]:
+                entry["rejected"] = True
+                entry["by"].append(statement["name"])
+    return controls

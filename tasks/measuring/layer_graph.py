@@ -32,10 +32,10 @@ def watched(layer: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
         h = h.clone() if h.requires_grad else h.clone().requires_grad_()  # the first layer's is a leaf
         z = weight @ h
         calls.append((h, z))
-        made = z if module.bias is None else z + module.bias[:, None]
+        product = z if module.bias is None else z + module.bias[:, None]
         if isinstance(module, nn.Conv2d):
-            return made.unflatten(1, (len(x), -1)).transpose(0, 1).reshape(output.shape)
-        return made.T.reshape(output.shape)
+            return product.unflatten(1, (len(x), -1)).transpose(0, 1).reshape(output.shape)
+        return product.T.reshape(output.shape)
 
     handle = layer.register_forward_hook(replace)
     try:

@@ -73,10 +73,10 @@ def relative(before: float | None, now: float | None) -> float:
     return abs(now - before) / max(abs(before), abs(now), 1e-300) if before != now else 0.0
 
 
-def table_hashes(scale: str, commit: str | None = None) -> dict[str, str]:
-    """Hashes of the experiments' tables by file name, from the lock files of a commit or, without one, as they are."""
+def table_hashes(scale: str, commit: str | None = None, root: Path | None = None) -> dict[str, str]:
+    """Hashes of the experiments' tables by file name, from the lock files of a commit or, without one, of a folder."""
     if commit is None:
-        texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("**/dvc.lock") if ".venv" not in path.parts]
+        texts = [path.read_text(encoding="utf-8") for path in (root or ROOT).glob("pipeline/**/dvc.lock")]
     else:
         names = (_git("ls-tree", "-r", "--name-only", commit) or "").splitlines()
         texts = [_git("show", f"{commit}:{name}") or "" for name in names if Path(name).name == "dvc.lock"]

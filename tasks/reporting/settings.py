@@ -49,12 +49,12 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
         return [f"{name} left out" for name in sets if not data_sets or name in data_sets]
     notes = []
     entry = settings.entry("simulate", experiment)  # not validated: the class of its settings imports torch
-    for name, value in (entry.get("here") or {}).items():
-        whole = entry.get(name)
-        if isinstance(whole, list):
-            notes += [f"{_line(part)} left out" for part in whole if part not in value]
+    for name, value in (entry.get("affordable") or {}).items():
+        paper_value = entry.get(name)
+        if isinstance(paper_value, list):
+            notes += [f"{_line(part)} left out" for part in paper_value if part not in value]
         else:
-            notes.append(f"{name} {value} instead of {whole}")
+            notes.append(f"{name} {value} instead of {paper_value}")
     return notes
 
 

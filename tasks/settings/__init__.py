@@ -5,6 +5,7 @@ reads it, so that a mistake stops only the stages that need it. A mistake is one
 allowed, with exit status 2 and nothing written.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -17,16 +18,17 @@ from pydantic import ValidationError
 from tasks import papers
 from tasks.settings.data import Data, Sets
 from tasks.settings.fields import Strict
-from tasks.settings.machine import ROOT, Machine
+from tasks.settings.machine import ROOT, Machine, Streams
 from tasks.settings.simulation import Simulation
 from tasks.settings.train import Model, Train, merged
 
 __all__ = [
-    "ROOT", "SCALES", "Data", "Machine", "Model", "Sets", "Settings", "Simulation", "Train", "load", "merged", "read",
-    "refuse",
+    "ROOT", "SCALES", "SHARED", "Data", "Machine", "Model", "Sets", "Settings", "Simulation", "Streams", "Train",
+    "load", "merged", "read", "refuse",
 ]  # fmt: skip
 
 SCALES = ("quick", "paper")
+SHARED = ("machine", "streams", "data")  # sections that are no paper's
 SECTIONS = ("train", "simulate", "claims")  # of a paper
 Entry = TypeVar("Entry")
 
@@ -62,7 +64,7 @@ class Entries(Mapping[str, Entry], Generic[Entry]):
 
 
 class Settings:
-    """params.yaml at one scale: ``machine``, and by key ``data``, ``train``, ``simulate`` and ``claims``.
+    """params.yaml at one scale: ``machine``, ``streams``, and by key ``data``, ``train``, ``simulate`` and ``claims``.
 
     ``claims`` maps the key of a claim to the key of its experiment. ``paper`` maps every key but those of data sets to
     the folder of its paper.
@@ -70,17 +72,18 @@ class Settings:
 
     def __init__(self, raw: dict[str, Any], scale: str):
         self.scale, self.raw = scale, raw
-        known = ["machine", "data", *papers.names()]
+        known = [*SHARED, *papers.names()]
         for name in raw:
             if name not in known:
                 refuse(f"params.yaml: unknown section {name!r}; {_allowed(name, known)}")
-        for name in ("machine", "data"):
+        for name in SHARED:
             if not isinstance(raw.get(name), dict):
                 refuse(f"params.yaml: section {name} is missing")
         self.machine: Machine = _valid(Machine, raw["machine"], "machine")
+        self.streams: Streams = _valid(Streams, raw["streams"], "streams")
         self.paper: dict[str, str] = {}
         keys: dict[str, list[str]] = {section: [] for section in SECTIONS}
-        for paper in (name for name in raw if name not in ("machine", "data")):
+        for paper in (name for name in raw if name not in SHARED):
             for section, entries in (raw[paper] or {}).items():
                 if section not in SECTIONS:
                     refuse(f"params.yaml: {paper}: unknown section {section!r}; {_allowed(section, SECTIONS)}")
@@ -171,8 +174,8 @@ class Settings:
         if (run.variants or run.sets) and not prepared:
             refuse(f"params.yaml: {self.place('train', key)}: nothing to train; data.{run.data} has: "
                    f"{', '.join(data.parts())}")  # fmt: skip
-        kept = {name: change for name, change in run.changes().items() if name in prepared}
-        return run.model_copy(update={"variants": kept, "sets": [], "arms": {}})
+        prepared_variants = {name: change for name, change in run.changes().items() if name in prepared}
+        return run.model_copy(update={"variants": prepared_variants, "sets": [], "arms": {}})
 
 
 def read(path: Path = ROOT / "params.yaml") -> dict[str, Any]:
@@ -191,7 +194,10 @@ def load(scale: str) -> Settings:
     """The settings at this scale; on a mistake one line to stderr and exit status 2."""
     if scale not in SCALES:
         refuse(f"unknown scale {scale!r}; {_allowed(scale, SCALES)}")
-    return Settings(read(), scale)
+    raw, root = read(), os.environ.get("GRAMLAB_STREAM_ROOT")
+    if root and "DVC_STAGE" not in os.environ:
+        raw["streams"] = {"root": int(root) if root.isascii() and root.isdigit() else root}
+    return Settings(raw, scale)
 
 
 def refuse(line: str) -> NoReturn:
@@ -217,8 +223,8 @@ def _valid(kind: type[Strict], value: Any, place: str) -> Any:
         if first["type"] == "extra_forbidden":
             fields = _fields(kind, first["loc"][:-1])
             refuse(f"params.yaml: {where}: unknown key; {_allowed(str(first['loc'][-1]), fields)}")
-        given = "" if first["type"] == "missing" else f", not {first['input']!r}"
-        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{given}")
+        received = "" if first["type"] == "missing" else f", not {first['input']!r}"
+        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{received}")
 
 
 def _fields(kind: Any, path: tuple[Any, ...]) -> list[str]:

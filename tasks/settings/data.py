@@ -89,14 +89,14 @@ class Data(Strict):
             if getattr(self, key) is not None:
                 raise _at(key, f"only images have it; source {self.source} has: {_listed(self.source)}")
         try:
-            self._own()
+            self._own_options()
         except ValidationError as error:
-            found = {line["type"]: str(line["loc"][0]) for line in reversed(error.errors())}
-            if "extra_forbidden" in found:
-                key = found["extra_forbidden"]
+            key_by_error = {line["type"]: str(line["loc"][0]) for line in reversed(error.errors())}
+            if "extra_forbidden" in key_by_error:
+                key = key_by_error["extra_forbidden"]
                 raise _at(key, f"source {self.source} has no such option; allowed: {_listed(self.source)}") from error
-            if "missing" in found:
-                key = found["missing"]
+            if "missing" in key_by_error:
+                key = key_by_error["missing"]
                 raise _at(key, f"{key} must be given for source {self.source}") from error
             raise
         return self
@@ -105,37 +105,39 @@ class Data(Strict):
         """Itself, as the one set that there is."""
         return {"": self}
 
-    def _own(self) -> Strict:
-        given = {key: value for key, value in (self.model_extra or {}).items() if value is not None}
-        return OPTIONS[self.source].model_validate(given)
+    def _own_options(self) -> Strict:
+        options = {key: value for key, value in (self.model_extra or {}).items() if value is not None}
+        return OPTIONS[self.source].model_validate(options)
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments of gramlab.data.prepare beside the source and the data root."""
         common = self.model_dump(include=Data.model_fields.keys() - {"source"}, exclude_unset=True, exclude_none=True)
-        return {**common, **self._own().model_dump(exclude_unset=True)}
+        return {**common, **self._own_options().model_dump(exclude_unset=True)}
 
 
 class Sets(Strict):
     """Several data sets by name, kept in one file; training variants name theirs by ``part``. Null leaves one out."""
 
     sets: dict[str, Data | None]
-    here: list[str] | None = None  # those that are prepared, where not all can be had
+    affordable: list[str] | None = None  # those that are prepared, where the machine is too small for all
 
     @model_validator(mode="after")
-    def _here_fits(self) -> "Sets":
-        if unknown := sorted({*(self.here or [])} - self.declared().keys()):
-            raise ValueError(f"here: no set {', '.join(unknown)}; allowed: {', '.join(self.declared())}")
+    def _affordable_fits(self) -> "Sets":
+        if unknown := sorted({*(self.affordable or [])} - self.declared().keys()):
+            raise ValueError(f"affordable: no set {', '.join(unknown)}; allowed: {', '.join(self.declared())}")
         if not self.parts():
             raise ValueError("no set is left")
         return self
 
     def declared(self) -> dict[str, Data]:
         """The sets by name."""
-        return {name: one for name, one in self.sets.items() if one is not None}
+        return {name: data for name, data in self.sets.items() if data is not None}
 
     def parts(self) -> dict[str, Data]:
         """Those of them that are prepared."""
-        return {name: one for name, one in self.declared().items() if self.here is None or name in self.here}
+        declared = self.declared()
+        names = declared if self.affordable is None else self.affordable
+        return {name: data for name, data in declared.items() if name in names}
 
 
 def _at(key: str, says: str) -> ValidationError:

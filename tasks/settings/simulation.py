@@ -12,15 +12,20 @@ class Simulation(Strict):
 
     instances: Count  # drawn instances, or seeds
     gpu: bool | None = None  # whether the experiment computes on a GPU where there is one
-    here: dict[str, Any] | None = None  # settings that replace the paper's where the machine is too small for them
+    affordable: dict[str, Any] | None = None  # replace the paper's settings where the machine is too small for them
 
     @model_validator(mode="after")
-    def _check_here(self) -> Self:
+    def _check_affordable(self) -> Self:
         self.feasible()
         return self
 
+    def seeds(self) -> int:
+        """How many seeds every series of the experiment's table has; 0 where its seeds number something else."""
+        return self.instances
+
     def feasible(self) -> Self:
-        """The settings with ``here`` laid over them."""
-        if not self.here:
+        """The settings with ``affordable`` laid over them."""
+        if not self.affordable:
             return self
-        return type(self).model_validate({**self.model_dump(exclude={"here"}, exclude_unset=True), **self.here})
+        settings = self.model_dump(exclude={"affordable"}, exclude_unset=True)
+        return type(self).model_validate({**settings, **self.affordable})

@@ -32,10 +32,10 @@ class Model(Strict):
             "cnn": (set(), {"channels", "kernel", "activation"}),
             "vae": ({"hidden"}, {"latent", "activation"}),
         }.get(self.kind, (set(), {"width", "depth", "channels"}))
-        given = self.model_fields_set - {"kind"}
-        if missing := must - given:
+        set_fields = self.model_fields_set - {"kind"}
+        if missing := must - set_fields:
             raise ValueError(f"{' and '.join(sorted(missing))} must be given for a model of kind {self.kind}")
-        if more := given - must - may:
+        if more := set_fields - must - may:
             raise ValueError(f"{' and '.join(sorted(more))} must be left out for a model of kind {self.kind}")
         return self
 
@@ -126,20 +126,20 @@ class Train(Strict):
         """The run's variants by name, each with its settings; the run itself, by "", where there are none."""
         if not (self.variants or self.sets):
             return {"": self}
-        own = self.model_dump(exclude={"variants", "sets", "arms"}, exclude_unset=True)
-        made = {}
+        without_variants = self.model_dump(exclude={"variants", "sets", "arms"}, exclude_unset=True)
+        variants = {}
         for name, change in self.changes().items():
             if not re.fullmatch(r"\w[\w .,+=-]*", name):  # it is a folder's name too
                 raise ValueError(f"variant {name!r}: letters, digits, spaces and . , + = - make a name")
             if fixed := change.keys() & {"data", "seeds", "variants", "sets", "arms"}:
                 raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
             try:
-                made[name] = Train.model_validate(merged(own, change))
+                variants[name] = Train.model_validate(merged(without_variants, change))
             except ValidationError as error:
                 first = error.errors()[0]
                 at = ".".join(map(str, first["loc"]))
                 raise ValueError(f"variant {name}: {at}: {first['msg'].removeprefix('Value error, ')}") from error
-        return made
+        return variants
 
     def changes(self) -> dict[str, dict[str, Any]]:
         """By the name of each variant the settings that it replaces."""

@@ -66,6 +66,7 @@ ON_FIGURE_4 = {
 }  # fmt: skip
 WHITENING = Difference("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm", "Figure 2")
 MOMENTUM = Difference("SGD (no momentum is named)", "momentum 0.85", "Figure 2")
+FASTER_MOMENTUM = Difference("SGD 0.005 (no momentum is named)", "momentum 0.95", "Figures 4 and 12")
 # the difference, the experiment whose table has both ways, and the arm and quantity of either way
 IN_OTHER_FIGURES: tuple[tuple[Difference, str, tuple[str, str], tuple[str, str]], ...] = (
     (Difference("virtual update by 0.05", "by 700", "Figure 1"), "a_fig1",
@@ -80,6 +81,10 @@ IN_OTHER_FIGURES: tuple[tuple[Difference, str, tuple[str, str], tuple[str, str]]
     (MOMENTUM, "a_fig2", ("claim", "lead"), ("claim", "lead, momentum")),
     (Difference("outputs as they are", "over the root of the width", "Figures 3 and 8"), "a_fig8",
      ("claim", "target/distance"), ("corrected", "target/distance")),
+    (replace(FASTER_MOMENTUM, where="Figure 12"), "a_fig12",
+     ("claim", "train_accuracy"), ("corrected", "train_accuracy")),
+    (replace(FASTER_MOMENTUM, where="Figure 4, with the momentum of the code for Figure 12"), "a_fig4",
+     ("claim", "train_accuracy"), ("corrected", "train_accuracy")),
     (Difference("TL of the inputs", "of the inputs less their mean", "Figure 10"), "a_fig10",
      ("claim", "target_linearity"), ("corrected", "target_linearity")),
 )  # fmt: skip
@@ -128,10 +133,11 @@ def _in_other_figures(stage: Stage) -> Iterator[Comparison]:
 
 
 def _extreme_cases(cases: set[str]) -> Iterator[str]:
-    """The cases "axis=number" with the least and the largest number of each axis; "" where there is no grid."""
-    parts = sorted(case.rpartition("=") for case in cases)
+    """The cases "axis=number" with the least and the largest number of each axis, and all cases without an axis."""
+    yield from sorted(case for case in cases if "=" not in case)
+    parts = sorted(case.rpartition("=") for case in cases if "=" in case)
     for _, group in groupby(parts, lambda part: part[0]):
-        ordered = sorted(group, key=lambda part: float(part[2] or 0))
+        ordered = sorted(group, key=lambda part: float(part[2]))
         yield from dict.fromkeys("".join(part) for part in (ordered[0], ordered[-1]))
 
 
@@ -142,7 +148,7 @@ def _table(stage: Stage, key: str) -> Rows:
 
 def _of_figure_4(stage: Stage, quantity: str) -> np.ndarray:
     """Values by seed after training in a_fig4, in the last layer where the quantity has layers."""
-    rows = _last_step(_table(stage, "a_fig4").where(arm="claim", case="CIFAR-10", quantity=quantity))
+    rows = _last_step(_table(stage, "a_fig4").where(arm="claim", case={"CIFAR-10", "digits"}, quantity=quantity))
     return _by_seed(rows.where(layer=max(rows.layer.tolist(), default="")))
 
 

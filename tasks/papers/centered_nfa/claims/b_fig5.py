@@ -5,6 +5,7 @@ training: a step of the same length in a random direction, which the numbers inc
 """
 
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -12,8 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statistics import curves
+from tasks.judging.rules import Finding
+from tasks.judging.statement import Statement
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig5"
@@ -21,37 +22,57 @@ KIND = "statistical"
 TITLE = "The PTK-centered NFA falls in training"
 PRINTED = "curves, both layers, two spectra, Figure 5"
 CORRECTION = centerings.CORRECTION
-QUANTITIES = ("nfa/ptk_centered", "nfa/ptk_centered, random step")
 SPECTRA = ("isotropic", "1/(1+k^2)")
 
 
-def rule(rows: Rows) -> Finding:
-    """Per seed and spectrum, in the worst layer and at the worst scale: the first correlation is above the last.
-
-    The numbers give the same difference for weights that moved as far in a random direction as training moved them.
-    """
-    falls, ranges, random_step = {}, [], {}
-    for spectrum in SPECTRA:
-        fall = _fall(rows.where(case=spectrum, quantity=QUANTITIES[0]))
-        falls[spectrum] = positive(fall.min((1, 2)), "first correlation minus last")
-        by_scale = zip(np.unique(rows.x), fall.mean(0).T, strict=True)
-        ranges.append(
-            f"{spectrum} " + ", ".join(f"{min(fall):.2f} to {max(fall):.2f} at s₀ = {s:g}" for s, fall in by_scale)
-        )
-        if len(walk := rows.where(case=spectrum, quantity=QUANTITIES[1])):
-            random_step[f"{spectrum}, a random step as long, mean"] = float(_fall(walk).mean())
-    finding = all_of(**falls)
-    return replace(
-        finding,
-        measured=f"falls, from layer to layer, by: {'; '.join(ranges)}",
-        numbers={**finding.numbers, **random_step},
-    )
+def falls(rows: Rows, spectrum: str) -> Finding:
+    """In each layer the first correlation is above the last, in the mean over the scales."""
+    fall = _fall(rows, spectrum, "nfa/ptk_centered")
+    finding = centerings.by_layer(fall.mean(2), "first correlation minus last, mean over the scales")
+    by_scale = zip(np.unique(rows.x), fall.mean((0, 1)), strict=True)
+    measured = ", ".join(f"{mean:.2f} at s₀ = {scale:g}" for scale, mean in by_scale)
+    return replace(finding, measured=f"{spectrum}: falls by {measured}")
 
 
-def _fall(rows: Rows) -> np.ndarray:
+def falls_at_each_scale(rows: Rows, spectrum: str) -> Finding:
+    """In each layer and at each scale the first correlation is above the last."""
+    fall = _fall(rows, spectrum, "nfa/ptk_centered")
+    return centerings.at_each_scale(fall, np.unique(rows.x), "first correlation minus last")
+
+
+def random_step_lowers(rows: Rows, spectrum: str) -> Finding:
+    """Weights that move as far in a random direction as training moves them lower the correlation too."""
+    fall = _fall(rows, spectrum, "nfa/ptk_centered, random step")
+    return centerings.by_layer(fall.mean(2), "first correlation minus last, mean over the scales")
+
+
+def _fall(rows: Rows, spectrum: str, quantity: str) -> np.ndarray:
     """First minus last correlation, (seeds, layers, scales)."""
-    correlation = curves(rows, "seed", "layer", "x")
+    (correlation,) = centerings.of_spectrum(rows, spectrum, quantity)
     return correlation[..., 0] - correlation[..., -1]
+
+
+QUOTE = (
+    "this correlation decreases through training, indicating that the correlation of these quantities does not drive"
+)
+STATEMENTS = tuple(
+    Statement(
+        name=f"{name}, {spectrum}",
+        quote=QUOTE,
+        place="Appendix B and Figure 5",
+        rule=partial(rule, spectrum=spectrum),
+        reads=(quantity,),
+        kind=kind,
+        cases=3,
+        rows=centerings.ROWS[0],
+    )
+    for name, kind, rule, quantity in (
+        ("falls", "asserted", falls, "nfa/ptk_centered"),
+        ("falls at each scale", "ours", falls_at_each_scale, "nfa/ptk_centered"),
+        ("a random step as long lowers it too", "ours", random_step_lowers, "nfa/ptk_centered, random step"),
+    )
+    for spectrum in SPECTRA
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

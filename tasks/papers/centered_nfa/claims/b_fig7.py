@@ -4,8 +4,6 @@ The UC-NFA is small at initialization and becomes high in training. Smaller init
 loss and to a higher final UC-NFA and C-NFA. All of this holds in both hidden layers.
 """
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig7"
@@ -13,12 +11,7 @@ KIND = "statistical"
 TITLE = "Centered NFA on data with eigenvalues 1/(1+k)"
 PRINTED = "curves, both layers, Figure 7 and Appendix G"
 CORRECTION = centerings.CORRECTION
-QUANTITIES = centerings.ROBUSTNESS_QUANTITIES
 SPECTRUM = "1/(1+k)"
+STATEMENTS = centerings.appendix_g(SPECTRUM, "Figure 7")
 
 draw = centerings.draw_nfa_and_losses
-
-
-def rule(rows: Rows) -> Finding:
-    """All statements of Appendix G on data of this spectrum."""
-    return centerings.robustness(rows.where(case=SPECTRUM))

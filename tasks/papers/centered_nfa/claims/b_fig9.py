@@ -4,35 +4,48 @@ Q has the eigenvalues of K and random eigenvectors. The correlation is Pearson's
 separates two classes of images.
 """
 
-from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.judging.statistics import curves, fisher
-from tasks.papers.centered_nfa.claims.shared.alignment import Image, alignment, draw_images
+from tasks.judging.statement import Statement
+from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, draw_images, levels
 
 WITH_K, WITH_Q = 0.91, 0.04  # Pearson's correlation of diag(F) with diag(WᵀKW) and with diag(WᵀQW)
 ID = "B.fig9"
 KIND = "statistical"
 TITLE = "On images too the NFA rests on the alignment with the tangent kernel's eigenvectors"
 PRINTED = f"Pearson {WITH_K} against {WITH_Q}, CelebA with and without glasses, Figure 9"
-QUANTITIES = ("pearson/K", "pearson/Q")
 IMAGES: dict[str, Image] = {
     "diagonal/NFM": ("diagonal of the NFM  WᵀW", None, None),
-    "diagonal/AGOP": ("of the AGOP  WᵀKW", "pearson/K", WITH_K),
-    "diagonal/Q": ("of WᵀQW", "pearson/Q", WITH_Q),
+    "diagonal/AGOP": ("of the AGOP  WᵀKW", "pearson/K", None),
+    "diagonal/Q": ("of WᵀQW", "pearson/Q", None),
 }
 
 
-def rule(rows: Rows) -> Finding:
-    """Pearson's correlation with the AGOP's diagonal is above that with WᵀQW's."""
-    with_K, with_Q = (curves(rows.where(quantity=quantity), "seed")[:, -1] for quantity in QUANTITIES)
-    finding = alignment(with_K, with_Q, ("with K", "with Q"), (WITH_K, WITH_Q))
-    return replace(finding, measured=f"{fisher(with_K)[0]:.2f} against {fisher(with_Q)[0]:.2f}")
+STATEMENTS = (
+    Statement(
+        name="K above Q",
+        quote="one can disrupt the NFA correspondence by replacing the PTK feature covariance with a random matrix of "
+        "the same spectral decay",
+        place="Appendix I and Figure 9",
+        rule=partial(above, name="pearson"),
+        reads=("pearson/K", "pearson/Q"),
+        printed=f"{WITH_K} against {WITH_Q} (CelebA)",
+        rows=5,
+    ),
+    *levels(
+        "pearson",
+        "Figure 9, caption",
+        (
+            "are similar to each other",
+            "with the same spectrum but independent eigenvectors obscures the low rank structure (third plot)",
+        ),
+        (WITH_K, WITH_Q),
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -1,8 +1,9 @@
 """The normalized traces of alternating words of two free families, with one family centered, factor as in (12)–(15).
 
-For large random matrices with independent eigenvectors the identities hold up to an error that falls as 1/size.
+For large random matrices with independent eigenvectors the identities hold up to an error that falls with the size.
 """
 
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -12,40 +13,63 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equivalent, rate
+from tasks.judging.statement import Statement
+from tasks.papers.centered_nfa.claims.shared.limits import falls
 
 ID = "B.free"
 KIND = "statistical"
 TITLE = "Alternating words of free families"
 PRINTED = "(12)–(15), Appendix E.1"
-FORMS = {
-    "(12)": ("tr[C̄₁R₁] = 0",),
-    "(13)": ("tr[C̄₁R₁C̄₂R₂] = tr[R₁] tr[R₂] tr[C̄₁C̄₂]",),
-    "(14)": ("tr[C̄₁R₁C̄₂R₂C̄₃R₃] = tr[R₁] tr[R₂] tr[R₃] tr[C̄₁C̄₂C̄₃]",),
-    "(15)": (
-        "tr[C̄₁R₁C̄₂R₂C̄₃R₃C̄₄R₄] = tr[R₁] tr[R₂] tr[R₃] tr[R₄] tr[C̄₁C̄₂C̄₃C̄₄] + tr[R₁] tr[R₃] tr[R̄₂R̄₄] tr[C̄₁C̄₂] tr[C̄₃C̄₄] "
-        "+ tr[R₂] tr[R₄] tr[R̄₁R̄₃] tr[C̄₂C̄₃] tr[C̄₁C̄₄]",
-    ),
+FORMULAS = {
+    "(12)": "tr[C̄₁R₁] = 0",
+    "(13)": "tr[C̄₁R₁C̄₂R₂] = tr[R₁] tr[R₂] tr[C̄₁C̄₂]",
+    "(14)": "tr[C̄₁R₁C̄₂R₂C̄₃R₃] = tr[R₁] tr[R₂] tr[R₃] tr[C̄₁C̄₂C̄₃]",
+    "(15)": "tr[C̄₁R₁C̄₂R₂C̄₃R₃C̄₄R₄] = tr[R₁] tr[R₂] tr[R₃] tr[R₄] tr[C̄₁C̄₂C̄₃C̄₄] + tr[R₁] tr[R₃] tr[R̄₂R̄₄] tr[C̄₁C̄₂] "
+    "tr[C̄₃C̄₄] + tr[R₂] tr[R₄] tr[R̄₁R̄₃] tr[C̄₂C̄₃] tr[C̄₁C̄₄]",
 }
-QUANTITIES = tuple(f"free/{equation}" for equation in FORMS)
 MARGIN = 0.02  # of the mean error at the largest size, on matrices with tr[C²] = tr[R²] = 1
 
 
-def rule(rows: Rows) -> Finding:
-    """For each identity: the root mean square error falls as 1/size; the mean error at the largest size is 0."""
-    parts = {}
-    for equation in FORMS:
-        errors = rows.where(quantity=f"free/{equation}")
-        last = errors.where(x=errors.x.max()).value
-        parts[equation] = all_of(rate=rate(errors, -1), limit=equivalent(last, MARGIN, "the mean error"))
-    return all_of(**parts)
+def identity(rows: Rows) -> Finding:
+    """The error falls as the matrices grow, and its mean at the largest size is 0."""
+    largest = rows.where(x=rows.x.max()).value
+    return all_of(falls=falls(rows), limit=equivalent(largest, MARGIN, "the mean error at the largest size"))
+
+
+STATEMENTS = (
+    *(
+        Statement(
+            name=equation,
+            quote="Alternating words have the following products:",
+            place=f"{equation}, Appendix E.1",
+            rule=identity,
+            reads=(f"free/{equation}",),
+            printed=formula,
+            rows=300,
+        )
+        for equation, formula in FORMULAS.items()
+    ),
+    *(
+        Statement(
+            name=f"{equation}, as 1/size",
+            quote="be freely independent of each other",
+            place=f"{equation}, Appendix E.1",
+            rule=partial(rate, power=-1),
+            reads=(f"free/{equation}",),
+            kind="ours",
+            rows=300,
+        )
+        for equation in FORMULAS
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each identity: the root mean square error, and the 5 % and 95 % quantiles of |error|."""
-    figure, grid = style.panels(claim, columns=len(FORMS), height=2.9)
+    figure, grid = style.panels(claim, columns=len(FORMULAS), height=2.9)
     limits = [1e-4, 3 * rows["value"].abs().max()]
     (control,) = style.controls(rows)
-    for axes, equation in zip(grid[0], FORMS, strict=True):
+    for axes, equation in zip(grid[0], FORMULAS, strict=True):
         for arm, color, marker in (("claim", style.CLAIM, "o"), (control, style.CONTROL, "X")):
             errors = rows[(rows["quantity"] == f"free/{equation}") & (rows["arm"] == arm)]
             low, high = (errors["value"].abs().groupby(errors["x"]).quantile(q) for q in (0.05, 0.95))

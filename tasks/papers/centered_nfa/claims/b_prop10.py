@@ -4,6 +4,7 @@ E[ẆᵀKẆ] is a linear combination of tr(XᵀX) M² and M XᵀX M alone, with
 """
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -13,10 +14,11 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equivalent
+from tasks.judging.statement import Statement
 
 TRACE, PRODUCT = 3, 6  # the printed coefficients of tr(XᵀX) M² and of M XᵀX M
 ID = "B.prop10"
-KIND = "exact"
+KIND = "statistical"
 TITLE = "Expected derivatives of the quadratic network"
 PRINTED = f"E[ẆᵀKẆ] = {TRACE} tr(XᵀX) M² + {PRODUCT} M XᵀX M, Proposition 10"
 CORRECTION = (
@@ -24,14 +26,6 @@ CORRECTION = (
     "different hidden units. For f = aᵀ(Wx)² as printed both expectations are 4 and 16 times these, since the print's "
     "𝒦 omits the factor 2 of the square's derivative."
 )
-FORMS = {
-    "nfm": ("E[ẆᵀẆ]: coefficient 1 of M²",),
-    "nfm, rest": ("E[ẆᵀẆ]: 0 of any other matrix",),
-    "agop, trace": (f"E[ẆᵀKẆ]: {TRACE} of tr(XᵀX) M²", "3/k"),
-    "agop, product": (f"E[ẆᵀKẆ]: {PRODUCT} of M XᵀX M", "1 + 5/k"),
-    "agop, rest": ("E[ẆᵀKẆ]: 0 of any other matrix",),
-}
-QUANTITIES = tuple(f"prop10/{name}" for name in FORMS)
 MARGIN = 0.05  # of the relative error of each coefficient
 Coefficient = Callable[[np.ndarray], np.ndarray]  # of the width
 PANELS: dict[str, tuple[str, float, Coefficient]] = {  # title, printed coefficient, derived coefficient
@@ -41,18 +35,44 @@ PANELS: dict[str, tuple[str, float, Coefficient]] = {  # title, printed coeffici
 }
 
 
-def rule(rows: Rows) -> Finding:
+def coefficients(rows: Rows, names: tuple[str, ...]) -> Finding:
     """The relative error of each coefficient is 0 within the margin, at every width and on every data set."""
     parts = {}
-    for name in FORMS:
-        groups = rows.where(quantity=f"prop10/{name}").by("case", "x")
-        parts[name] = all_of(
-            **{
-                f"{case}, {width:g}": equivalent(errors.value, MARGIN, "the relative error")
-                for (case, width), errors in groups.items()
-            }
-        )
+    for name in names:
+        for (case, width), errors in rows.where(quantity=f"prop10/{name}").by("case", "x").items():
+            parts[f"{name}, {case}, {width:g}"] = equivalent(errors.value, MARGIN, "the relative error")
     return all_of(**parts)
+
+
+STATEMENTS = tuple(
+    Statement(
+        name=name,
+        quote=quote,
+        place="Proposition 10",
+        rule=partial(coefficients, names=names),
+        reads=tuple(f"prop10/{coefficient}" for coefficient in names),
+        printed=printed,
+        derived=derived,
+        cases=2,
+        rows=100,
+    )
+    for name, quote, names, printed, derived in (
+        (
+            "mean of the NFM's derivative",
+            "the expected second derivative of the centered NFM satisfies",
+            ("nfm", "nfm, rest"),
+            "E[ẆᵀẆ] = M²",
+            "",
+        ),
+        (
+            "mean of the AGOP's derivative",
+            "while the expected second derivative of the centered AGOP, … has an additional component",
+            ("agop, trace", "agop, product", "agop, rest"),
+            f"E[ẆᵀKẆ] = {TRACE} tr(XᵀX) M² + {PRODUCT} M XᵀX M",
+            "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M",
+        ),
+    )
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -5,16 +5,22 @@ is the sum of the outer products of the gradients with respect to the layer's pr
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "B.prop2"
 KIND = "exact"
 TITLE = "Alignment decomposition of the NFA"
 PRINTED = "ρ(F, Ḡ) = ρ(WᵀW, WᵀKW), Proposition 2"
-QUANTITIES = ("prop2/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Both correlations are equal up to round-off, in every layer of fully connected networks."""
-    return exact(rows, cases=5)
+STATEMENTS = (
+    Statement(
+        name="the same correlation",
+        quote="We showed that the NFA is equivalent to PTK-weight alignment (Proposition 2)",
+        place="Proposition 2",
+        rule=exact,
+        reads=("prop2/residual",),
+        printed="ρ(F, Ḡ) = ρ(WᵀW, WᵀKW)",
+        cases=5,
+        rows=50,
+    ),
+)

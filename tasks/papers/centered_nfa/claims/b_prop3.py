@@ -9,20 +9,27 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, order
+from tasks.judging.rules import order
+from tasks.judging.statement import Statement
 
 ID = "B.prop3"
 KIND = "exact"
 TITLE = "The centered NFM and AGOP begin with their second derivatives"
 PRINTED = "d/dt = 0, d²/dt² = 2ẆᵀẆ and 2ẆᵀKẆ, Proposition 3, (7)–(9)"
-QUANTITIES = ("prop3/remainder",)
 POWER, CONTROL_POWER = 3, 1  # of the time, in the remainders of the claim and of the control
-
-
-def rule(rows: Rows) -> Finding:
-    """The remainder has slope 3 in the time, for both matrices, in every hidden layer and network."""
-    return order(rows, POWER)
+STATEMENTS = (
+    Statement(
+        name="second derivatives",
+        quote="The first non-zero derivatives of the two quantities in the C-NFA give us the change in the gram matrix "
+        "of …, as well as the change in the AGOP for fixed PTK",
+        place="Proposition 3",
+        rule=lambda rows: order(rows, POWER),
+        reads=("prop3/remainder",),
+        printed="W̄ᵀW̄ = t² ẆᵀẆ + O(t³), W̄ᵀKW̄ = t² ẆᵀKẆ + O(t³)",
+        cases=12,
+        rows=1000,
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -4,16 +4,22 @@ This holds for one output and for any loss, depth, hidden layer and activation. 
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "B.prop4"
 KIND = "exact"
 TITLE = "The derivatives at initialization through labels and kernel"
 PRINTED = "(3), Proposition 4"
-QUANTITIES = ("prop4/nfm", "prop4/agop")
-
-
-def rule(rows: Rows) -> Finding:
-    """Both equations hold up to round-off."""
-    return all_of(nfm=exact(rows.where(quantity="prop4/nfm")), agop=exact(rows.where(quantity="prop4/agop")))
+QUOTE = (
+    "For a fully-connected neural network at initialization, whose weights are trained with gradient descent on a loss"
+)
+STATEMENTS = tuple(
+    Statement(
+        name=name, quote=QUOTE, place="Proposition 4", rule=exact, reads=(quantity,), printed=printed, cases=12, rows=50
+    )
+    for name, quantity, printed in (
+        ("derivative of the NFM", "prop4/nfm", "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X"),
+        ("derivative of the AGOP", "prop4/agop", "ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X"),
+    )
+)

@@ -67,8 +67,7 @@ def measure(settings: Settings) -> Iterator[dict]:
         for index, (arm, spectrum, seed, scale) in enumerate(keys):
             labels = {"case": spectrum, "seed": seed, "x": scale, "step": step}
             for name, values in losses.items():
-                for loss_arm in (arm, "control: random K") if arm == "claim" else (arm,):
-                    yield {**labels, "arm": loss_arm, "dtype": "float32", "quantity": name, "value": values[index]}
+                yield {**labels, "arm": arm, "dtype": "float32", "quantity": name, "value": values[index]}
             now, initial = select(stack, index), select(start, index)
             K = tangents(net, x[index], now, initial)
             rows = [{"arm": arm, **row} for row in centerings(K, now, initial)]
@@ -135,6 +134,11 @@ def controls(
     walked = {key: W + _random_step(W, distances[key], *name, "walk", key) for key, W in start.items()}
     untrained = {key: W + _random_step(W, W.norm(), *name, "untrained", step, key) for key, W in start.items()}
     about_other = tangents(net, x, now, other)
+
+    def untrained_rows(key: str, of_layer: tuple[Tensor, Tensor]) -> list[dict]:
+        (P, P_centered), W, W0 = of_layer, untrained[key].double(), start[key].double()
+        return [*nfa("uncentered", W, P), *nfa("centered", W - W0, P), *nfa("ptk_centered", W0, P_centered)]
+
     of_walked, of_untrained = tangents(net, x, walked, start), tangents(net, x, untrained, start)
     for layer, (P, _) in K.items():
         W, W0 = (weights[f"{layer}.weight"].double() for weights in (now, start))
@@ -143,7 +147,7 @@ def controls(
             "claim": nfa("ptk_centered, random step", W0, of_walked[layer][1]),
             "control: random K": [*nfa("uncentered", W, Q), *nfa("centered", W - W0, Q)],
             "control: another start": ratio(W - W0, about_other[layer][1], P),
-            "control: no training": nfa("ptk_centered", W0, of_untrained[layer][1]) if step else [],
+            "control: no training": untrained_rows(f"{layer}.weight", of_untrained[layer]) if step else [],
         }
         for arm, rows in arms.items():
             yield from ({"arm": arm, "layer": layer, **row} for row in rows)

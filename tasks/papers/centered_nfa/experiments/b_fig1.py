@@ -16,6 +16,7 @@ from gramlab.data.polynomials import chain_monomial_egop
 from gramlab.nets import initialize
 from gramlab.streams import stream
 from tasks.measuring.run import Run
+from tasks.papers.centered_nfa.experiments.shared.eigenvectors import with_eigenvalues_of
 
 RANK = 5
 DRAWS = 20  # of Q
@@ -41,6 +42,7 @@ def measure(run: Run) -> Iterator[dict]:
                     "egop/gram": gramlab.cosine(layer.gram, egop),
                     "egop/agop, another target": max(gramlab.cosine(layer.agop, other) for other in others),
                     "null/egop_agop": gramlab.cosine_null(layer.agop, egop)[0],
+                    "null/egop_gram": gramlab.cosine_null(layer.gram, egop)[0],
                 }
                 for part, inputs, targets in (("train", x, data.y_train), ("test", data.x_test.float(), data.y_test)):
                     with torch.no_grad():
@@ -53,7 +55,7 @@ def measure(run: Run) -> Iterator[dict]:
 
 
 def _alignment(run: Run, x: torch.Tensor, egop: torch.Tensor) -> Iterator[dict]:
-    """Rows of the NFM's correlation with WᵀKW and with WᵀQW; the control has K of the next seed's network."""
+    """Rows of the NFM's correlation with WᵀKW and with WᵀQW; the control has the eigenvectors of the next seed's K."""
     last = run.epochs[-1]
     layers = [
         gramlab.measure(run.model(last, seed), x, layers=["0"], quantities=["gram", "ptk"])["0"] for seed in run.seeds
@@ -68,7 +70,8 @@ def _alignment(run: Run, x: torch.Tensor, egop: torch.Tensor) -> Iterator[dict]:
             W.T @ gramlab.random_eigenvectors(layer.ptk, stream("b_fig1", "Q", seed, draw)) @ W for draw in range(DRAWS)
         ]
         correlation_with_Q = float(np.mean([gramlab.cosine(F, G) for G in with_Q]))
-        for arm, K in (("claim", layer.ptk), ("control: another network's K", layers[(seed + 1) % len(layers)].ptk)):
+        others = with_eigenvalues_of(layer.ptk, layers[(seed + 1) % len(layers)].ptk)
+        for arm, K in (("claim", layer.ptk), ("control: another network's eigenvectors", others)):
             G = W.T @ K @ W
             yield {**labels, "arm": arm, "quantity": "nfa/K", "value": gramlab.cosine(F, G)}
             yield {**labels, "arm": arm, "quantity": "nfa/Q", "value": correlation_with_Q}

@@ -2,7 +2,7 @@
 
 As in Appendix H, n = d = k, one network is used for all data sets, R's moments are means over 30 other networks, and
 there are 10 data seeds. The paper does not print the balances. The arms differ in the scale of X₁ alone: 1 as printed,
-d^-0.8 in the arm ``corrected`` (docs/centered_nfa.md).
+d^-0.8 in the arm ``corrected`` (docs/centered_nfa.md). In a control all inputs are drawn like X₁: nothing is reversed.
 """
 
 from collections.abc import Iterator
@@ -28,6 +28,7 @@ class Settings(Simulation):
 
 POWER = -0.8  # of the dimension, in the corrected scale of X₁
 FIRST_ORDER = "control: first-order term alone"
+NOT_REVERSED = "control: data that are not reversed"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -39,6 +40,7 @@ def measure(settings: Settings) -> Iterator[dict]:
     # the printed arm has few balances, since its correlations are all 1
     few = (settings.balances[0], settings.balances[len(settings.balances) // 2], settings.balances[-1])
     for seed in range(settings.instances):
+        not_reversed = alignment_reversing(size, size, 1.0, scale=size**POWER, seed=seed).x_train
         for balance in settings.balances:
             for arm, scale in (("claim", 1.0), ("corrected", size**POWER)):
                 if arm == "claim" and balance not in few:
@@ -49,6 +51,8 @@ def measure(settings: Settings) -> Iterator[dict]:
                 correlation, predicted = observed(X, y, a, W), {arm: centered_nfa(X, y, r)}
                 if arm == "corrected":
                     predicted[FIRST_ORDER] = mean_term(X, y, None)
+                    yield {**labels, "arm": NOT_REVERSED, "quantity": "fig3/observed",
+                           "value": observed(not_reversed, y, a, W)}  # fmt: skip
                     yield {**labels, "arm": arm, "quantity": "fig3/mean term", "value": mean_term(X, y, size)}
                 for predicted_arm, value in predicted.items():
                     yield {**labels, "arm": predicted_arm, "quantity": "fig3/predicted", "value": value}

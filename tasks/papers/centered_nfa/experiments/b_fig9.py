@@ -15,6 +15,7 @@ from torch import Tensor
 import gramlab
 from gramlab.streams import stream
 from tasks.measuring.run import Run
+from tasks.papers.centered_nfa.experiments.shared.eigenvectors import with_eigenvalues_of
 
 DRAWS = 20  # of Q
 
@@ -22,10 +23,10 @@ DRAWS = 20  # of Q
 def measure(run: Run) -> Iterator[dict]:
     """Rows: pearson/K and pearson/Q by seed and arm; seed 0's diagonals by pixel (x); accuracies.
 
-    The control has K of the next seed's network.
+    The control has the eigenvectors of the next seed's K.
     """
     last = run.epochs[-1]
-    x = run.data.numbers(run.data.x_train, torch.float32).flatten(1)
+    x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
     layers = [gramlab.measure(run.model(last, seed), x, layers=["0"], quantities=["ptk"])["0"] for seed in run.seeds]
     for seed, layer in zip(run.seeds, layers, strict=True):
         labels = {"seed": seed, "step": last * run.steps_per_epoch, "layer": "0", "dtype": "float64"}
@@ -35,7 +36,8 @@ def measure(run: Run) -> Iterator[dict]:
             for draw in range(DRAWS)
         ]
         correlation_with_Q = float(np.mean([gramlab.pearson(F, G) for G in with_Q]))
-        for arm, K in (("claim", layer.ptk), ("control: another network's K", layers[(seed + 1) % len(layers)].ptk)):
+        others = with_eigenvalues_of(layer.ptk, layers[(seed + 1) % len(layers)].ptk)
+        for arm, K in (("claim", layer.ptk), ("control: another network's eigenvectors", others)):
             G = diagonal(W, K)
             yield {**labels, "arm": arm, "quantity": "pearson/K", "value": gramlab.pearson(F, G)}
             yield {**labels, "arm": arm, "quantity": "pearson/Q", "value": correlation_with_Q}

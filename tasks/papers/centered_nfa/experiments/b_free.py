@@ -43,7 +43,7 @@ def first_family(d: int, seed: int) -> list[Tensor]:
     So no term of (15) is small, and tr[C₁C₂] tr[C₃C₄] and tr[C₂C₃] tr[C₁C₄] have different signs.
     """
     D, G = torch.diag(torch.linspace(0, 2, d, dtype=torch.float64) ** 2 / 2), wishart(d, seed, "C")
-    D, G = scaled([matrix - tr(matrix) * torch.eye(d) for matrix in (D, G)])
+    D, G = scaled([matrix - tr(matrix) * torch.eye(d, dtype=torch.float64) for matrix in (D, G)])
     return scaled([math.cos(angle) * D + math.sin(angle) * G for angle in (math.radians(40 * i) for i in range(4))])
 
 
@@ -52,7 +52,7 @@ def second_family(d: int, seed: int) -> list[Tensor]:
 
     The first and third are positively correlated, the second and fourth negatively.
     """
-    G, H, I = wishart(d, seed, "R1"), wishart(d, seed, "R2"), torch.eye(d)  # noqa: E741
+    G, H, I = wishart(d, seed, "R1"), wishart(d, seed, "R2"), torch.eye(d, dtype=torch.float64)  # noqa: E741
     return [G - 0.7 * I, H - 0.5 * I, G @ G - 0.8 * I, 0.5 * I - H @ H]
 
 

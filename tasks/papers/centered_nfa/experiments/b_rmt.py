@@ -52,6 +52,7 @@ EQUATION_6 = (((2, 1, 1), "normal"), ((3, 1, 2), "signs"))  # shape, labels
 EQUATION_11 = (CASES[0], CASES[1], CASES[3])
 NETWORKS = 3  # on each data set: the mean is then known to less than its margin
 NETWORKS_11 = 10  # on each data set, for (11)
+MATRICES = 5  # drawn by each seed for the identities
 DEPENDENT = "control: R has the data's eigenvectors"
 OTHER_NETWORK = "control: R of another network"
 NARROW = "control: four hidden units at every size"
@@ -60,7 +61,8 @@ NARROW = "control: four hidden units at every size"
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: rmt/(equation), a residual (with both precisions) or a signed relative error (x is the size)."""
     for seed in range(settings.instances):
-        yield from identities(seed)
+        for number in range(MATRICES):
+            yield from identities(number, seed)
         for size in settings.sizes:
             for case in CASES:
                 yield from free_equations(case, size, seed)
@@ -102,7 +104,10 @@ def row_labels(shape: Shape, spectrum: str, labels: str, size: int, seed: int) -
 
 
 def free_equations(case: tuple[Shape, str, str], size: int, seed: int) -> Iterator[dict]:
-    """Rows of (20), (22), (28) with the networks' own moments of R, and of the ratio (10) with their limits."""
+    """Rows of (20), (22), (28) with the networks' own moments of R, and of the ratio (10) with their limits.
+
+    The step column numbers the networks on a data set.
+    """
     (_, d, k), spectrum, _ = case
     X, y, *first = sample(case, size, seed)
     B, M = X.T @ X, X.T @ (y * X)
@@ -119,10 +124,16 @@ def free_equations(case: tuple[Shape, str, str], size: int, seed: int) -> Iterat
         if spectrum not in DECAYS:
             for arm, predicted in (("claim", as_printed(r)), ("corrected", combined(data, r))):
                 for equation, left, right in zip(FREE_EQUATIONS, traces, predicted, strict=True):
-                    yield {**columns, "arm": arm, "quantity": f"rmt/{equation}", "value": left / right - 1}
+                    yield {
+                        **columns,
+                        "step": number,
+                        "arm": arm,
+                        "quantity": f"rmt/{equation}",
+                        "value": left / right - 1,
+                    }
         for arm, prediction in (("claim", Traces(*as_printed(limit))), ("corrected", combined(data, limit))):
             error = Traces(*traces).correlation - prediction.correlation
-            yield {**columns, "arm": arm, "quantity": "rmt/(10), predicted", "value": error}
+            yield {**columns, "step": number, "arm": arm, "quantity": "rmt/(10), predicted", "value": error}
     if case == CASES[0]:
         columns["arm"] = DEPENDENT
         R = with_eigenvectors_of(A, R)
@@ -168,12 +179,12 @@ def equation_11(case: tuple[Shape, str, str], size: int, seed: int) -> Iterator[
         yield from ({**columns, "arm": arm, "value": error} for arm in arms)
 
 
-def identities(instance: int) -> Iterator[dict]:
+def identities(number: int, seed: int) -> Iterator[dict]:
     """Rows of the equations that hold for any matrices: residuals over (length of the words) x (norms of the factors).
 
     An equation with a corrected form has rows of the printed form in the arm ``claim`` alone.
     """
-    draw = stream("b_rmt", "identities", instance)
+    draw = stream("b_rmt", "identities", number, seed)
     n, d, k = (int(draw.integers(3, 9)) for _ in range(3))
     matrices = [torch.from_numpy(draw.normal(size=shape)) for shape in ((n, d), (n, 1), k, (k, d), k, (k, d))]
     for dtype in (torch.float64, torch.float32):
@@ -185,10 +196,10 @@ def identities(instance: int) -> Iterator[dict]:
         agop = X.T @ (y * (kernel @ (kernel @ (y * X))))
         left = {"(17)": tr(nfm, agop), "(21)": tr(nfm, nfm), "(23)": tr(agop, agop)}
         correlation = float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
-        own, other = W.T @ (a.square()[:, None] * W), other_W.T @ (other_a.square()[:, None] * other_W)
-        norms = [float(torch.linalg.matrix_norm(matrix, 2)) for matrix in (M, B, own)]
+        same_network, other = W.T @ (a.square()[:, None] * W), other_W.T @ (other_a.square()[:, None] * other_W)
+        norms = [float(torch.linalg.matrix_norm(matrix, 2)) for matrix in (M, B, same_network)]
         scales = {"(17)": _scale(norms, 4, 1, 3), "(21)": _scale(norms, 4, 0, 2), "(23)": _scale(norms, 4, 2, 4)}
-        for R in (own, other):
+        for R in (same_network, other):
             right = expansions(M @ M, B, R)
             denominator = (right["(21)"] * right["(23)"]) ** 0.5
             residuals = {
@@ -211,7 +222,7 @@ def identities(instance: int) -> Iterator[dict]:
                 if R is other:
                     arms = [OTHER_NETWORK] if "corrected" in arms else []
                 for arm in arms:
-                    yield {"arm": arm, "case": f"{n}:{d}:{k}, {instance}", "seed": instance, "quantity": f"rmt/{name}",
+                    yield {"arm": arm, "case": f"matrices {number}", "seed": seed, "quantity": f"rmt/{name}",
                            "dtype": str(dtype).removeprefix("torch."), "value": abs(residual)}  # fmt: skip
 
 

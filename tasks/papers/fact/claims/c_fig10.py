@@ -6,23 +6,14 @@ below 0.5, "near 1" above 0.9.
 
 from functools import partial
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.papers.fact.claims.shared.correlations import HIDDEN, draw_epochs, rise
+from tasks.papers.fact.claims.shared.correlations import HIDDEN, draw_epochs, epochs_statements
+from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
 
 ID = "C.fig10"
 KIND = "statistical"
 TITLE = "bFACT during training: low, then near 1"
 PRINTED = "the same for the backward versions, Figure 10"
-DATA_SET = "CIFAR-10"
-DATA_SETS = (DATA_SET,)
-QUANTITIES = ("pearson/back_fact", "pearson/back_symmetric fact", "pearson/back_root agop", "pearson/back_root enfa",
-              "null/back_fact")  # fmt: skip
+DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
+STATEMENTS = epochs_statements("back_", "Figure 10", layers=HIDDEN)
 
-
-def rule(rows: Rows) -> Finding:
-    """Means over the hidden layers, Student's t over seeds."""
-    return rise(rows.where(case=DATA_SET, layer=HIDDEN), side="back_")
-
-
-draw = partial(draw_epochs, side="back_", data_set=DATA_SET)
+draw = partial(draw_epochs, side="back_")

@@ -2,8 +2,8 @@
 
 tau(x_i, M, x_j) against k'(x_i^T M x_j) on 1000 random pairs of samples, with the best line through the origin. The fit
 is almost as good for an untrained M: at M = I the pairs that share a number (k' = 2, tau about 0.07) lie apart from
-those that share none (0, 0.002), and R^2 is 0.94 at p = 61. So a good fit does not show that features were learned, and
-the rule cannot reject this control.
+those that share none (0, 0.002), and R^2 is 0.94 at p = 61. So a good fit does not show that features were learned;
+our own statement asks whether training improves it. The control takes k' from an M whose numbers are relabelled.
 """
 
 from dataclasses import replace
@@ -16,24 +16,71 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, matches, positive
+from tasks.judging.rules import Finding, equals, positive
+from tasks.judging.statement import Statement
 
 ID = "C.fig7"
 KIND = "statistical"
 TITLE = "The similarities of AGOP and FACT are proportional"
 R_SQUARED = 0.987  # printed
 PRINTED = f"R² = {R_SQUARED} of the line through the origin, 1000 pairs, mod 61, Figure 7 (R² from the ICLR version)"
-QUANTITIES = ("modular/pair",)
-LEAST = 0.9  # R^2 that the rule asks for
+LEAST = 0.9  # R^2 of a good fit
 
 
-def rule(rows: Rows) -> Finding:
+def good_fit(rows: Rows) -> Finding:
     """By seed: R^2 of the best line through the origin, relative to the variance of tau, is above LEAST."""
-    fits = np.array([r_squared(seed.x, seed.value) for seed in rows.by("seed").values()])
-    numbers = {"mean R^2": float(fits.mean())}
-    if set(rows.scale) == {"paper"}:
-        numbers["matches print"] = float(matches(fits, R_SQUARED, 0.001))
-    return replace(positive(fits - LEAST, f"R^2 of the proportional line minus {LEAST:g}"), numbers=numbers)
+    fits = _fits(rows, "pair")
+    finding = positive(fits - LEAST, f"R^2 of the proportional line minus {LEAST:g}")
+    return replace(finding, measured=f"R² {fits.mean():.3f}", numbers={"mean R^2": float(fits.mean())})
+
+
+def better_than_untrained(rows: Rows) -> Finding:
+    """By seed: R^2 of the line is larger at convergence than at M = I."""
+    trained, untrained = _fits(rows, "pair"), _fits(rows, "untrained pair")
+    finding = positive(trained - untrained, "R^2 at convergence minus R^2 at M = I, paired by seed")
+    return replace(finding, numbers={"mean R^2 at M = I": float(untrained.mean())})
+
+
+def as_printed(rows: Rows) -> Finding:
+    """The mean R^2 over seeds equals the printed R^2 of one run."""
+    return equals(_fits(rows, "pair"), R_SQUARED, 0.001)
+
+
+def _fits(rows: Rows, name: str) -> np.ndarray:
+    by_seed = rows.where(quantity=f"modular/{name}").by("seed").values()
+    return np.array([r_squared(seed.x, seed.value) for seed in by_seed])
+
+
+STATEMENTS = (
+    Statement(
+        name="proportional",
+        quote="we show that a best-fit line proportionally relating the two quantities achieves a good fit",
+        place="Section 5",
+        rule=good_fit,
+        reads=("modular/pair",),
+        rows=2000,  # 1000 pairs a seed
+    ),
+    Statement(
+        name="better than untrained",
+        quote="we show that a best-fit line proportionally relating the two quantities achieves a good fit",
+        place="Section 5",
+        rule=better_than_untrained,
+        reads=("modular/pair", "modular/untrained pair"),
+        kind="ours",
+        rows=2000,
+    ),
+    Statement(
+        name="the printed fit",
+        quote="Drawing: the line's R² beside it, in the ICLR version",
+        place="Figure 7",
+        rule=as_printed,
+        reads=("modular/pair",),
+        kind="printed level",
+        printed=f"R² = {R_SQUARED}",
+        rows=2000,
+        scales=("paper",),
+    ),
+)
 
 
 def r_squared(x: np.ndarray, y: np.ndarray) -> float:
@@ -42,19 +89,18 @@ def r_squared(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the first seed's pairs at convergence and for each control, with the R² of all seeds."""
-    rows = rows[rows["quantity"] == "modular/pair"]
-    arms = ["claim", *style.controls(rows)]
-    figure, grid = style.panels(claim, columns=len(arms), height=3.2, width=3.0 * len(arms))
-    for axes, arm in zip(grid[0], arms, strict=True):
-        arm_rows = rows[rows["arm"] == arm]
+    """Draw the first seed's pairs at convergence, at M = I and for each control, with the R² of all seeds."""
+    panels = {"FACT-RFM, last iterate": ("claim", "pair"), "M = I": ("claim", "untrained pair")}
+    panels |= {arm: (arm, "pair") for arm in style.controls(rows[rows["quantity"] == "modular/pair"])}
+    figure, grid = style.panels(claim, columns=len(panels), height=3.2, width=3.0 * len(panels))
+    for axes, (title, (arm, name)) in zip(grid[0], panels.items(), strict=True):
+        arm_rows = rows[(rows["arm"] == arm) & (rows["quantity"] == f"modular/{name}")]
         fits = [r_squared(seed["x"].to_numpy(), seed["value"].to_numpy()) for _, seed in arm_rows.groupby("seed")]
         pairs = arm_rows[arm_rows["seed"] == 0]
         sns.scatterplot(pairs, x="x", y="value", s=8, alpha=0.4, linewidth=0, ax=axes, rasterized=True,
                         color=style.CLAIM if arm == "claim" else style.CONTROL)  # fmt: skip
         x = np.array([0.0, pairs["x"].max()])
         axes.plot(x, x * (pairs["x"] @ pairs["value"]) / (pairs["x"] @ pairs["x"]), color=style.PRINTED, linewidth=1)
-        title = "FACT-RFM, last iterate" if arm == "claim" else arm
-        axes.set(xlabel="k′(xᵢᵀMxⱼ)", ylabel="τ(xᵢ, M, xⱼ)" if arm == "claim" else "")
+        axes.set(xlabel="k′(xᵢᵀMxⱼ)", ylabel="τ(xᵢ, M, xⱼ)" if name == "pair" and arm == "claim" else "")
         axes.set_title(f"{title}\nR² {100 * np.mean(fits):.1f} % (print: {100 * R_SQUARED:.1f} %)", fontsize=8)
     return figure

@@ -6,22 +6,14 @@ means below 0.5, "near 1" above 0.9.
 
 from functools import partial
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.papers.fact.claims.shared.correlations import draw_epochs, rise
+from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
+from tasks.papers.fact.claims.shared.correlations import draw_epochs, epochs_statements
 
 ID = "C.fig8"
 KIND = "statistical"
 TITLE = "FACT during training: low, then near 1"
 PRINTED = "“low correlation for most epochs”, “sharply increasing to near-perfect correlation”, Figure 8"
-DATA_SET = "CIFAR-10"
-DATA_SETS = (DATA_SET,)
-QUANTITIES = ("pearson/fact", "pearson/symmetric fact", "pearson/root agop", "pearson/root enfa", "null/fact")
+DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
+STATEMENTS = epochs_statements("", "Figure 8", layers={"0", "2", "4"})
 
-
-def rule(rows: Rows) -> Finding:
-    """Means over the first three layers, Student's t over seeds."""
-    return rise(rows.where(case=DATA_SET, layer={"0", "2", "4"}), side="")
-
-
-draw = partial(draw_epochs, side="", data_set=DATA_SET)
+draw = partial(draw_epochs, side="")

@@ -6,16 +6,22 @@ gradient at its own sample; it is set to 0 there.)
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "C.lemF.1"
 KIND = "exact"
 TITLE = "FACT of a kernel machine through its dual weights"
 PRINTED = "FACT = Σᵢⱼ ∂ₓK_W(x, xⱼ)|ₓᵢ αⱼᵀαᵢ xᵢᵀ, Lemma F.1"
-QUANTITIES = ("lemF1/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Both sides agree to round-off times the solve's condition number, for five kernels and four shapes of data."""
-    return exact(rows)
+STATEMENTS = (
+    Statement(
+        name="through the dual weights",
+        quote="Then the FACT can be equivalently computed as",
+        place="Lemma F.1",
+        rule=exact,
+        reads=("lemF1/residual",),
+        printed="FACT = Σᵢⱼ ∂ₓK_W(x, xⱼ)|ₓᵢ αⱼᵀαᵢ xᵢᵀ",
+        cases=40,  # five kernels, four shapes of data, three instances: 60
+        rows=80,
+    ),
+)

@@ -5,8 +5,8 @@ proof uses both.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "C.lemF.2"
 KIND = "exact"
@@ -16,9 +16,16 @@ CORRECTION = (
     "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. The "
     "proof's third line, −nλ(K + λI)⁻¹y, lacks the same n."
 )
-QUANTITIES = ("lemF2/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Both sides agree to round-off times the solve's condition number, for five kernels and four shapes of data."""
-    return exact(rows)
+STATEMENTS = (
+    Statement(
+        name="slopes of the loss",
+        quote="A statement of this form relating the representer coefficients to the loss derivatives at optimality",
+        place="Lemma F.2 and Remark F.3",
+        rule=exact,
+        reads=("lemF2/residual",),
+        printed="αᵢ = −(1/(nλ)) ℓ′(ŷᵢ, yᵢ) for α = (K + λI)⁻¹Y",
+        derived="the same for α = (K + nλI)⁻¹Y",
+        cases=40,  # five kernels, four shapes of data, three instances: 60
+        rows=80,
+    ),
+)

@@ -7,7 +7,8 @@ then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2).
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, below, exact
+from tasks.judging.rules import Finding, below, exact
+from tasks.judging.statement import Statement
 
 ID = "C.prop5.1"
 KIND = "exact"
@@ -19,10 +20,58 @@ CORRECTION = (
     "t², are such kernels. A non-increasing k has k′ ≤ 0, so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. "
     "An increasing k, such as tanh, does not suffice either. Both printed sums are correct."
 )
-QUANTITIES = ("prop51/agop", "prop51/fact", "prop51/update", "prop51/negative")
+NON_INCREASING = "k non-increasing"
+KERNEL = "k a kernel in every dimension"
 
 
-def rule(rows: Rows) -> Finding:
-    """Both sums equal autograd's to round-off; FACT M is symmetric, its least eigenvalue above -1e-9 of its norm."""
-    parts = {name: exact(rows.where(quantity=f"prop51/{name}")) for name in ("agop", "fact", "update")}
-    return all_of(**parts, psd=below(rows.where(quantity="prop51/negative"), 1e-9))
+def psd(rows: Rows) -> Finding:
+    """The least eigenvalue of FACT M^T is above -1e-9 of its norm."""
+    return below(rows, 1e-9)
+
+
+STATEMENTS = (
+    Statement(
+        name="AGOP as a sum over pairs",
+        quote="we may write the AGOP and the FACT matrices explicitly as",
+        place="Proposition 5.1",
+        rule=exact,
+        reads=("prop51/agop",),
+        printed="AGOP = Σᵢⱼ τ(xᵢ, M, xⱼ) Mxᵢ αᵢᵀαⱼ xⱼᵀMᵀ",
+        cases=30,  # four kernels, four shapes of data, three instances: 48
+        rows=60,
+    ),
+    Statement(
+        name="FACT as a sum over pairs",
+        quote="we may write the AGOP and the FACT matrices explicitly as",
+        place="Proposition 5.1",
+        rule=exact,
+        reads=("prop51/fact",),
+        printed="FACT Mᵀ = Σᵢⱼ k′(xᵢᵀMxⱼ) Mxᵢ αᵢᵀαⱼ xⱼᵀMᵀ",
+        cases=30,
+        rows=60,
+    ),
+    Statement(
+        name="positive semi-definite",
+        quote="is positive semi-definite when the function k is non-increasing (a condition satisfied by "
+        "common choices",
+        place="Section 5",
+        rule=psd,
+        reads=("prop51/negative",),
+        printed=NON_INCREASING,
+        derived=KERNEL,
+        cases=20,  # of falling functions k 36, of kernels 48
+        rows=20,
+    ),
+    Statement(
+        name="simplified update",
+        quote="This property allows for a simplification of (FACT-RFM update'), which can be rewritten as a geometric "
+        "average between the current feature matrix and the FACT term",
+        place="Section 5",
+        rule=exact,
+        reads=("prop51/update",),
+        printed=f"(FACT M M FACTᵀ)^(1/4) = (FACT M)^(1/2) for {NON_INCREASING}",
+        derived=f"the same for {KERNEL}",
+        cases=20,
+        rows=40,
+    ),
+)

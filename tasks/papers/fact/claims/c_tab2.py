@@ -8,9 +8,8 @@ weights.
 
 from functools import partial
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
+from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
+from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_statements
 
 ID = "C.tab2"
 KIND = "statistical"
@@ -22,12 +21,10 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"1K": 0.903, "2K": 0.923},
 }
 PRINTED = printed(TABLE, "n = 1K / 2K")
-QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
-
-
-def rule(rows: Rows) -> Finding:
-    """Each column and each of the two others separately, in Fisher's z, paired by seed."""
-    return table_2(rows, TABLE, behind=("1K",))
-
+CORRECTION = (
+    "Weight decay 1e-3 instead of 1e-4. With the printed decay, 3,200 steps at n = 1K leave e^-0.16 of the "
+    "initial weights in directions that no sample has, where FACT is 0, and the network is far from a critical point."
+)
+STATEMENTS = table_statements(TABLE, behind=("1K", "700 digits"))
 
 draw = partial(draw_table_2, table=TABLE)

@@ -5,9 +5,8 @@ The columns of Table 2 with weight decay 1e-3 and 1e-4; otherwise the networks o
 
 from functools import partial
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
+from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
+from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_statements
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
@@ -19,12 +18,6 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"decay-1e-3": 0.797, "decay-1e-4": 0.714},
 }
 PRINTED = printed(TABLE, "weight decay 1e-3 / 1e-4")
-QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
-
-
-def rule(rows: Rows) -> Finding:
-    """Each column and each of the two others separately, in Fisher's z, paired by seed."""
-    return table_2(rows, TABLE)
-
+STATEMENTS = table_statements(TABLE)
 
 draw = partial(draw_table_2, table=TABLE)

@@ -5,9 +5,8 @@ The columns n = 5K and 60K of Table 2: the networks of C.tab2, trained on more s
 
 from functools import partial
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_2
+from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
+from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_statements
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"
@@ -19,12 +18,6 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"5K": 0.917, "60K": 0.903},
 }
 PRINTED = printed(TABLE, "n = 5K / 60K")
-QUANTITIES = (*(f"pearson/{name}" for name in TABLE), "null/fact", "null/symmetric fact")
-
-
-def rule(rows: Rows) -> Finding:
-    """Each column and each of the two others separately, in Fisher's z, paired by seed."""
-    return table_2(rows, TABLE)
-
+STATEMENTS = table_statements(TABLE)
 
 draw = partial(draw_table_2, table=TABLE)

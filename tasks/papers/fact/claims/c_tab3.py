@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, equivalent, positive
+from tasks.judging.rules import Finding, equivalent, positive
+from tasks.judging.statement import Statement
 
 ID = "C.tab3"
 KIND = "statistical"
@@ -25,27 +26,62 @@ PRINTED = (
     "FACT-RFM {FACT-RFM:.2f} %, averaged {FACT-RFM, averaged:.2f} %, NFA-RFM {NFA-RFM:.2f} %, "
     "Laplace kernel {kernel:.2f} %, Table 3"
 ).format_map(ACCURACIES)
-QUANTITIES = ("tabular/accuracy",)
 MARGIN = 1.0  # percentage points between the two updates; the largest printed difference is 0.23
 
 
-def rule(rows: Rows) -> Finding:
-    """Paired by data set: each RFM is above the kernel, and FACT-RFM within a point of NFA-RFM (TOST)."""
-    accuracies = {
-        method: 100 * method_rows.value[np.argsort(method_rows.seed)]
-        for (method,), method_rows in rows.by("layer").items()
-    }
-    parts = {}
-    for method in ("NFA-RFM", "FACT-RFM", "FACT-RFM, averaged"):
-        gain = accuracies[method] - accuracies["kernel"]
-        finding = positive(gain, f"{method}'s accuracy minus the kernel's, in points", units="data sets")
-        parts[f"{method} over kernel"] = replace(finding, numbers={"mean accuracy": float(accuracies[method].mean())})
+def above_kernel(rows: Rows, method: str) -> Finding:
+    """Paired by data set: the method is above the kernel without features."""
+    accuracies = _accuracies(rows)
+    gain = accuracies[method] - accuracies["kernel"]
+    finding = positive(gain, f"{method}'s accuracy minus the kernel's, in points", units="data sets")
+    count = f"{len(gain)}{f' of {SETS}' if set(rows.scale) == {'paper'} else ''} data sets"
+    numbers = {f"mean accuracy, {name}": float(accuracies[name].mean()) for name in (method, "kernel")}
+    measured = f"{count}: {method} {accuracies[method].mean():.2f} %, kernel {accuracies['kernel'].mean():.2f} %"
+    return replace(finding, numbers=numbers, measured=measured)
+
+
+def alike(rows: Rows) -> Finding:
+    """Paired by data set: FACT-RFM is within a point of NFA-RFM, by two one-sided tests."""
+    accuracies = _accuracies(rows)
     difference = accuracies["FACT-RFM"] - accuracies["NFA-RFM"]
-    alike = equivalent(difference, MARGIN, "FACT-RFM's accuracy minus NFA-RFM's, in points", units="data sets")
-    parts["updates alike"] = replace(alike, numbers={"mean accuracy of the kernel": float(accuracies["kernel"].mean())})
-    means = ", ".join(f"{method} {values.mean():.2f} %" for method, values in accuracies.items())
-    of_all = f" of {SETS}" if set(rows.scale) == {"paper"} else ""
-    return replace(all_of(**parts), measured=f"{len(accuracies['kernel'])}{of_all} data sets: {means}")
+    return equivalent(difference, MARGIN, "FACT-RFM's accuracy minus NFA-RFM's, in points", units="data sets")
+
+
+def _accuracies(rows: Rows) -> dict[str, np.ndarray]:
+    """In %, by method, over data sets."""
+    methods = rows.by("layer").items()
+    return {method: 100 * method_rows.value[np.argsort(method_rows.seed)] for (method,), method_rows in methods}
+
+
+def _over_kernel(method: str, quote: str, place: str) -> Statement:
+    return Statement(
+        name=f"{method} over the kernel",
+        quote=quote,
+        place=place,
+        rule=lambda rows: above_kernel(rows, method),
+        reads=("tabular/accuracy",),
+        cases=4,
+        rows=16,
+    )
+
+
+BOTH = "Both of these feature-learning methods improve substantially over the next-best method"
+STATEMENTS = (
+    _over_kernel("FACT-RFM", BOTH, "Section 4.3"),
+    _over_kernel("NFA-RFM", BOTH, "Section 4.3"),
+    _over_kernel("FACT-RFM, averaged", "Table: 84.99 % with geometric averaging, 83.71 % of the kernel", "Table 3"),
+    Statement(
+        name="FACT-RFM as NFA-RFM",
+        quote="FACT-RFM obtains roughly the same high accuracy performance as NFA-RFM",
+        place="Section 4.3",
+        rule=alike,
+        reads=("tabular/accuracy",),
+        cases=4,
+        rows=16,
+        stands_in="With features from shuffled labels both updates lose alike. The rule fails on a planted table in "
+        "which FACT-RFM is two points behind.",
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -4,18 +4,35 @@ bFACT = -(1 / (n lambda)) sum_i (W h(x_i)) (grad_{Wh} l_i)^T, where Wh is the la
 text after the theorem says, W W^T = sqrt(bFACT bFACT^T) too.
 """
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of
-from tasks.papers.fact.claims.shared.critical_points import convergence
+from tasks.judging.statement import Statement
+from tasks.papers.fact.claims.shared.critical_points import ROWS, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.thmA.1"
 KIND = "exact"
 TITLE = "Backward Features at Convergence: WWᵀ = bFACT"
 PRINTED = "WWᵀ = bFACT = √(bFACT bFACTᵀ) at critical points, Theorem A.1"
-QUANTITIES = ("back_fact/error", "back_fact/root/error")
-
-
-def rule(rows: Rows) -> Finding:
-    """Both errors are proportional to the gradient's norm (slope 1) and end at most at END, on every layer."""
-    return all_of(**convergence(rows, dict(zip(("bFACT", "root"), QUANTITIES, strict=True))))
+STATEMENTS = (
+    Statement(
+        name="bFACT at critical points",
+        quote="If the parameters of the network are at a differentiable, critical point of the loss with respect to W",
+        place="Theorem A.1",
+        rule=vanishes,
+        reads=("back_fact/error",),
+        printed="WWᵀ = bFACT",
+        cases=5,
+        rows=ROWS,
+    ),
+    Statement(
+        name="symmetrised bFACT",
+        quote="we may symmetrize both sides of the equation and still get valid equations that hold at critical points "
+        "of the loss",
+        place="Appendix A",
+        rule=vanishes,
+        reads=("back_fact/root/error",),
+        printed="WWᵀ = √(bFACT bFACTᵀ)",
+        cases=5,
+        rows=ROWS,
+    ),
+)
+HYPOTHESES = critical_point("back_fact/error")

@@ -20,7 +20,7 @@ def measure(run: Run) -> Iterator[dict]:
     weight decay FACT is computed at lambda = 1, since a cosine does not depend on FACT's scale.
     """
     for depth, variant in run.variants.items():
-        x = variant.data.numbers(variant.data.x_train, torch.float64)
+        x = variant.data.scaled(variant.data.x_train, torch.float64)
         for case in variant.cases:
             arm = "claim" if case == variant.cases[0] else "control: no weight decay"
             for seed in variant.seeds:

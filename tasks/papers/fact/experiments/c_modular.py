@@ -35,7 +35,7 @@ def measure(settings: Settings) -> Iterator[dict]:
     """Rows: accuracies and circulancy by iterate, the last features, and the similarities of pairs."""
     for seed in range(settings.instances):
         data = modular(settings.modulus, fraction=settings.fraction, seed=seed)
-        x, x_test = (data.numbers(part, torch.float64) for part in (data.x_train, data.x_test))
+        x, x_test = (data.scaled(part, torch.float64) for part in (data.x_train, data.x_test))
         classes, classes_test = data.y_train.long(), data.y_test.long()
         y = torch.nn.functional.one_hot(classes, settings.modulus).double()
         shuffled = torch.from_numpy(stream("c_modular", "numbers", seed).permutation(settings.modulus))
@@ -61,13 +61,13 @@ def measure(settings: Settings) -> Iterator[dict]:
                     yield {**labels, "arm": "claim", "quantity": "modular/feature", "x": index, "value": value}
         # the last update is FACT-RFM's, which Figure 7 shows
         pairs = {
-            "claim": (machine.M, machine.M),
-            "control: untrained M": (untrained, untrained),
-            "control: k' of relabelled M": (machine.M, machine.M[relabelled][:, relabelled]),
+            ("claim", "pair"): (machine.M, machine.M),
+            ("claim", "untrained pair"): (untrained, untrained),  # no control: it fits a line too
+            ("control: k' of relabelled M", "pair"): (machine.M, machine.M[relabelled][:, relabelled]),
         }
-        for arm, (M, other) in pairs.items():
-            for slope, tau in similarities(M, other, x, seed):
-                yield {**labels, "arm": arm, "quantity": "modular/pair", "x": slope, "value": tau}
+        for (arm, name), (M, other) in pairs.items():
+            for step, (slope, tau) in enumerate(similarities(M, other, x, seed)):
+                yield {**labels, "arm": arm, "quantity": f"modular/{name}", "step": step, "x": slope, "value": tau}
 
 
 def _accuracies(machine: Iterate, x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor) -> dict[str, float]:

@@ -49,7 +49,7 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
         for seed in range(settings.instances):
             data = sparse_parity(parity.samples, parity.dimension, degree=parity.degree,
                                  test_samples=parity.test_samples, seed=seed)  # fmt: skip
-            x, x_test = (data.numbers(part, torch.float64).to(place) for part in (data.x_train, data.x_test))
+            x, x_test = (data.scaled(part, torch.float64).to(place) for part in (data.x_train, data.x_test))
             y, y_test = (part.double().to(place) for part in (data.y_train, data.y_test))
             coins = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
             targets_by_arm = {"claim": y, "control: random labels": torch.from_numpy(coins).to(y)}

@@ -36,16 +36,22 @@ FIGURE_4 = {  # arm -> p, tau, lambda
     "control: p and tau near 1": (0.9, 0.9, 1e-2),
 }
 SEEDS, WIDTH = 12, 10
+EARLY = "control: after 100 steps"  # far from a critical point
 NULLS = 40  # random matrices of W^T W's spectrum
 # Theorem 3.4
 EPSILONS = [2.0**-power for power in range(1, 11)]
 POWERS = (0.25, 0.5, 1.0, 2.0)
+AWAY = "control: 1 % from the minimiser"
 
 
 class Settings(Simulation):
     """``instances`` counts the matrices Q of Lemma D.2."""
 
     steps: Count  # Adam steps of Figure 4
+
+    def seeds(self) -> int:
+        """Those of Figure 4, the only statistical claim."""
+        return SEEDS
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -54,6 +60,7 @@ def measure(settings: Settings) -> Iterator[dict]:
         yield from lemma_d2(instance)
     for arm, (p, tau, decay) in FIGURE_4.items():
         yield from ({"arm": arm, **row} for row in figure_4(p, tau, decay, settings.steps))
+    yield from ({"arm": EARLY, **row} for row in far_from_convergence(*FIGURE_4["corrected"], 100))
     for epsilon in EPSILONS:
         for arm, p, tau in (("claim", epsilon**8, epsilon**3),
                             ("control: p and tau near 1", 1 - epsilon**8, 1 - epsilon**3)):  # fmt: skip
@@ -86,8 +93,10 @@ def lemma_d2(instance: int) -> Iterator[dict]:
         labels = {"arm": arm, "case": kind, "layer": str(instance)}
         factor = 2.0 if arm == "claim" else LEAST
         yield from _construction_rows({**labels, "seed": instance}, Q, rank - arm.startswith("control"), rank, factor)
-        ratios = [cost(represented(theta), factor) / float((theta**2).sum()) for theta in networks[arm]]
-        yield from ({**labels, "dtype": "float64", "quantity": "lemd2/ratio", "value": ratio} for ratio in ratios)
+        for step, theta in enumerate(networks[arm]):
+            target = Q if arm.startswith("control") else represented(theta)  # too few neurons do not represent Q
+            ratio = cost(target, factor) / float((theta**2).sum())
+            yield {**labels, "dtype": "float64", "step": step, "quantity": "lemd2/ratio", "value": ratio}
         last = networks[arm][len(PENALTIES) :: len(PENALTIES) + 1]  # of each start, at the smallest penalty
         best = min(last, key=lambda theta: ((represented(theta) - Q) ** 2).sum() / PENALTIES[-1] + (theta**2).sum())
         missed = float(np.linalg.norm(represented(best) - Q) / np.linalg.norm(Q))
@@ -138,12 +147,7 @@ def _optimised(Q: np.ndarray, neurons: int, draw: np.random.Generator) -> Iterat
 def figure_4(p: float, tau: float, decay: float, steps: int) -> Iterator[dict]:
     """Rows by seed: cosines after Adam and at the minimiser, FACT's null, and the lowest seed's matrices."""
     population = Population(p, tau, decay)
-    initial = []
-    for seed in range(SEEDS):
-        draw = stream("c_quadratic", "figure 4", seed)
-        initial.append(np.column_stack([draw.uniform(-1, 1, (WIDTH, 4)) / 2,  # torch's U(-1, 1) / sqrt(fan-in)
-                                        draw.uniform(-1, 1, WIDTH) / WIDTH**0.5]))  # fmt: skip
-    trained = adam(population.slope, np.stack(initial), decay, steps)
+    trained = adam(population.slope, _initial(), decay, steps)
     minimisers = [minimiser(population, theta) for theta in trained]
     values = [population.value(theta) for theta, _ in minimisers]
     for seed, (theta, distance) in enumerate(minimisers):
@@ -163,6 +167,25 @@ def figure_4(p: float, tau: float, decay: float, steps: int) -> Iterator[dict]:
             for name, matrix in features.items():
                 for entry, number in enumerate(matrix.ravel()):
                     yield {**labels, "quantity": f"fig4/matrix/{name}", "x": float(entry), "value": float(number)}
+
+
+def far_from_convergence(p: float, tau: float, decay: float, steps: int) -> Iterator[dict]:
+    """FACT's cosine by seed after a few Adam steps: a control of what Figure 4 says of FACT at convergence."""
+    population = Population(p, tau, decay)
+    for seed, theta in enumerate(adam(population.slope, _initial(), decay, steps)):
+        features = population.features(theta)
+        value = gramlab.cosine(features["fact"], features["gram"])
+        yield {"seed": seed, "dtype": "float64", "quantity": "fig4/minimiser/fact", "value": value}
+
+
+def _initial() -> np.ndarray:
+    """The networks of all seeds before training, (seeds, WIDTH, 5)."""
+    networks = []
+    for seed in range(SEEDS):
+        draw = stream("c_quadratic", "figure 4", seed)
+        networks.append(np.column_stack([draw.uniform(-1, 1, (WIDTH, 4)) / 2,  # torch's U(-1, 1) / sqrt(fan-in)
+                                         draw.uniform(-1, 1, WIDTH) / WIDTH**0.5]))  # fmt: skip
+    return np.stack(networks)
 
 
 # Theorem 3.4 ----------------------------------------------------------------------------------------------------
@@ -199,10 +222,14 @@ def theorem_3_4(p: float, tau: float, ratio: float) -> Iterator[dict]:
         theta, y = theta + step[:20].reshape(theta.shape), y + step[20:]
     # a strict minimum if and only if the system has as many negative eigenvalues as constraints
     yield {"quantity": "thm3.4/no minimum", "value": float(np.sum(np.linalg.eigvalsh(system) < 0) != len(basis))}
-    features = Population(p, tau, ratio * p).features(theta)
+    population = Population(p, tau, ratio * p)
+    features = population.features(theta)
+    away = population.features(1.01 * theta)
     fact = -2 * represented(theta) @ (y @ basis).reshape(4, 4)  # -(2 / lambda) M G
     error = np.linalg.norm(fact - features["gram"]) / np.linalg.norm(features["gram"])
     yield {"case": f"p = {p:g}", "dtype": "float64", "quantity": "thm3.4/fact", "value": float(error)}
+    error = np.linalg.norm(away["fact"] - away["gram"]) / np.linalg.norm(away["gram"])
+    yield {"arm": AWAY, "case": f"p = {p:g}", "dtype": "float64", "quantity": "thm3.4/fact", "value": float(error)}
     for s in POWERS:
         value = gramlab.cosine(gramlab.psd_power(features["agop"], s), features["gram"])
         yield {"case": f"s = {s:g}", "dtype": "float64", "quantity": "thm3.4/correlation", "value": value}

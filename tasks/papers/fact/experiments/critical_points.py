@@ -155,7 +155,7 @@ class Settings(Simulation):
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: errors on rays into the critical point (and, as a control, into another point), fact/descent on the way."""
     data = prepare("digits", Path(), train=200, test=0)
-    x = data.numbers(data.x_train, torch.float64).flatten(1)[:, ::2]
+    x = data.scaled(data.x_train, torch.float64).flatten(1)[:, ::2]
     for instance in range(settings.instances):
         network, initial = problem(instance, x, data.y_train)
         path = list(network.path(initial))

@@ -9,28 +9,42 @@ from dataclasses import replace
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, exact
+from tasks.judging.rules import Finding, exact
+from tasks.judging.statement import Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
 
 ID = "D.alg1"
 KIND = "exact"
 TITLE = "Deep RFM is Algorithm 1"
 PRINTED = "Algorithm 1, Appendix C"
-QUANTITIES = ("alg1/agop", "alg1/projected", "alg1/features", "alg1/normalised", "alg1/dual", "alg1/away")
-
-
-def rule(rows: Rows) -> Finding:
-    """Each step of every layer to round-off; inner products of random features within 4 standard errors."""
-    quantities = {name.removeprefix("alg1/"): rows.where(quantity=name) for name in QUANTITIES}
-    return all_of(
-        **{
-            name: within_standard_errors(part_rows) if name == "away" else _steps(part_rows)
-            for name, part_rows in quantities.items()
-            if len(part_rows)
-        }
-    )
 
 
 def _steps(rows: Rows) -> Finding:
     words = "in all four kinds every float64 residual <= 8 u, and residuals shrink from float32 by 2^25 to 2^33"
     return replace(exact(rows, cases=4), rule=words)
+
+
+STEPS = {  # the name of the statement, and the line of Algorithm 1
+    "normalised": ("normalisation", "Normalize the data,"),
+    "agop": ("AGOP", "Compute AGOP:"),
+    "projected": ("root of the AGOP", "Transform the data"),
+    "features": ("feature map", "typically serves as a random features generator"),
+    "dual": ("last coefficients", "Learn coefficients,"),
+}
+STATEMENTS = (
+    *(
+        Statement(
+            name=name, quote=quote, place="Algorithm 1", rule=_steps, reads=(f"alg1/{quantity}",), cases=4, rows=16
+        )
+        for quantity, (name, quote) in STEPS.items()
+    ),
+    Statement(
+        name="kernel of the random features",
+        quote="is a matrix with standard Gaussian entries",
+        place="Section 3; Appendix C",
+        rule=within_standard_errors,
+        reads=("alg1/away",),
+        cases=2,
+        rows=20,
+    ),
+)

@@ -1,26 +1,15 @@
 """The last features of VGG-11 collapse while its loss falls; with a small initialisation the NFA holds at the end.
 
-On each data set S_W/S_T falls, S_B/S_T rises, and they sum to 1. The NFA is the Pearson correlation of W^T W with the
-square root of the AGOP. At the end of training, averaged over the five layers, it must be at least the printed mean
-minus the printed deviation of ResNet, as the paper prints none for VGG. Controls: labels shuffled, eigenvectors of the
-AGOPs drawn at random, traces divided as in the authors' code, and a large initialisation, which the paper does not
-show.
+As in D.fig10. The text prints no level of the NFA for VGG.
 """
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
-from tasks.papers.neural_collapse.claims.shared.last_features import last_features
+from tasks.papers.neural_collapse.claims.shared.last_features import statements
+from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
 ID = "D.fig12"
 KIND = "statistical"
 TITLE = "The NFA and the collapse of the last features of VGG-11"
-NFA, DEVIATION = 0.74, 0.17  # at the end of training, over layers and seeds
-PRINTED_FOR = ""  # no data set: the numbers are those of ResNet on CIFAR-10
-PRINTED = f"NFA {NFA} ± {DEVIATION} (ResNet, CIFAR-10), Section 5; Figure 12"
-QUANTITIES = ("within", "between", "train_loss", "nfa", "nfa/null")
-
-
-def rule(rows: Rows) -> Finding:
-    """On each data set the features collapse, the loss falls, and the NFA is at least NFA - DEVIATION."""
-    return last_features(rows, NFA, DEVIATION, PRINTED_FOR)
+PRINTED = "“we verify the NFA, DNC, and plot the training loss”, Appendix D; Figure 12"
+STATEMENTS = statements(12)
+HYPOTHESES = (INTERPOLATION,)

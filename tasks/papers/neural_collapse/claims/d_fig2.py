@@ -4,20 +4,14 @@ W = U S V^T. Figure 2 shows an MLP on MNIST (A), which is the first row of Figur
 (B), the second row of Figure 8. This claim is B.
 """
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
-from tasks.papers.neural_collapse.claims.shared.denoising import denoising
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
+from tasks.papers.neural_collapse.claims.shared.denoising import statements
+from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
 
 ID = "D.fig2"
 KIND = "statistical"
 TITLE = "NC1 falls at the projection on the right singular structure"
 PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 2"
-NFA, DEVIATION = 0.74, 0.17  # printed for ResNet on CIFAR-10 in Section 5: at the end, over layers and seeds
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
-QUANTITIES = ("fall/projection", "fall/activation", "nfa/mean")
-
-
-def rule(rows: Rows) -> Finding:
-    """S V^T takes most of the fall of log NC1, and the NFA is at least NFA - DEVIATION."""
-    return denoising(rows, NFA - DEVIATION, DATA_SETS)
+STATEMENTS = statements(2, DATA_SETS)
+HYPOTHESES = (INTERPOLATION, NFA)

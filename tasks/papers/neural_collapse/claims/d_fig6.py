@@ -3,19 +3,14 @@
 As in D.fig1: centred and normalised points have inner product 1 within a class and -1/(K-1) across classes, to 0.1.
 """
 
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
-from tasks.papers.neural_collapse.claims.shared.simplex import simplex
+from tasks.papers.neural_collapse.claims.shared.simplex import statements
 
 ID = "D.fig6"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF: ReLU features"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: ReLU on CIFAR-10, SVHN and MNIST, Figure 6"
-QUANTITIES = ("gram/within", "gram/across", "gram/spread", "ridge")
 CASES = ("relu",)  # endings of "data set, kernel, features"
-
-
-def rule(rows: Rows) -> Finding:
-    """In every data set, each deviation's Student interval over seeds is below 0.1."""
-    return simplex(rows, CASES)
+STATEMENTS = statements(CASES, figure=6, rows=108)
+HYPOTHESES = (interpolation(CASES),)

@@ -4,16 +4,22 @@ It holds for U and V of any rank and for square P, symmetric or not, if P and th
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "D.lemB.1"
 KIND = "exact"
 TITLE = "The Woodbury formula"
 PRINTED = "(P + UVᵀ)⁻¹ = P⁻¹ − P⁻¹U(I + VᵀP⁻¹U)⁻¹VᵀP⁻¹, Lemma B.1"
-QUANTITIES = ("lemB1/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """To round-off: U of low rank, wide U, ill-conditioned P, a nearly singular sum, P + a multiple of I, and U = 0."""
-    return exact(rows)
+STATEMENTS = (
+    Statement(
+        name="the formula",
+        quote="Woodbury Inverse Formula",
+        place="Lemma B.1",
+        rule=exact,
+        reads=("lemB1/residual",),
+        printed="(P + UVᵀ)⁻¹ = P⁻¹ − P⁻¹U(I + VᵀP⁻¹U)⁻¹VᵀP⁻¹",
+        cases=7,
+        rows=70,
+    ),
+)

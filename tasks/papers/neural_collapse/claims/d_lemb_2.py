@@ -5,8 +5,8 @@ and writes yy^T A*^-1 = A*^-1 yy^T = (1 + lambda^-1) yy^T.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "D.lemB.2"
 KIND = "exact"
@@ -18,12 +18,26 @@ CORRECTION = (
     "exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels; they fail with the ±1 labels "
     "of the experiments."
 )
-QUANTITIES = ("lemB2/inverse", "lemB2/product")
-
-
-def rule(rows: Rows) -> Finding:
-    """The inverse, and its products with yy^T from both sides, each to round-off."""
-    return all_of(
-        inverse=exact(rows.where(quantity="lemB2/inverse")),
-        product=exact(rows.where(quantity="lemB2/product")),
-    )
+STATEMENTS = (
+    Statement(
+        name="the inverse",
+        quote="the collapsed data gram matrix following an application of the non-linear random feature map",
+        place="Lemma B.2",
+        rule=exact,
+        reads=("lemB2/inverse",),
+        printed="(A*)⁻¹ = λ_Φ⁻¹I − λ_Φ⁻¹(λ_Φ+n)⁻¹yyᵀ",
+        cases=6,
+        rows=60,
+    ),
+    Statement(
+        name="the product with yyᵀ",
+        quote="Fixed point of collapse",
+        place="Lemma B.2, as the proof of Theorem 4.3 uses it",
+        rule=exact,
+        reads=("lemB2/product",),
+        printed=f"yyᵀ(A*)⁻¹ = {PRINTED_PRODUCT}",
+        derived="yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ",
+        cases=6,
+        rows=120,
+    ),
+)

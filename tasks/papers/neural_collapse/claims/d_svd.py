@@ -6,16 +6,23 @@ unequal sizes.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "D.svd"
 KIND = "exact"
 TITLE = "The left singular vectors leave NC1 alone"
 PRINTED = "tr(Σ̂_W) tr(Σ̂_B)⁻¹ = tr(UΣ_WUᵀ) tr(UΣ_BUᵀ)⁻¹ = tr(Σ_W) tr(Σ_B)⁻¹, Section 5"
-QUANTITIES = ("svd/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """To round-off, relative to (the longest sum) x (the total variance of the features) x (the squared norm of W)."""
-    return exact(rows)
+STATEMENTS = (
+    Statement(
+        name="U leaves NC1 alone",
+        quote="if … were unitary, then the common metric of within-class variability for … (the neural representations "
+        "that are multiplied by … and … are equal",
+        place="Section 1; the formula in Section 5",
+        rule=exact,
+        reads=("svd/residual",),
+        printed="tr(Σ̂_W) tr(Σ̂_B)⁻¹ = tr(Σ_W) tr(Σ_B)⁻¹",
+        cases=20,
+        rows=40,
+    ),
+)

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, order
+from tasks.judging.rules import Finding, bound, order
+from tasks.judging.statement import Statement
 
 ID = "D.thm4.3"
 KIND = "bound"
@@ -40,35 +41,91 @@ CORRECTION = (
     "this grid C = 1/4 is small enough where κ > 0, and λ_k ≤ λ_Φ²/(12n) always implies it. The theorem does not need "
     "partial collapse, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ. ‖Ψ̃‖ ≤ 2 holds."
 )
-FORMS = {
-    "inequality": (f"d_{{l+1}} ≤ (1−ε)d_l + {PRINTED_REMAINDER}, {PRINTED_KAPPA}", KAPPA),
-    "remainder": (PRINTED_REMAINDER, REMAINDER),
-    "kappa": ("κ > 1/2 by choice of λ_k", f"by {CONDITION}, with {KAPPA}"),
-    "partial_collapse": ("ε_A/λ_Φ < 1/2 after the first layer", "by λ_k ≤ λ_Φ²/(12n)"),
-    "psi": ("‖Ψ̃‖ ≤ 2",),
-}
-QUANTITIES = (
-    "thm4_3/ratio", "thm4_3/remainder", "thm4_3/exact", "thm4_3/rate", "thm4_3/floor", "thm4_3/kappa",
-    "thm4_3/collapsed", "thm4_3/psi",
-)  # fmt: skip
 
 
-def rule(rows: Rows) -> Finding:
-    """The inequality on the grid, the remainder's order, no remainder with the exact kappa, and the proof's bounds."""
-    quantity = {name.removeprefix("thm4_3/"): rows.where(quantity=name) for name in QUANTITIES}
-    inequality = bound(quantity["ratio"])
-    remainder = order(quantity["remainder"], REMAINDER_ORDER)
-    others = {"no_remainder": "exact", "kappa": "kappa", "partial_collapse": "collapsed", "psi": "psi"}
-    bounds = {part: bound(quantity[name]) for part, name in others.items() if len(quantity[name])}
-    finding = all_of(inequality=inequality, remainder=remainder, **bounds)
-    numbers = {**finding.numbers, "largest floor / n": float(quantity["floor"].value.max())}
-    if len(rate := quantity["rate"]):
-        numbers["largest rate / (λ_k/λ_Φ)"] = float((rate.value / rate.x).max())
-    measured = (
-        f"left / right at most {inequality.statistic:.3g}; the remainder's slope in λ_k is {remainder.statistic:.2f}"
-    )
-    return replace(finding, numbers=numbers, measured=measured)
+def slope(rows: Rows) -> Finding:
+    """The remainder is of second order in lambda_k on every instance."""
+    finding = order(rows, REMAINDER_ORDER)
+    return replace(finding, measured=f"the remainder's slope in λ_k is {finding.statistic:.2f}")
 
+
+def inequality(rows: Rows) -> Finding:
+    """On every instance the left side is at most the right side, with the constant 4.5 n in the remainder."""
+    ratio = bound(rows.where(quantity="thm4_3/ratio"))
+    floor = float(rows.where(quantity="thm4_3/floor").value.max())
+    measured = f"left / right at most {ratio.statistic:.3g}"
+    return replace(ratio, numbers={**ratio.numbers, "largest floor / n": floor}, measured=measured)
+
+
+STATEMENTS = (
+    Statement(
+        name="inequality",
+        quote="provided … and for all layers … of Deep RFM,",
+        place="Theorem 4.3",
+        rule=inequality,
+        reads=("thm4_3/ratio", "thm4_3/floor"),
+        printed=f"d_{{l+1}} ≤ (1−ε)d_l + {PRINTED_REMAINDER}, {PRINTED_KAPPA}",
+        derived=f"d_{{l+1}} ≤ (1−ε)d_l + {REMAINDER}, {KAPPA}",
+        cases=12,
+        rows=600,
+    ),
+    Statement(
+        name="order of the remainder",
+        quote="this theorem immediately implies exponential convergence to NC1 and NC2 up to error … a small value "
+        "determined by the parameters of the problem.",
+        place="after Theorem 4.3",
+        rule=slope,
+        reads=("thm4_3/remainder",),
+        printed=PRINTED_REMAINDER,
+        derived=REMAINDER,
+        cases=12,
+        rows=600,
+    ),
+    Statement(
+        name="fixed point",
+        quote="leading to further convergence to the collapsed data Gram matrix, a fixed point of the Deep RFM "
+        "iteration",
+        place="after Theorem 4.3",
+        rule=bound,
+        reads=("thm4_3/exact",),
+        printed=f"yyᵀ is the fixed point, {PRINTED_KAPPA}",
+        derived="yyᵀ is the fixed point, κ = (1+λ_k/(λ_Φ+n))⁻²",
+        cases=12,
+        rows=600,
+    ),
+    Statement(
+        name="proof: κ",
+        quote="Therefore, where … by choice of",
+        place="Appendix B.1",
+        rule=bound,
+        reads=("thm4_3/kappa",),
+        printed="κ > 1/2 by choice of λ_k",
+        derived=f"κ > 1/2 by {CONDITION}, with {KAPPA}",
+        cases=12,
+        rows=600,
+    ),
+    Statement(
+        name="proof: partial collapse",
+        quote="It remains to show that partial collapse, … happens in the first iteration.",
+        place="Appendix B.1",
+        rule=bound,
+        reads=("thm4_3/collapsed",),
+        printed="ε_A/λ_Φ < 1/2 after the first layer",
+        derived="ε_A/λ_Φ < 1/2 after the first layer, by λ_k ≤ λ_Φ²/(12n)",
+        cases=12,
+        rows=500,
+    ),
+    Statement(
+        name="proof: norm of Ψ̃",
+        quote="Assuming partial collapse has already occurred, i.e.,",
+        place="Appendix B.1",
+        rule=bound,
+        reads=("thm4_3/psi",),
+        printed="‖Ψ̃‖ ≤ 2",
+        cases=12,
+        rows=500,
+    ),
+)
 
 ARMS = {
     "claim": ("printed κ", style.PRINTED, "s"),

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from tasks.drawing.bound import draw as draw
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, exact
+from tasks.judging.rules import Finding, bound, exact
+from tasks.judging.statement import Statement
 
 ID = "D.thm4.4"
 KIND = "bound"
@@ -23,18 +24,47 @@ CORRECTION = (
     "−Σ_c y_cᵀ(k+μI)⁻¹k y_c: for C = 3, n = 4, μ = 0.7 it is −10.21 at k*. The positive number cannot be its minimum, "
     "since ℒ(0, k) = 0. The proof maximises −ℒ; k* is optimal as stated."
 )
-QUANTITIES = ("thm4_4/residual", "thm4_4/ratio", "thm4_4/near")
 
 
-def rule(rows: Rows) -> Finding:
-    """The value at k* to round-off; no kernel, random or reached by ascent, lies above it; nearly optimal near k*."""
-    value, search, near = (rows.where(quantity=name) for name in QUANTITIES)
-    parts = {"construction": value, "search": search, "near": near}
-    finding = all_of(
-        **{name: (exact if name == "construction" else bound)(part) for name, part in parts.items() if len(part)}
-    )
-    ascents = search.where(case={"ascent, positive entries", "ascent, any signs"})
+def no_better_kernel(rows: Rows) -> Finding:
+    """No kernel, random or reached by ascent, has a lower minimum over A than k*."""
+    finding = bound(rows)
+    ascents = rows.where(case={"ascent, positive entries", "ascent, any signs"})
     if not len(ascents):
         return finding
     measured = f"ascents end at {ascents.value.min():.4f} to {ascents.value.max():.6f} of the objective at k*"
     return replace(finding, measured=measured)
+
+
+STATEMENTS = (
+    Statement(
+        name="value at k*",
+        quote="Using continuity arguments, we have that",
+        place="Theorem 4.4, proof",
+        rule=exact,
+        reads=("thm4_4/residual",),
+        printed=f"ℒ(A*, k*) = {VALUE}",
+        derived=f"ℒ(A*, k*) = −{VALUE}",
+        cases=5,
+        rows=60,
+    ),
+    Statement(
+        name="no better kernel",
+        quote="The optimal limiting solution of the Problem 3 is",
+        place="Theorem 4.4",
+        rule=no_better_kernel,
+        reads=("thm4_4/ratio",),
+        printed="k* = I_C ⊗ (1_n 1_nᵀ)",
+        cases=5,
+        rows=150,
+    ),
+    Statement(
+        name="kernels near k*",
+        quote="Any positive definite … sufficiently close to this (positive semi-definite) solution is therefore "
+        "nearly optimal.",
+        place="Theorem 4.4",
+        rule=bound,
+        reads=("thm4_4/near",),
+        rows=150,
+    ),
+)

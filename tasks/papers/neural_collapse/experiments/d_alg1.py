@@ -27,8 +27,11 @@ class Settings(Simulation):
 KINDS = tuple(product(("laplace", "gaussian"), ("relu", "fourier")))
 DTYPES = (torch.float64, torch.float32)
 BANDWIDTH, SCALE, CLASSES, LAYERS, WIDTH = 0.5, 0.05, 3, 2, 20
+RIDGE = 1e-3  # of the control on the last coefficients
 RAW, WHOLE, ZEROS = "control: data not normalised", "control: M instead of its root", "control: labels 0 and 1"
 OTHER = "control: features of another kernel"
+COLUMNS, UNPROJECTED = "control: columns normalised", "control: features of the data before the root"
+RIDGED = "control: a ridge in the last machine"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -38,7 +41,8 @@ def measure(settings: Settings) -> Iterator[dict]:
             for dtype in DTYPES:
                 name = str(dtype).removeprefix("torch.")
                 rows = fitted(kernel, features, dtype, instance)
-                yield from ({"case": f"{kernel}, {features}", "dtype": name, **row} for row in rows)
+                labels = {"case": f"{kernel}, {features}", "dtype": name, "seed": instance}
+                yield from ({**labels, **row} for row in rows)
     for features in ("relu", "fourier"):
         yield from random_features(features, settings.instances)
 
@@ -65,9 +69,12 @@ def fitted(kernel: str, features: str, dtype: torch.dtype, instance: int) -> Ite
             yield {"layer": str(number), **row}
         before = mapped
     last = before / before.norm(dim=1, keepdim=True)
-    _, _, (alpha, condition) = written_out(last, codes, kernel)
-    gap = float((torch.from_numpy(model.dual_coef_) - alpha).norm() / alpha.norm()) / (len(alpha) * condition)
-    yield {"arm": "claim", "layer": "last", "quantity": "alg1/dual", "value": gap}
+    K = kernel_matrix(last, kernel)
+    size = len(K) * float(torch.linalg.cond(K.double()))
+    for arm, ridge in (("claim", 0.0), (RIDGED, RIDGE)):
+        alpha = torch.linalg.solve(K + ridge * torch.eye(len(K), dtype=dtype), codes)
+        gap = float((torch.from_numpy(model.dual_coef_) - alpha).norm() / alpha.norm()) / size
+        yield {"arm": arm, "layer": "last", "quantity": "alg1/dual", "value": gap}
 
 
 def compared(
@@ -79,45 +86,57 @@ def compared(
     agop = layer.root @ layer.root
     inputs = {"claim": (x, codes), RAW: (before, codes), ZEROS: (x, (codes + 1) / 2)}
     for arm, (points, labels) in inputs.items():
-        M, size, _ = written_out(points, labels, kernel)
+        M, size = written_out(points, labels, kernel)
         yield {"arm": arm, "quantity": "alg1/agop", "value": float((agop - M).norm()) / size}
         if arm == "claim":
             for root_arm, root in ((arm, layer.root), (WHOLE, agop)):
                 # compares the inner products x^T M x, which need no root
                 gap = float(((x @ root) @ (x @ root).mT - x @ M @ x.mT).norm()) / (float(x.norm()) ** 2 * size)
                 yield {"arm": root_arm, "quantity": "alg1/projected", "value": gap}
-    # summed in another order, so that it is an independent computation
-    z = projected.flip(1) @ layer.weight.flip(1).mT
-    expected = z.clamp_min(0) if layer.shift is None else (2 / WIDTH) ** 0.5 * torch.cos(z + layer.shift)
-    round_off = WIDTH * (float(projected.norm() * layer.weight.norm()) + float(mapped.norm()))
-    yield {"arm": "claim", "quantity": "alg1/features", "value": float((mapped - expected).norm()) / round_off}
-    residual = float((data - x).norm() / x.norm()) / x.shape[1]
-    yield {"arm": "claim", "quantity": "alg1/normalised", "value": residual}
+    for arm, inputs_of_map in (("claim", projected), (UNPROJECTED, x)):
+        # summed in another order, so that it is an independent computation
+        z = inputs_of_map.flip(1) @ layer.weight.flip(1).mT
+        expected = z.clamp_min(0) if layer.shift is None else (2 / WIDTH) ** 0.5 * torch.cos(z + layer.shift)
+        round_off = WIDTH * (float(inputs_of_map.norm() * layer.weight.norm()) + float(mapped.norm()))
+        yield {"arm": arm, "quantity": "alg1/features", "value": float((mapped - expected).norm()) / round_off}
+    columns = before / before.norm(dim=0).clamp_min(torch.finfo(before.dtype).tiny)
+    for arm, normalised in (("claim", x), (COLUMNS, columns)):
+        residual = float((data - normalised).norm() / normalised.norm()) / x.shape[1]
+        yield {"arm": arm, "quantity": "alg1/normalised", "value": residual}
 
 
-def written_out(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float, tuple[Tensor, float]]:
-    """M, the size of its round-off, and the dual weights with the kernel matrix's condition number."""
+def kernel_value(a: Tensor, b: Tensor, kernel: str) -> Tensor:
+    """The kernel of two points."""
+    square = (a - b).square().sum()
+    return torch.exp(-square.sqrt() / BANDWIDTH) if kernel == "laplace" else torch.exp(-square / (2 * BANDWIDTH**2))
 
-    def k(a: Tensor, b: Tensor) -> Tensor:
-        square = (a - b).square().sum()
-        return torch.exp(-square.sqrt() / BANDWIDTH) if kernel == "laplace" else torch.exp(-square / (2 * BANDWIDTH**2))
 
-    n = len(x)
-    K = torch.eye(n, dtype=x.dtype)
-    for i, j in product(range(n), range(n)):
+def kernel_matrix(x: Tensor, kernel: str) -> Tensor:
+    """The kernel matrix (n, n), entry by entry."""
+    K = torch.eye(len(x), dtype=x.dtype)
+    for i, j in product(range(len(x)), range(len(x))):
         if i != j:
-            K[i, j] = k(x[i], x[j])
+            K[i, j] = kernel_value(x[i], x[j], kernel)
+    return K
+
+
+def written_out(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float]:
+    """M, and the size of its round-off."""
+    n, K = len(x), kernel_matrix(x, kernel)
     alpha = torch.linalg.solve(K, codes)
     condition = float(torch.linalg.cond(K.double()))
     M, terms = x.new_zeros(x.shape[1], x.shape[1]), 0.0
     for i in range(n):
         # at its own centre the Laplace kernel has no gradient, and that of the Gaussian one is 0: left out
         p = x[i].clone().requires_grad_()
-        gradients = [torch.autograd.grad(k(p, x[j]), p)[0] if j != i else torch.zeros_like(p) for j in range(n)]
+        gradients = [
+            torch.autograd.grad(kernel_value(p, x[j], kernel), p)[0] if j != i else torch.zeros_like(p)
+            for j in range(n)
+        ]
         J = torch.stack(gradients).mT @ alpha
         M += J @ J.mT / n
         terms += float(torch.stack(gradients).norm() * alpha.norm()) ** 2 / n
-    return M, n * condition * terms, (alpha, condition)
+    return M, n * condition * terms
 
 
 def random_features(features: str, instances: int) -> Iterator[dict]:

@@ -1,22 +1,32 @@
-"""D.fig1, D.fig3 to D.fig6: Deep RFM on images, layer by layer, and the control without the AGOP (M = I).
+"""D.fig1, D.fig3 to D.fig6: Deep RFM on images, layer by layer, with its controls.
 
 The paper has 18 layers, the Laplace kernel (for ReLU features on MNIST the Gaussian one) of bandwidth 2, no ridge, 1024
 ReLU features or 4096 Fourier features of scale 0.05, and pixels as they are. (The authors' code standardises pixels,
 and has as many Fourier features as inputs.) A kernel matrix can be singular to working precision, as the Gaussian one
 is when points collapse. Then gramlab.kernels.solve takes the ridge sqrt(eps) tr(K)/n = 1.5e-8; the rows report it by
-layer. Seeds draw the features and, where a source has more images than ``samples``, the subset of images.
+layer. Seeds draw the features and, of digits, the subset of images; of the other sources all seeds have the first
+``samples`` images, as in the paper.
+
+Digits have the Laplace kernel: with the Gaussian one, which the paper has for ReLU features on MNIST, the kernel matrix
+of 1,000 digits is singular in 13 to 15 of 18 layers, and the last machine does not interpolate.
+
+Controls: random features alone (M = I); a Deep RFM that is fitted to shuffled labels, whose AGOP has no reason to bring
+the true classes together; M of the same spectrum with random eigenvectors; feature maps without their nonlinearity.
 """
 
 import warnings
 from collections.abc import Iterator
 from typing import Literal
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from gramlab import DeepRFM
+from gramlab import DeepRFM, neural_collapse
 from gramlab.data import prepare
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
+from tasks.measuring.nulls import in_random_directions
 from tasks.settings import load
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -28,58 +38,117 @@ class Settings(Simulation):
     data: list[Literal["digits", "mnist", "cifar10", "svhn"]]  # image sources
     samples: Count  # training images of each source
     layers: Count  # of the Deep RFM
-    width: Count  # number of ReLU features; there are four times as many Fourier features
+    relu: Count  # number of ReLU features
+    fourier: Count  # number of Fourier features
 
 
-CONTROL = "control: M = I"
-# kernels for ReLU features by source; digits stand for all three sources of the paper
-KERNELS = {"cifar10": ("laplace",), "mnist": ("gaussian",), "svhn": ("laplace",), "digits": ("laplace", "gaussian")}
+NO_AGOP, SHUFFLED = "control: M = I", "control: fitted to shuffled labels"
+LINEAR, TURNED = "control: features without their nonlinearity", "control: M with random eigenvectors"
+KERNELS = {"cifar10": "laplace", "mnist": "gaussian", "svhn": "laplace", "digits": "laplace"}  # for ReLU features
 SHOWN = 4  # images of each class in a Gram image
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: NC1 and NC2 by place and layer, mean cosines, ridges, and Gram images of the first seed."""
+    """Rows: NC1 and NC2 by place and layer, mean cosines, ridges, training accuracy, Gram images of the first seed."""
     root = load("paper").machine.root()
     for source in settings.data:
         data = prepare(source, root, train=None if source == "digits" else settings.samples, order="first")
-        x, y = data.numbers(data.x_train, torch.float64).flatten(1).numpy(), data.y_train.numpy()
+        x, y = data.scaled(data.x_train, torch.float64).flatten(1).numpy(), data.y_train.numpy()
         for seed in range(settings.instances):
             images, classes = x, y
             if len(x) > settings.samples:
                 subset = stream("d_deep_rfm", source, seed).choice(len(x), settings.samples, replace=False)
                 images, classes = x[subset], y[subset]
-            for features, kernel, arm in _models(source):
-                width = settings.width if features == "relu" else 4 * settings.width
+            for features, kernel, width in (
+                ("relu", KERNELS[source], settings.relu), ("fourier", "laplace", settings.fourier),
+            ):  # fmt: skip
                 model = DeepRFM(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
-                                agop=arm == "claim", gram_samples=SHOWN)  # fmt: skip
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", SingularKernel)  # the rows report the ridge
-                    model.fit(images, classes)
-                labels = {"arm": arm, "case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
-                yield from ({**labels, **row} for row in _layers(model, with_images=seed == 0))
+                                gram_samples=SHOWN)  # fmt: skip
+                labels = {"case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
+                for row in _fitted(model, images, classes):
+                    if row["quantity"] != "gram/image" or seed == 0:
+                        yield {**labels, **row}
 
 
-def _models(source: str) -> Iterator[tuple[str, str, str]]:
-    """Features, kernel and arm of the models of a source; of several kernels the first has the control."""
-    for features, kernels in (("relu", KERNELS[source]), ("fourier", ("laplace",))):
-        for kernel in kernels:
-            yield features, kernel, "claim"
-            if kernel == kernels[0]:
-                yield features, kernel, CONTROL
+def _fitted(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+    """Rows of a model fitted to images (n, d) with labels (n,), and of its controls."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularKernel)  # the rows report the ridge
+        model.fit(x, y)
+        yield from ({**row, "arm": "claim"} for row in _layers(model))
+        yield {"arm": "claim", "quantity": "train_accuracy", "value": float(model.score(x, y))}
+        yield from _with_other_maps(model, x, y)
+        model.set_params(agop=False).fit(x, y)
+        # nothing happens between the data and the features: NC1 after the AGOP would be that of the data
+        yield from ({**row, "arm": NO_AGOP} for row in _layers(model) if row["quantity"] != "nc1/agop")
+        shuffled = stream("d_deep_rfm", "shuffled", model.seed).permutation(y)
+        model.set_params(agop=True).fit(x, shuffled)
+        yield from ({**row, "arm": SHUFFLED} for row in _of_classes(model, x, y))
 
 
-def _layers(model: DeepRFM, with_images: bool) -> Iterator[dict]:
-    """Rows of every layer; with ``with_images`` also the Gram images of four layers."""
+def _layers(model: DeepRFM) -> Iterator[dict]:
+    """Rows of every layer, and the Gram images of four layers."""
     K = len(model.classes_)
     shown = {1, (model.n_layers + 2) // 3, (2 * model.n_layers + 2) // 3, model.n_layers}
     for number, layer in enumerate(model.layers_, 1):
         values = {f"nc1/{place}": value for place, value in layer.nc1.items()}
         values |= {f"nc2/{place}": value for place, value in layer.nc2.items()}
-        values |= {"gram/within": layer.within, "gram/across": layer.across}
-        # root mean square over pairs of classes of (the cosine of their means) + 1/(K-1)
-        values |= {"gram/spread": layer.nc2["agop"] / (K * (K - 1)) ** 0.5, "ridge": layer.ridge}
-        for quantity, value in values.items():
-            yield {"layer": str(number), "x": float(number), "quantity": quantity, "value": value}
-        if with_images and number in shown:
+        values |= {"gram/within": layer.within, "gram/across": layer.across, "ridge": layer.ridge}
+        values |= {"gram/spread": _spread(layer.nc2["agop"], K)}
+        yield from _of_layer(number, values)
+        if number in shown:
             for pixel, value in enumerate(layer.gram.ravel().tolist()):
                 yield {"layer": str(number), "x": float(pixel), "quantity": "gram/image", "value": value}
+
+
+def _of_layer(number: int, values: dict[str, float]) -> Iterator[dict]:
+    for quantity, value in values.items():
+        yield {"layer": str(number), "x": float(number), "quantity": quantity, "value": value}
+
+
+def _spread(nc2: float, K: int) -> float:
+    """Root mean square over pairs of classes of (the cosine of their means) + 1/(K-1)."""
+    return nc2 / (K * (K - 1)) ** 0.5
+
+
+def _with_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+    """NC1 on the model's own data, after the feature map without its nonlinearity, and after a turned M^{1/2}."""
+    labels, draw = torch.from_numpy(y), stream("d_deep_rfm", "turned", model.features, model.seed)
+    for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
+        data, projected = (torch.from_numpy(stage) for stage in stages[:2])
+        linear = neural_collapse(projected @ layer.weight.cpu().mT, labels).nc1
+        assert layer.root is not None
+        root = in_random_directions(torch.linalg.eigvalsh(layer.root.cpu()), data.shape[1], draw)
+        turned = neural_collapse(data @ root, labels).nc1
+        values = {LINEAR: {"nc1/agop": layer.nc1["agop"], "nc1/features": linear},
+                  TURNED: {"nc1/data": layer.nc1["data"], "nc1/agop": turned}}  # fmt: skip
+        for arm, of_arm in values.items():
+            yield from ({**row, "arm": arm} for row in _of_layer(number, of_arm))
+
+
+def _of_classes(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+    """Rows of every layer for other classes than those that the model was fitted to."""
+    labels, K = torch.from_numpy(y), len(model.classes_)
+    for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
+        values = {"ridge": layer.ridge}
+        for place, stage in zip(("data", "agop", "features"), stages, strict=True):
+            collapse = neural_collapse(torch.from_numpy(stage), labels)
+            values |= {f"nc1/{place}": collapse.nc1, f"nc2/{place}": collapse.nc2}
+        within, across = cosines(torch.from_numpy(stages[1]), labels)
+        values |= {"gram/within": within, "gram/across": across, "gram/spread": _spread(values["nc2/agop"], K)}
+        yield from _of_layer(number, values)
+
+
+def cosines(h: Tensor, labels: Tensor) -> tuple[float, float]:
+    """Mean cosines of two samples of one class, and of two classes, centred at the mean of the class means.
+
+    They follow from the classes' sums of the unit vectors: a sum's squared norm is that over all pairs in the class.
+    """
+    member = (labels[:, None] == labels.unique()).to(h)  # (n, K), without classes that have no sample
+    counts = member.sum(0)
+    centred = h - ((member.mT @ h) / counts[:, None]).mean(0)
+    sums = member.mT @ (centred / centred.norm(dim=1, keepdim=True))
+    in_classes = float(sums.square().sum())
+    pairs_within = float((counts * (counts - 1)).sum())
+    pairs_across = float(counts.sum() ** 2 - counts.square().sum())
+    return (in_classes - len(h)) / pairs_within, (float(sums.sum(0).square().sum()) - in_classes) / pairs_across

@@ -51,7 +51,7 @@ def woodbury(kind: str, instance: int) -> Iterator[dict]:
         p, u, v = P.astype(dtype), U.astype(dtype), V.astype(dtype)
         left, inverse = np.linalg.inv(p + u @ v.T), np.linalg.inv(p)
         product = v.T @ inverse @ u
-        labels = {"case": kind, "dtype": np.dtype(dtype).name, "quantity": "lemB1/residual"}
+        labels = {"case": kind, "dtype": np.dtype(dtype).name, "seed": instance, "quantity": "lemB1/residual"}
         for arm, sign in (("claim", 1), ("control: minus in the inner inverse", -1)):
             if arm != "claim" and kind == "zero U":
                 continue  # both signs are right
@@ -105,7 +105,7 @@ def collapsed(kind: str, instance: int) -> Iterator[dict]:
             factor = 1 + 1 / lam if arm == "claim" else 1 / (lam + dtype(n))
             terms = _norm(identity) / lam + _norm(outer) / (lam * (lam + n))
             size = len(y) * (_condition(outer + lam * identity) * _norm(direct) + float(terms))
-            row = {"arm": arm, "case": kind, "dtype": np.dtype(dtype).name}
+            row = {"arm": arm, "case": kind, "dtype": np.dtype(dtype).name, "seed": instance}
             yield {**row, "quantity": "lemB2/inverse", "value": _norm(direct - inverse) / size}
             for side, product in (("left", outer @ direct), ("right", direct @ outer)):
                 residual = _norm(product - factor * outer) / (size * _norm(outer))
@@ -139,6 +139,31 @@ def quadrature(r: str) -> Iterator[dict]:
             yield {**row, "quantity": "propA1/residual", "value": residual}
             if arm == "claim" and dtype is np.float64:
                 yield {**row, "quantity": "propA1/mean", "value": float(mean)}
+    if float(r) < 1:
+        yield from distances(r)
+
+
+def distances(r: str) -> Iterator[dict]:
+    """Rows: squared distances before over after the features as printed, after over before as derived."""
+    row = {"case": f"r = {r}", "dtype": "float64", "x": float(r), "quantity": "propA1/distance"}
+    after_over_before = {name: _shrinkage(r, activation) for name, activation in DISTANCES.items()}
+    yield {**row, "arm": "claim", "value": 1 / after_over_before["ReLU"]}
+    yield {**row, "arm": "corrected", "value": after_over_before["ReLU"]}
+    yield {**row, "arm": "control: sign, corrected", "value": after_over_before["sign"]}
+    yield {**row, "arm": "control: absolute value", "value": 1 / after_over_before["absolute value"]}
+
+
+# activations with E 2 sigma(u)^2 = 1, so that the features of a unit vector have unit length
+DISTANCES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ReLU": lambda u: np.maximum(u, 0),
+    "sign": lambda u: np.sign(u) / 2**0.5,
+    "absolute value": lambda u: np.abs(u) / 2**0.5,
+}
+
+
+def _shrinkage(r: str, activation: Callable[[np.ndarray], np.ndarray]) -> float:
+    """The squared distance of the two points' features, over that of the points."""
+    return float((1 - quadrature_mean(r, activation, np.float64)) / (1 - float(r)))
 
 
 NODES = 24  # of Gauss and Legendre's rule in each wedge

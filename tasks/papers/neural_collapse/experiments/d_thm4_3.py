@@ -38,12 +38,13 @@ class Instance:
     y: np.ndarray
     n: int
     case: str
+    number: int
     kind: str  # of data, and number
 
     def row(self, arm: str, epsilon: float | None = None) -> dict:
         """The columns that say where a number belongs."""
         layer = self.kind if epsilon is None else f"{self.kind}, ε = {epsilon:g}"
-        return {"arm": arm, "case": self.case, "layer": layer, "dtype": "float64"}
+        return {"arm": arm, "case": self.case, "layer": layer, "dtype": "float64", "seed": self.number}
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -55,7 +56,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                     draw = stream("d_thm4_3", size, str(ridge), kind, number)
                     y = np.kron(np.eye(K), np.ones((n, 1)))
                     first = gram(kind, y, ridge, draw)
-                    instance = Instance(first, y, n, f"{size}, λ_Φ = {ridge:g}", f"{kind} {number}")
+                    instance = Instance(first, y, n, f"{size}, λ_Φ = {ridge:g}", number, f"{kind} {number}")
                     yield from within_condition(instance, ridge)
                     yield from beyond_condition(instance, ridge)
     yield from courses()
@@ -80,21 +81,26 @@ def within_condition(instance: Instance, ridge: float) -> Iterator[dict]:
                     yield from proof_constants({**row, "x": fraction}, first, y, lam, ridge, kappa, n)
                 if kappa <= 0:  # the printed kappa, where lambda_Phi is larger than n
                     continue
-                yield from inequality(row, epsilon, distances(first, y, lam, added, kappa), lam, added, n)
-                if arm == "corrected":
-                    exact = distances(first, y, lam, ridge, (1 + lam / (ridge + n)) ** -2)
-                    yield from exact_rate(row, epsilon, exact, lam, ridge, n)
+                d = distances(first, y, lam, added, kappa)
+                yield from inequality(row, epsilon, d, lam, added, n)
+                if arm == "corrected":  # the kappa of which yy^T is the fixed point
+                    d = distances(first, y, lam, ridge, (1 + lam / (ridge + n)) ** -2)
+                yield from rates(row, epsilon, d, lam, ridge, n)
 
 
 def beyond_condition(instance: Instance, ridge: float) -> Iterator[dict]:
     """Rows of the control: lambda_k is five times lambda_Phi, which is so small that the remainder stays small."""
     y, n = instance.y, instance.n
-    for fraction in FRACTIONS:
+    for index, fraction in enumerate(FRACTIONS):
         phi = 1e-2 * fraction
         lam, start = 5 * phi, instance.first * phi / ridge
         kappa = 1 - 2 * lam / (phi + n)
-        yield from proof_constants({**instance.row(BEYOND), "x": 1.0}, start, y, lam, phi, kappa, n)
-        yield from inequality(instance.row(BEYOND, 0.5), 0.5, distances(start, y, lam, phi, kappa), lam, phi, n)
+        yield from proof_constants({**instance.row(BEYOND), "step": index, "x": 5.0}, start, y, lam, phi, kappa, n)
+        d = distances(start, y, lam, phi, kappa)
+        yield from inequality(instance.row(BEYOND, 0.5), 0.5, d, lam, phi, n)
+        yield from rates(instance.row(BEYOND, 0.5), 0.5, d, lam, phi, n)
+    # so small a lambda_Phi does not take kappa away from 1: here it is the instance's own
+    yield {**instance.row(BEYOND), "x": 5.0, "quantity": "thm4_3/kappa", "value": 20 * ridge / (ridge + n)}
 
 
 def proof_constants(
@@ -108,7 +114,7 @@ def proof_constants(
     eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k. The corrected arm has both numbers where that is
     enough, for lambda_k <= lambda_Phi^2 / (12 n).
     """
-    if row["arm"] != BEYOND:  # where lambda_Phi is too small to take kappa away from 1
+    if row["arm"] != BEYOND:
         yield {**row, "quantity": "thm4_3/kappa", "value": 2 * (1 - kappa)}
     if kappa <= 0 or (row["arm"] == "corrected" and lam > ridge**2 / (12 * n)):
         return
@@ -129,14 +135,15 @@ def inequality(row: dict, epsilon: float, d: np.ndarray, lam: float, ridge: floa
     yield {**row, "x": lam, "quantity": "thm4_3/floor", "value": float(d[-1] / n)}
 
 
-def exact_rate(row: dict, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int) -> Iterator[dict]:
-    """With the kappa whose fixed point is yy^T: the slowest ratio of a step over 1 - epsilon, and the last ratio."""
+def rates(row: dict, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int) -> Iterator[dict]:
+    """The slowest ratio of a step over 1 - epsilon, down to round-off; of the corrected arm also the last ratio."""
     above_round_off = d[:-1] > 1e-9 * n
     if not above_round_off.any():
         return
     ratios = (d[1:] / np.maximum(d[:-1], 1e-300))[above_round_off]
     yield {**row, "quantity": "thm4_3/exact", "x": lam, "value": float(ratios.max() / (1 - epsilon))}
-    yield {**row, "quantity": "thm4_3/rate", "x": lam / ridge, "value": float(ratios[-1])}
+    if row["arm"] == "corrected":
+        yield {**row, "quantity": "thm4_3/rate", "x": lam / ridge, "value": float(ratios[-1])}
 
 
 def gram(kind: str, y: np.ndarray, ridge: float, draw: np.random.Generator) -> np.ndarray:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
@@ -22,6 +23,7 @@ DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 SIZES = {f"C = {C}, n = {n}": (C, n) for C, n in ((2, 3), (3, 1), (3, 6), (10, 4), (1, 5))}
 ARMS = ("claim", "corrected")  # they differ only in the sign of the value at k*
 DIAGONAL, SIGNED = "control: diagonal 1.05", "control: not positive semi-definite"
+NEARLY = -0.999  # times mu, the least eigenvalue of the control near k*
 PROFILES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # kernels of the squared distance
     "Laplace": lambda square: np.exp(-np.sqrt(square)),
     "Gaussian": lambda square: np.exp(-square),
@@ -35,9 +37,8 @@ def measure(settings: Settings) -> Iterator[dict]:
         for size, (C, n) in SIZES.items():
             draw = stream("d_thm4_4", size, instance)
             mu = 10.0 ** draw.uniform(-2, 2)
-            yield from construction(size, C, n, mu)
-            yield from search(size, C, n, mu, draw)
-            yield from near(size, C, n, mu, draw)
+            for part in (construction(size, C, n, mu), search(size, C, n, mu, draw), near(size, C, n, mu, draw)):
+                yield from ({**row, "seed": instance} for row in part)
 
 
 def objective(k: np.ndarray, Y: np.ndarray, mu: float) -> float:
@@ -120,26 +121,41 @@ def ascend(Y: np.ndarray, mu: float, draw: np.random.Generator, positive: bool, 
     return Z @ Z.T
 
 
-def indefinite(Y: np.ndarray, mu: float) -> np.ndarray:
-    """k* with so large an entry for the first and the last sample that an eigenvalue is below -mu; unit diagonal."""
-    k = Y.T @ Y
-    last, size = len(k) - 1, 1.0
-    while np.linalg.eigvalsh(k)[0] > -1.5 * mu:
-        size *= 1.1
-        k[0, last] = k[last, 0] = size
-    return k
+def indefinite(Y: np.ndarray, mu: float, least: float = -1.5) -> np.ndarray:
+    """k* with so large an entry for the first and the last sample that an eigenvalue is least mu; unit diagonal."""
+    best, last = Y.T @ Y, Y.shape[1] - 1
+
+    def with_entry(added: float) -> np.ndarray:
+        k = best.copy()
+        k[0, last] = k[last, 0] = best[0, last] + added
+        return k
+
+    def missing(added: float) -> float:
+        return float(np.linalg.eigvalsh(with_entry(added))[0]) - least * mu
+
+    most = 1.0
+    while missing(most) > 0:
+        most *= 2
+    return with_entry(optimize.brentq(missing, 0.0, most, xtol=1e-14))
 
 
 def near(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> Iterator[dict]:
-    """Positive definite kernels near k*: how far the objective is below the optimum, over Cn ||k - k*|| / mu."""
+    """Positive definite kernels near k*: how far the objective is below the optimum, over Cn ||k - k*|| / mu.
+
+    The control's kernel has an eigenvalue just above -mu, where the objective has no lower bound.
+    """
     Y, N = labels(C, n), C * n
     best = Y.T @ Y
     Z = np.abs(draw.normal(size=(N, N)))
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    for t in 10.0 ** -np.arange(1, 6):
-        k = (1 - t) * best + t * (Z @ Z.T)
+    kernels: list[tuple[tuple[str, ...], float, np.ndarray]] = [
+        (ARMS, float(t), (1 - t) * best + t * (Z @ Z.T)) for t in 10.0 ** -np.arange(1, 6)
+    ]
+    if N > 2:
+        kernels.append(((SIGNED,), 0.0, indefinite(Y, mu, NEARLY)))
+    for arms, t, k in kernels:
         missing = N * n / (n + mu) - objective(k, Y, mu)
         allowed = N * float(np.linalg.norm(k - best, 2)) / mu
-        for arm in ARMS:
+        for arm in arms:
             yield {"arm": arm, "case": "near k*", "layer": size, "dtype": "float64", "quantity": "thm4_4/near",
-                   "x": float(t), "value": missing / allowed}  # fmt: skip
+                   "x": t, "value": missing / allowed}  # fmt: skip

@@ -1,23 +1,62 @@
 """Binary cross-entropy, summed over samples with y in {0, 1}, has the residual g = -grad_f L = y - sigmoid(f), and
 
 y^T K g = < sum_{S1} h, sum_{S1} (1 - sigmoid(f)) h - sum_{S0} sigmoid(f) h >, where K = H^T H and S0 and S1 are the
-samples with y = 0 and y = 1.
+samples with y = 0 and y = 1. The paper adds that this is positive whenever features of a class are more similar to each
+other than to those of the other class. It need not be, where the residuals of S0 outweigh those of S1.
 """
 
-from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, exact
+from types import ModuleType
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasks.drawing import exact as residuals
+from tasks.judging.rules import exact, never
+from tasks.judging.statement import Statement
 
 ID = "A.bce"
 KIND = "exact"
 TITLE = "Residual and kernel of binary cross-entropy, by class"
 PRINTED = "yᵀKg = ⟨Σ_S₁ h, Σ_S₁(1−ŷ)h − Σ_S₀ ŷh⟩, Section 4.2"
-QUANTITIES = ("bce/residual", "bce/gradient")
+CORRECTION = (
+    "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs "
+    "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
+    "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point."
+)
+STATEMENTS = (
+    Statement(
+        name="residual",
+        quote="the negative gradient takes the form",
+        place="Section 4.2",
+        rule=exact,
+        reads=("bce/gradient",),
+        printed="g = y − ŷ",
+        cases=160,
+        rows=330,
+    ),
+    Statement(
+        name="sums by class",
+        quote="Writing the quantity in feature space yields",
+        place="Section 4.2",
+        rule=exact,
+        reads=("bce/residual",),
+        printed="yᵀKg = ⟨Σ_S₁ h, Σ_S₁(1−ŷ)h − Σ_S₀ ŷh⟩",
+        cases=160,
+        rows=330,
+    ),
+    Statement(
+        name="positive for similar classes",
+        quote="This makes the inner product positive whenever within-class similarity dominates cross-class similarity",
+        place="Section 4.2",
+        rule=lambda rows: never(rows, "product of 0 or less"),
+        reads=("bce/not positive",),
+        printed="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ ≥ ⟨hᵢ, h_k⟩ for i, j ∈ S₁, k ∈ S₀",
+        derived="the same, if also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ",
+        rows=20,
+    ),
+)
 
 
-def rule(rows: Rows) -> Finding:
-    """Both equal to round-off, for balanced, imbalanced, one-class, separated and saturated predictions."""
-    return all_of(
-        gradient=exact(rows.where(quantity="bce/gradient")),
-        classes=exact(rows.where(quantity="bce/residual")),
-    )
+def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
+    """Draw the residuals of the two identities."""
+    return residuals.draw(rows[rows["quantity"] != "bce/not positive"], claim)

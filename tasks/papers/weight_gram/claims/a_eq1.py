@@ -4,16 +4,34 @@ It holds for linear layers and, with the im2col patches as h and the flattened k
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "A.eq1"
 KIND = "exact"
 TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
-QUANTITIES = ("eq1/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Both sides equal to round-off on MLPs, skip connections, CNNs, ResNet-18 and a transformer's linear layers."""
-    return exact(rows, cases=5)
+STATEMENTS = (
+    Statement(
+        name="linear layers",
+        quote="For any function of the form … with …, the chain rule yields … We refer to this exact identity as the "
+        "Feature Learning Equation",
+        place="Section 1, equation (1)",
+        rule=exact,
+        reads=("eq1/residual",),
+        printed="∇ₕf·hᵀ = Wᵀ∇_W f",
+        cases=10,
+        rows=90,
+    ),
+    Statement(
+        name="convolutions",
+        quote="We use the standard im2col operator … that stacks receptive-field patches into columns … So we obtain "
+        "FL equation",
+        place="Appendix C.1",
+        rule=exact,
+        reads=("eq1/convolution",),
+        printed="∇ₕℒ·hᵀ = W̃ᵀ∇_W̃ ℒ",
+        cases=5,
+        rows=24,
+    ),
+)

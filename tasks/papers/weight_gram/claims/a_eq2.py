@@ -1,16 +1,22 @@
 """The Gram of the updated weight is W^T W - gamma (grad_h L h^T + h grad_h L^T) + O(gamma^2)."""
 
 from tasks.drawing.order import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, order
+from tasks.judging.rules import order
+from tasks.judging.statement import Statement
 
 ID = "A.eq2"
 KIND = "exact"
 TITLE = "Gram of the updated weight, to first order"
 PRINTED = "remainder O(γ²), eq. (2)"
-QUANTITIES = ("eq2/remainder",)
-
-
-def rule(rows: Rows) -> Finding:
-    """The remainder falls with gamma at slope 2 (log-log) on every layer of every instance."""
-    return order(rows, 2)
+STATEMENTS = (
+    Statement(
+        name="remainder of second order",
+        quote="Computing the Gram matrix of the gradient-descent-updated weight matrix yields",
+        place="Section 2, equation (2)",
+        rule=lambda rows: order(rows, 2),
+        reads=("eq2/remainder",),
+        printed="WᵀW − γ(∇ₕℒ·hᵀ + h·∇ₕℒᵀ) + O(γ²)",
+        cases=10,
+        rows=1000,
+    ),
+)

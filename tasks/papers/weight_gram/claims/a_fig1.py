@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statistics import curves, kendall
+from tasks.judging.rules import Finding, positive, trend
+from tasks.judging.statement import Statement
+from tasks.judging.statistics import curves
 from tasks.papers.weight_gram import VIRTUAL_STEP
 
 ID = "A.fig1"
@@ -29,7 +30,6 @@ CORRECTION = (
     "Target Linearity also rises, significantly on its own, but by less than 0.001: no point moves visibly, and the "
     "rise does not survive Holm's correction over the paper's claims."
 )
-QUANTITIES = ("target_linearity",)
 FRAMES = 6  # drawn
 RADII = (1 / 3, 2 / 3, 1.0)  # of the contours of W^T W
 LINES = {
@@ -43,15 +43,35 @@ LINES = {
 }  # fmt: skip
 
 
-def rule(rows: Rows) -> Finding:
-    """Per seed: the last frame is above the first, and Kendall's rank correlation with time is positive."""
+def rises(rows: Rows) -> Finding:
+    """Target Linearity in the last frame is above that in the first."""
     linearity = curves(rows, "seed")
-    finding = all_of(
-        rise=positive(linearity[:, -1] - linearity[:, 0], "last frame minus first"),
-        trend=positive(np.array([kendall(seed) for seed in linearity]), "Kendall's tau of linearity and frame"),
-    )
     first, last = (float(linearity[:, frame].mean()) for frame in (0, -1))
+    finding = positive(linearity[:, -1] - linearity[:, 0], "Target Linearity in the last frame minus that in the first")
     return replace(finding, measured=f"Target Linearity {first:.4f} → {last:.4f}")
+
+
+def progressively(rows: Rows) -> Finding:
+    """Target Linearity rises from frame to frame."""
+    return trend(curves(rows, "seed"), "Target Linearity with the frame")
+
+
+STATEMENTS = (
+    Statement(
+        name="towards a line",
+        quote="progressively unrolls a Swiss roll into a near-linear curve along the target (encoded by color)",
+        place="Figure 1, caption",
+        rule=rises,
+        reads=("target_linearity",),
+    ),
+    Statement(
+        name="progressively",
+        quote="Figure … shows that the virtual update progressively unrolls Swiss roll data into a linear form.",
+        place="Section 1",
+        rule=progressively,
+        reads=("target_linearity",),
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

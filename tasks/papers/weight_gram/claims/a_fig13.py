@@ -1,10 +1,11 @@
 """In grokking with a weight decay of at least 0.25, the last layer's Target Linearity still rises after memorisation.
 
-It rises until the network groks. A network has memorised at the first measured epoch with a training accuracy of 0.99.
-It groks if its test accuracy is below 0.25 by then and reaches 0.9 later. The control has no weight decay, and none of
-its networks groks; its statistic is the rise of Target Linearity from memorisation to the end of training.
+It rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch with a training
+accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. A control has no
+weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training.
 """
 
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -14,29 +15,84 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
+from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
-from tasks.papers.weight_gram.claims.shared.grokking import QUANTITIES as QUANTITIES
-from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, rises_until_grokking
+from tasks.papers.weight_gram.claims.shared import grokking
+from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay
 
 ID = "A.fig13"
 KIND = "statistical"
 TITLE = "Target Linearity rises from memorisation until grokking"
 PRINTED = "“for λ ≥ 0.25, TL continues to increase even after memorization”, Figure 13"
+HYPOTHESES = (grokking.GROKKING,)
 
 
-def rule(rows: Rows) -> Finding:
-    """For every weight decay, per seed: the last layer's Target Linearity when grokked minus when memorised."""
-    last = max(rows.layer)
+def continues(rows: Rows) -> Finding:
+    """The last layer's Target Linearity rises from memorisation until grokking emerges."""
+    parts, texts = {}, []
+    for case, (T, networks) in _last_layers(rows).items():
+        first, last = [each.memorised for each in networks], [each.emerged for each in networks]
+        parts[case] = trend(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
+        rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
+        texts.append(f"{case}: {rise:+.3f}, {sum(each.groks for each in networks)} of {len(networks)} grok")
+    return replace(all_of(**parts), measured="; ".join(texts))
 
-    def linearity(selected: Rows) -> np.ndarray:
-        return curves(selected.where(layer=last, quantity="target_linearity"), "seed")
 
-    return rises_until_grokking(rows, linearity, "memorisation", "rise of TL")
+def saturates(rows: Rows) -> Finding:
+    """The last layer's Target Linearity rises less per epoch after grokking has emerged than before.
+
+    Where grokking does not emerge, the middle of the time after memorisation stands for it.
+    """
+    parts = {}
+    for case, (T, networks) in _last_layers(rows).items():
+        slopes = []
+        for values, each in zip(T, networks, strict=True):
+            end = len(values) - 1
+            middle = each.emerged if each.emerged < end else (each.memorised + end) // 2
+            before, after = (
+                (values[stop] - values[start]) / max(1, stop - start)
+                for start, stop in ((each.memorised, middle), (middle, end))
+            )
+            slopes.append(before - after)
+        parts[case] = positive(np.array(slopes), "rise of TL per measured epoch before grokking emerges minus after")
+    return all_of(**parts)
+
+
+def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]]]:
+    """By case the last layer's Target Linearity (seeds, epochs), and the times of the networks."""
+    last = max(rows.where(quantity="target_linearity").layer)
+    linearity = rows.where(quantity="target_linearity", layer=last)
+    return {
+        case: (curves(linearity.where(case=case), "seed"), networks)
+        for case, networks in grokking.networks(rows).items()
+    }
+
+
+STATEMENTS = (
+    Statement(
+        name="rises after memorisation",
+        quote="TL continues to increase even after memorization, i.e., when the training accuracy is approximately … "
+        "TL increases until grokking emerges",
+        place="Appendix B.8",
+        rule=continues,
+        reads=grokking.READS,
+        rows=60,
+    ),
+    Statement(
+        name="then saturates",
+        quote="TL increases until grokking emerges and then saturates in the final stage of training.",
+        place="Appendix B.8",
+        rule=saturates,
+        reads=grokking.READS,
+        rows=60,
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw Target Linearity by layer and the accuracies against the epoch, as in the paper."""
+    rows = rows[rows["arm"] != "control: shuffled labels"]
     highest = rows["value"][rows["quantity"] == "target_linearity"].max()
 
     def draw_panel(axes: Axes, case: str) -> None:

@@ -1,11 +1,10 @@
-"""As grokking begins, with a weight decay of at least 0.25, the gap of Target Linearity between layers 2 and 3 falls.
+"""As grokking emerges, with a weight decay of at least 0.25, the gap of Target Linearity of layers 2 and 3 narrows.
 
-Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. Grokking begins after the last
-measured epoch with a test accuracy below 0.25 and ends at the first with 0.9. A network that generalises when it
-memorises, at a training accuracy of 0.99, does not grok. The control has no weight decay, and none of its networks
-groks; its statistic is the fall of the gap from memorisation to the end of training.
+Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. It is followed from memorisation,
+the first training accuracy of 0.99, until the test accuracy is 0.9, or to the end of training.
 """
 
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -15,30 +14,96 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
+from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
-from tasks.papers.weight_gram.claims.shared.grokking import QUANTITIES as QUANTITIES
-from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, rises_until_grokking
+from tasks.papers.weight_gram.claims.shared import grokking
+from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay
 
 ID = "A.fig14"
 KIND = "statistical"
 TITLE = "The gap of Target Linearity between the last two layers falls as grokking begins"
 PRINTED = "“a similar decreasing pattern at the onset of grokking”, Figure 14"
+HYPOTHESES = (grokking.GROKKING,)
 
 
-def rule(rows: Rows) -> Finding:
-    """For every weight decay, per seed: the gap at the onset minus when grokked."""
+def narrows(rows: Rows) -> Finding:
+    """The gap of Target Linearity falls from memorisation until the network has grokked."""
+    parts, texts = {}, []
+    for case, networks in grokking.networks(rows).items():
+        gaps = _windows(_gap(rows, case), networks)
+        parts[case] = trend(-gaps, "minus the gap of TL from memorisation until the network has grokked")
+        texts.append(f"{case}: gap {gaps[:, 0].mean():.3f} → {gaps[:, -1].mean():.3f}")
+    return replace(all_of(**parts), measured="; ".join(texts))
 
-    def minus_gap(selected: Rows) -> np.ndarray:
-        T = curves(selected.where(quantity="target_linearity"), "seed", "layer")
-        return T[:, -2] - T[:, -1]
 
-    return rises_until_grokking(rows, minus_gap, "onset", "fall of the gap")
+def similar(rows: Rows) -> Finding:
+    """In that time the gap of Target Linearity falls as the generalisation error does."""
+    parts = {}
+    for case, networks in grokking.networks(rows).items():
+        train, test = (
+            _windows(curves(rows.where(case=case, quantity=f"{part}_accuracy"), "seed"), networks)
+            for part in ("train", "test")
+        )
+        order = np.argsort(test - train, axis=1, kind="stable")  # from the largest generalisation error to the smallest
+        gaps = np.take_along_axis(_windows(_gap(rows, case), networks), order, axis=1)
+        parts[case] = trend(-gaps, "minus the gap of TL with the falling generalisation error")
+    return all_of(**parts)
+
+
+def widens(rows: Rows) -> Finding:
+    """From the epoch at which the network has grokked to the end of training the gap of Target Linearity grows."""
+    parts = {}
+    for case, networks in grokking.networks(rows).items():
+        gaps = _gap(rows, case)
+        grokked = [values[each.grokked] for values, each in zip(gaps, networks, strict=True)]
+        parts[case] = positive(gaps[:, -1] - np.array(grokked), "gap at the end of training minus when grokked")
+    return all_of(**parts)
+
+
+def _gap(rows: Rows, case: str) -> np.ndarray:
+    """The last layer's Target Linearity minus the last but one's, (seeds, epochs)."""
+    T = curves(rows.where(case=case, quantity="target_linearity"), "seed", "layer")
+    return T[:, -1] - T[:, -2]
+
+
+def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
+    """The part of each seed's series from memorisation until the network has grokked."""
+    return grokking.windows(series, [each.memorised for each in networks], [each.grokked for each in networks])
+
+
+STATEMENTS = (
+    Statement(
+        name="the gap narrows",
+        quote="the gap between the second and last layers (Layer 3) narrows",
+        place="Appendix B.8",
+        rule=narrows,
+        reads=grokking.READS,
+        rows=60,
+    ),
+    Statement(
+        name="as the generalisation error does",
+        quote="it exhibits a similar decreasing pattern at the onset of grokking",
+        place="Appendix B.8",
+        rule=similar,
+        reads=grokking.READS,
+        rows=60,
+    ),
+    Statement(
+        name="widens again",
+        quote="it widens again after generalization in the … case",
+        place="Appendix B.8",
+        rule=widens,
+        reads=grokking.READS,
+        data_sets=("weight_decay=0.75",),
+        rows=60,
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the gap of Target Linearity and that of the accuracies against the epoch, as in the paper."""
-    rows = style.thinned(rows)
+    rows = style.thinned(rows[rows["arm"] != "control: shuffled labels"])
     index = ["arm", "case", "seed", "x"]
     accuracy = rows.pivot_table(index=index, columns="quantity", values="value")
     accuracy_gap = (accuracy["train_accuracy"] - accuracy["test_accuracy"]).rename("value").reset_index()

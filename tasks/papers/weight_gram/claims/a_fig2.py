@@ -1,14 +1,12 @@
 """Training with the whitened gradient, which keeps only the change of the weight Gram, matches gradient descent.
 
-At every learning rate, paired by seed: on MNIST, SVHN and CIFAR-10 the final test accuracy is at most one percentage
-point below that of gradient descent; on CIFAR-100 at most three points. The paper names no margin; we chose both. On
-SVHN and CIFAR-10 the whitened update reaches gradient descent's best test accuracy within five epochs. On SVHN the
-variance of its test accuracy over runs, summed over the epochs, is lower. The paper prints neither a momentum nor the
-number of Newton-Schulz steps; the authors' code has 0.85 and ten, and the report's table of differences shows their
-effect. The quick scale has a single data set: 8 x 8 digits in place of MNIST.
+The paper says something else of each data set. Its performance is a network's best test accuracy over the epochs. The
+paper prints neither a learning rate nor a momentum nor the number of Newton-Schulz steps; the authors' figure has the
+learning rate 0.01, their code a momentum of 0.85 and ten steps, and the report's table of differences shows the effect
+of the last two. The quick scale has scikit-learn's digits alone.
 """
 
-from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -17,6 +15,7 @@ from matplotlib.figure import Figure
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.statement import Statement
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
 from tasks.papers.weight_gram.claims.shared import whitening
 
@@ -27,27 +26,30 @@ PRINTED = (
     "“matches or exceeds” on MNIST, SVHN, CIFAR-10; “reaches GD’s best performance within four to five epochs” on the "
     "last two, “lower variance” on SVHN; “a small gap” on CIFAR-100, Figure 2"
 )
-QUANTITIES = whitening.QUANTITIES
-SMALL_GAPS = {"CIFAR-100": 0.03}  # of test accuracy; the margin elsewhere is that of the shared rule
+SMALL_GAP = 0.03  # of test accuracy
 FASTER = ("SVHN", "CIFAR-10")
-STEADIER = ("SVHN",)
 
 
-def rule(rows: Rows) -> Finding:
-    """Each data set is tested only for the paper's statements about it; each learning rate is a part."""
-    no_worse = whitening.rule(rows, SMALL_GAPS)
-    parts = dict(no_worse.parts)
-    for data_set, (rates, all_whitened, all_original) in whitening.test_accuracies(rows).items():
-        for index, rate in enumerate(rates):
-            whitened, original = all_whitened[:, index, 1:], all_original[:, index, 1:]
-            if data_set in FASTER:
-                lead = whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1)
-                what = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus original's best of all"
-                parts[f"{data_set}, lr {rate:g}, faster"] = positive(lead, what)
-            if data_set in STEADIER:
-                what = "log(original's variance over seeds / whitened's), jackknife"
-                parts[f"{data_set}, lr {rate:g}, steadier"] = positive(variance_ratio(whitened, original), what)
-    return replace(all_of(**parts), measured=no_worse.measured)
+def faster(rows: Rows) -> Finding:
+    """Within five epochs the whitened update reaches gradient descent's best test accuracy of all epochs."""
+    what = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus original's best of all"
+    return all_of(
+        **{
+            name: positive(whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1), what)
+            for name, (whitened, original) in whitening.at_figure_rate(rows).items()
+        }
+    )
+
+
+def steadier(rows: Rows) -> Finding:
+    """The variance over runs of the whitened update's test accuracy, summed over the epochs, is the lower one."""
+    what = "log(original's variance over seeds / whitened's), jackknife"
+    return all_of(
+        **{
+            name: positive(variance_ratio(whitened, original), what)
+            for name, (whitened, original) in whitening.at_figure_rate(rows).items()
+        }
+    )
 
 
 def variance_ratio(whitened: np.ndarray, original: np.ndarray) -> np.ndarray:
@@ -64,6 +66,57 @@ def variance_ratio(whitened: np.ndarray, original: np.ndarray) -> np.ndarray:
     seeds = np.arange(len(whitened))
     estimate = log_ratio(seeds >= 0)
     return np.array([len(seeds) * estimate - (len(seeds) - 1) * log_ratio(seeds != seed) for seed in seeds])
+
+
+STATEMENTS = (
+    Statement(
+        name="no worse",
+        quote="On MNIST, SVHN, and CIFAR-10, the whitened update matches or exceeds the performance of standard GD",
+        place="Section 2",
+        rule=whitening.no_worse,
+        reads=whitening.READS,
+        data_sets=("MNIST", "SVHN", "CIFAR-10", "digits"),
+        rows=100,
+    ),
+    Statement(
+        name="faster",
+        quote="on SVHN and CIFAR-10 specifically, it reaches GD’s best performance within four to five epochs",
+        place="Section 2",
+        rule=faster,
+        reads=whitening.READS,
+        data_sets=FASTER,
+        rows=100,
+    ),
+    Statement(
+        name="lower variance",
+        quote="shows lower variance across runs on SVHN",
+        place="Section 2",
+        rule=steadier,
+        reads=whitening.READS,
+        data_sets=("SVHN",),
+        rows=100,
+    ),
+    Statement(
+        name="a small gap",
+        quote="On CIFAR-100, it tracks standard GD with a small gap.",
+        place="Section 2",
+        rule=partial(whitening.no_worse, margin=SMALL_GAP),
+        reads=whitening.READS,
+        data_sets=("CIFAR-100",),
+        rows=100,
+    ),
+    Statement(
+        name="at every learning rate",
+        quote="the whitened update matches or exceeds the performance of standard GD",
+        place="Section 2",
+        rule=whitening.no_worse_at_any_rate,
+        reads=whitening.READS,
+        kind="ours",
+        data_sets=("MNIST", "SVHN", "CIFAR-10"),
+        scales=("paper",),
+        rows=100,
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

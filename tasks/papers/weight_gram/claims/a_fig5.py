@@ -5,6 +5,7 @@ pairs of at most its mean reconstruction error (Proposition 3). The lower beta, 
 closer the decoder itself comes to the interpolated inputs.
 """
 
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -14,8 +15,9 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, positive
-from tasks.judging.statistics import by_number, kendall
+from tasks.judging.rules import Finding, bound, trend
+from tasks.judging.statement import Statement
+from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
 ID = "A.fig5"
@@ -23,31 +25,48 @@ KIND = "statistical"
 TITLE = "A VAE of lower beta interpolates more linearly between images"
 PRINTED = "“lower β (higher TL) yields near-linear transitions”, Figure 5; Proposition 3"
 DATA_SETS = ("MNIST",)
-QUANTITIES = ("interpolation/ratio", "interpolation/decoder")
+ON = ("MNIST", "digits")
 DECODER_LINES = {
     "claim": ("decoder", style.CLAIM),
     "control: shuffled pairs": ("decoder, control: shuffled pairs", style.CONTROL),
 }
 
 
-def rule(rows: Rows) -> Finding:
-    """The bound on every network and alpha; per seed, the decoder's error at highest and lowest beta and its trend."""
-    _, errors = by_number(rows.where(quantity="interpolation/decoder"))
-    final = errors[:, :, -1]
-    finding = all_of(
-        proposition_3=bound(rows.where(quantity="interpolation/ratio")),
-        decoder_worse=positive(final[:, -1] - final[:, 0], "decoder's error at the highest beta minus at the lowest"),
-        decoder_trend=positive(
-            np.array([kendall(seed) for seed in final]), "Kendall's tau of the decoder's error and beta"
-        ),
-    )
-    finding.numbers.update({"decoder's error, lowest beta": final[:, 0].mean(), "highest beta": final[:, -1].mean()})
-    return finding
+def decoder_worse(rows: Rows) -> Finding:
+    """After training the decoder's mean interpolation error rises with beta."""
+    errors = by_number(rows)[1][:, :, -1]
+    first, last = errors.mean(0)[[0, -1]]
+    finding = trend(errors, "the decoder's interpolation error with beta")
+    return replace(finding, measured=f"error {first:.2f} (lowest β) → {last:.2f} (highest)")
+
+
+STATEMENTS = (
+    Statement(
+        name="Proposition 3",
+        quote="Figure … empirically validates this finding in MNIST trained VAE",
+        place="Section 5",
+        rule=bound,
+        reads=("interpolation/ratio",),
+        cases=5,
+        rows=75,
+        data_sets=ON,
+    ),
+    Statement(
+        name="less faithful at high beta",
+        quote="Lower … (higher TL) yields near-linear transitions in pixel space, while higher … leads to blurrier and "
+        "less faithful interpolations.",
+        place="Figure 5, caption",
+        rule=decoder_worse,
+        reads=("interpolation/decoder",),
+        cases=5,
+        data_sets=ON,
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the frames as in the paper, the true images on top, and the decoder's error against beta."""
-    rows = rows[rows["case"].str.startswith(f"{DATA_SETS[0]}, ")]
+    rows = rows[rows["case"].str.partition(", ")[0].isin(ON)]
     rows = rows.assign(beta=rows["case"].map(case_number))
     figure, grid = style.panels(claim, columns=2, height=3.6, width=7.6)
     _draw_frames(grid[0, 0], rows)

@@ -1,14 +1,50 @@
 """With Adam too, surrogate and Target Linearity (lambda = 0) grow throughout training and with the layer's index.
 
-"A consistent pattern for various optimizers" is judged by the rule of A.fig4, including its two laws of growth, but
-without the levels, which the paper does not print for Adam.
+"A consistent pattern" is what the paper says of Figure 4 in the same words: that both grow. Its two laws of growth are
+said of gradient descent alone, so they stand beside.
 """
 
+from functools import partial
+
+from tasks.judging.statement import Statement
+from tasks.papers.weight_gram.claims.shared import growth
 from tasks.papers.weight_gram.claims.shared.growth import draw as draw
-from tasks.papers.weight_gram.claims.shared.growth import rule as rule
 
 ID = "A.fig9"
 KIND = "statistical"
 TITLE = "Surrogate and Target Linearity grow under Adam too"
 PRINTED = "“a consistent pattern”, Figure 9"
-QUANTITIES = ("surrogate", "target_linearity")
+CORRECTION = growth.CORRECTION
+HYPOTHESES = (growth.FITTED,)
+QUOTE = "the results show a consistent pattern for various optimizers"
+STATEMENTS = (
+    *(
+        Statement(
+            name=f"{name} {direction}",
+            quote=QUOTE,
+            place="Appendix B.5",
+            rule=rule,
+            reads=(quantity,),
+            derived="tr(YᵀGY) of centred labels, over ‖W_l H_l‖²" if quantity == "surrogate" else "",
+            rows=150,
+        )
+        for direction, rule in (("in training", growth.throughout), ("with depth", growth.with_layer))
+        for name, quantity in (("surrogate", "surrogate"), ("TL", "target_linearity"))
+    ),
+    *(
+        Statement(
+            name=f"{name} {law}",
+            quote=QUOTE,
+            place="Appendix B.5",
+            rule=partial(growth.follows, law=law),
+            reads=(quantity,),
+            kind="ours",
+            rows=150,
+            forms=("claim",),  # the corrected surrogate is bounded
+        )
+        for name, quantity, law in (
+            ("surrogate", "surrogate", "exponential"),
+            ("TL", "target_linearity", "logarithmic"),
+        )
+    ),
+)

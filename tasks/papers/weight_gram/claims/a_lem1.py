@@ -5,23 +5,38 @@ are strict (||W||_op < c and >).
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, never
+from tasks.judging.rules import bound, never
+from tasks.judging.statement import Statement
 
 ID = "A.lem1"
 KIND = "bound"
 TITLE = "The surrogate passes through a layer"
 PRINTED = "𝒮(G′_σ) > c⁻²𝒮(G_id) for ‖W‖_op < c, Lemma 1"
 CORRECTION = (
-    "≥ instead of >, under ‖W‖_op ≤ c: where HY = 0, for example in a dead ReLU layer, both sides are 0. "
-    "The corrected bound is attained where HY is the first right singular vector of W."
+    "Only the strictness is corrected: ≥ instead of >, under ‖W‖_op ≤ c. Where HY = 0, for example in a dead ReLU "
+    "layer, both sides are 0. The corrected bound is attained where HY is the first right singular vector of W."
 )
-QUANTITIES = ("lem1/ratio", "lem1/violated")
-
-
-def rule(rows: Rows) -> Finding:
-    """On dead, random, trained and extremal layers, with c = ||W|| for >= and c = 1.001 ||W|| for the strict form."""
-    return all_of(
-        bound=bound(rows.where(quantity="lem1/ratio")),
-        inequality=never(rows.where(quantity="lem1/violated"), "violation of the stated inequality"),
-    )
+QUOTE = "With a regularity condition on weight matrix"
+STATEMENTS = (
+    Statement(
+        name="bound",
+        quote=QUOTE,
+        place="Appendix C.3, Lemma 1",
+        rule=bound,
+        reads=("lem1/ratio",),
+        printed="𝒮(G′_σ) > c⁻²𝒮(G_id)",
+        cases=13,
+        rows=200,
+    ),
+    Statement(
+        name="strictness",
+        quote=QUOTE,
+        place="Appendix C.3, Lemma 1",
+        rule=lambda rows: never(rows, "violation of the stated inequality"),
+        reads=("lem1/violated",),
+        printed=">, on every layer",
+        derived="≥, on every layer",
+        cases=14,
+        rows=210,
+    ),
+)

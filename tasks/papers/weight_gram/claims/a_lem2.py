@@ -6,23 +6,38 @@ the best is (r^2 + r + 1)^2 / (4 r^2 (r + 1) (lambda + lambda_min)) for r of at 
 printed kappa.
 """
 
-from dataclasses import replace
-
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, bound
+from tasks.judging.rules import bound
+from tasks.judging.statement import Statement
 
 ID = "A.lem2"
 KIND = "bound"
 TITLE = "Squared inverse bounded by the surrogate (Kantorovich)"
 PRINTED = "Yᵀ(λI+G)⁻²Y ≤ κ‖Y‖⁴[Yᵀ(λI+G)Y]⁻¹, Lemma 2"
-QUANTITIES = ("lem2/ratio", "lem2/sharp")
-
-
-def rule(rows: Rows) -> Finding:
-    """The inequality with the printed kappa; the ratio with the best kappa is reported."""
-    finding = bound(rows.where(quantity="lem2/ratio"))
-    best = rows.where(quantity="lem2/sharp")
-    if not len(best):
-        return finding
-    return replace(finding, numbers={**finding.numbers, "worst left / right with the best κ": float(best.value.max())})
+QUOTE = (
+    "For a symmetric positive (semi-) definite matrix …, vector …, and a positive constant …, the following holds: … "
+    "are maximum and minimum eigenvalue of"
+)
+STATEMENTS = (
+    Statement(
+        name="bound with the printed κ",
+        quote=QUOTE,
+        place="Appendix C.3, Lemma 2",
+        rule=bound,
+        reads=("lem2/ratio",),
+        printed="κ = (2λ + λ_max + λ_min)² / (4(λ + λ_min)³)",
+        cases=17,
+        rows=260,
+    ),
+    Statement(
+        name="bound with the best κ",
+        quote=QUOTE,
+        place="Appendix C.3, Lemma 2",
+        rule=bound,
+        reads=("lem2/sharp",),
+        kind="ours",
+        derived="κ = (r² + r + 1)² / (4r²(r + 1)(λ + λ_min)) with r = (λ + λ_max)/(λ + λ_min) above the golden ratio",
+        cases=17,
+        rows=260,
+    ),
+)

@@ -6,23 +6,57 @@ at a boundary (here the largest on the segment), and B bounds the norms of a and
 
 from tasks.drawing.bound import draw as draw
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, never
+from tasks.judging.rules import Finding, bound, never
+from tasks.judging.statement import Statement
 
 ID = "A.lem4"
 KIND = "bound"
 TITLE = "Taylor error of a ReLU network bounded by its kinks"
 PRINTED = "bᵀ∇f(a) = f(b) + ε, |ε| < 2MBδ, Lemma 4"
 CORRECTION = (
-    "|ε| ≤ MBδ. The strict inequality fails without a boundary (M = 0), where both sides are 0. Since f(b) = bᵀ∇f(b), "
-    "ε = bᵀ(∇f(a) − ∇f(b)), so half of the printed bound suffices; a single unit attains it. (The proof's expansion of "
-    "f(b) also has the wrong sign of ε.)"
+    "Only the strictness is corrected: ≤ instead of <. Without a boundary (M = 0) both sides are 0. Half of the "
+    "printed bound suffices: since f(b) = bᵀ∇f(b), ε = bᵀ(∇f(a) − ∇f(b)) and |ε| ≤ MBδ, which a single unit attains. "
+    "(The proof's expansion of f(b) also has the wrong sign of ε.)"
 )
-QUANTITIES = ("lem4/ratio", "lem4/violated")
+QUOTE = "denote the number of linear-region boundaries crossed by the segment … Then"
 
 
-def rule(rows: Rows) -> Finding:
-    """On networks of one to three hidden layers, far and near points, and the extremal unit; M is counted exactly."""
-    return all_of(
-        bound=bound(rows.where(quantity="lem4/ratio")),
-        inequality=never(rows.where(quantity="lem4/violated"), "violation of the stated inequality"),
-    )
+def half(rows: Rows) -> Finding:
+    """Half of the printed bound suffices: |ε| / (2MBδ) is at most 1/2."""
+    return bound(Rows(rows.frame.assign(value=2 * rows.value)))
+
+
+STATEMENTS = (
+    Statement(
+        name="bound",
+        quote=QUOTE,
+        place="Appendix C.5, Lemma 4",
+        rule=bound,
+        reads=("lem4/ratio",),
+        printed="|ε| < 2MBδ",
+        cases=7,
+        rows=240,
+    ),
+    Statement(
+        name="strictness",
+        quote=QUOTE,
+        place="Appendix C.5, Lemma 4",
+        rule=lambda rows: never(rows, "violation of the stated inequality"),
+        reads=("lem4/violated",),
+        printed="<, on every segment",
+        derived="≤, on every segment, even with MBδ",
+        cases=8,
+        rows=290,
+    ),
+    Statement(
+        name="half of the bound",
+        quote=QUOTE,
+        place="Appendix C.5, Lemma 4",
+        rule=half,
+        reads=("lem4/ratio",),
+        kind="ours",
+        derived="|ε| ≤ MBδ",
+        cases=7,
+        rows=240,
+    ),
+)

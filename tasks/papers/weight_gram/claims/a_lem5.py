@@ -4,19 +4,32 @@ A is not 0: for A = 0 this G is not defined, and every G attains the maximum.
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, exact
+from tasks.judging.rules import bound, exact
+from tasks.judging.statement import Statement
 
 ID = "A.lem5"
 KIND = "bound"
 TITLE = "The surrogate's maximum under a norm constraint"
 PRINTED = "max tr[AᵀGA] at G = c AAᵀ/‖AAᵀ‖_F, Lemma 5"
-QUANTITIES = ("lem5/ratio", "lem5/residual")
-
-
-def rule(rows: Rows) -> Finding:
-    """The bound for random, definite, opposite and nearly optimal G; the equality to round-off."""
-    return all_of(
-        bound=bound(rows.where(quantity="lem5/ratio")),
-        attained=exact(rows.where(quantity="lem5/residual")),
-    )
+STATEMENTS = (
+    Statement(
+        name="maximum",
+        quote="For a matrix … and a symmetric matrix … with bounded norm …, … achieves its maximum value when",
+        place="Appendix C.6, Lemma 5",
+        rule=bound,
+        reads=("lem5/ratio",),
+        printed="tr[AᵀGA] ≤ c‖AAᵀ‖_F",
+        cases=12,
+        rows=630,
+    ),
+    Statement(
+        name="attained",
+        quote="where equality holds when",
+        place="Appendix C.6, proof of Lemma 5",
+        rule=exact,
+        reads=("lem5/residual",),
+        printed="equality at G = c AAᵀ/‖AAᵀ‖_F",
+        cases=90,
+        rows=180,
+    ),
+)

@@ -5,16 +5,23 @@ f_OLS may differ by any v with H v = 0. Where H H^T has no inverse, f_OLS is the
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "A.ols"
 KIND = "exact"
 TITLE = "Labels and their linear fit coincide in K-norm"
 PRINTED = "‖y − f_OLS‖_K = 0, Section 4.2"
-QUANTITIES = ("ols/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Zero to round-off times the conditioning, by the printed inverse and by least squares, for H of all ranks."""
-    return exact(rows, cases=5)
+STATEMENTS = (
+    Statement(
+        name="zero distance",
+        quote="be the best linear predictor from current features. A direct calculation gives …, so … and … coincide "
+        "under the",
+        place="Section 4.2",
+        rule=exact,
+        reads=("ols/residual",),
+        printed="‖y − f_OLS‖_K = 0",
+        cases=190,
+        rows=720,
+    ),
+)

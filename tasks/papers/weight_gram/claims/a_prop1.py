@@ -5,19 +5,34 @@ for L-Lipschitz sigma, the signs for non-decreasing sigma (where 0 has either si
 """
 
 from tasks.drawing.bound import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, never
+from tasks.judging.rules import bound, never
+from tasks.judging.statement import Statement
 
 ID = "A.prop1"
 KIND = "bound"
 TITLE = "The actual update is bounded by the virtual one, with equal signs"
 PRINTED = "|σ(W⁺h) − σ(Wh)| ≤ L²|h⁺ − h|, Proposition 1"
-QUANTITIES = ("prop1/ratio", "prop1/opposite signs")
-
-
-def rule(rows: Rows) -> Finding:
-    """Both on every instance: ReLU, leaky ReLU, tanh, sigmoid, softplus and identity, each with its L."""
-    return all_of(
-        bound=bound(rows.where(quantity="prop1/ratio")),
-        signs=never(rows.where(quantity="prop1/opposite signs"), "opposite sign"),
-    )
+STATEMENTS = (
+    Statement(
+        name="magnitude",
+        quote="Assume … is …-Lipschitz and …, and let … denote the layer … weight matrix after one gradient descent "
+        "step on the single data point producing …, with all other layers held fixed. Then … element-wise.",
+        place="Proposition 1",
+        rule=bound,
+        reads=("prop1/ratio",),
+        printed="|σ(W⁺h) − σ(Wh)| ≤ L²|h⁺ − h|",
+        cases=6,
+        rows=1300,
+    ),
+    Statement(
+        name="equal signs",
+        quote="If … is additionally monotonically increasing, then …; the sign equality also holds for non-decreasing "
+        "… such as ReLU under the convention",
+        place="Proposition 1",
+        rule=lambda rows: never(rows, "opposite sign"),
+        reads=("prop1/opposite signs",),
+        printed="sgn(σ(W⁺h) − σ(Wh)) = sgn(h⁺ − h)",
+        cases=6,
+        rows=1300,
+    ),
+)

@@ -4,16 +4,23 @@ sum_ij [f(x_i) - f(x_j) - (x_i - x_j)^T grad f(x_j)] = 0 for sum_i x_i = 0 and s
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "A.prop4"
 KIND = "exact"
 TITLE = "Pairwise Taylor errors of homogeneous functions cancel"
 PRINTED = "Σᵢⱼ [f(xᵢ) − f(xⱼ) − (xᵢ−xⱼ)ᵀ∇f(xⱼ)] = 0, Proposition 4"
-QUANTITIES = ("prop4/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Zero to round-off for ReLU networks of one to three layers, powers of ReLU, and degrees 1/2, 1, 2, 3 and 4."""
-    return exact(rows, cases=5)
+STATEMENTS = (
+    Statement(
+        name="errors cancel",
+        quote="If a function … is …-positively homogeneous and input data and function values are centered, i.e., … "
+        "then sum of all pairs of first-order Taylor approximation errors among each data points is zero.",
+        place="Appendix A.2, Proposition 4",
+        rule=exact,
+        reads=("prop4/residual",),
+        printed="Σᵢⱼ [f(xᵢ) − f(xⱼ) − (xᵢ−xⱼ)ᵀ∇f(xⱼ)] = 0",
+        cases=18,
+        rows=800,
+    ),
+)

@@ -5,19 +5,34 @@ gamma^2 (grad_W L^T grad_W L - sum_i grad_{h_i} L grad_{h_i} L^T).
 """
 
 from tasks.drawing.order import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, exact, order
+from tasks.judging.rules import exact, order
+from tasks.judging.statement import Statement
 
 ID = "A.thm1"
 KIND = "exact"
 TITLE = "Weight Gram shift = Virtual Covariance Shift + O(γ²)"
 PRINTED = "remainder O(γ²), Theorem 1"
-QUANTITIES = ("thm1/remainder", "thm1/residual")
-
-
-def rule(rows: Rows) -> Finding:
-    """The remainder falls at slope 2 on every instance and equals its closed form to round-off."""
-    return all_of(
-        slope=order(rows.where(quantity="thm1/remainder"), 2),
-        remainder=exact(rows.where(quantity="thm1/residual")),
-    )
+STATEMENTS = (
+    Statement(
+        name="remainder of second order",
+        quote="The shift in the Gram matrix of the gradient-descent-updated weight matrix equals the Virtual "
+        "Covariance Shift up to …",
+        place="Theorem 1",
+        rule=lambda rows: order(rows, 2),
+        reads=("thm1/remainder",),
+        printed="O(γ²)",
+        cases=5,
+        rows=40,
+    ),
+    Statement(
+        name="the remainder's closed form",
+        quote="An AGOP-like term — with the network output replaced by the loss — appears within the … residual of "
+        "Theorem",
+        place="Section 3",
+        rule=exact,
+        reads=("thm1/residual",),
+        printed="remainder = γ² (∇_Wᵀ L ∇_W L − Σᵢ ∇_hᵢ L ∇_hᵢ Lᵀ)",
+        cases=5,
+        rows=10,
+    ),
+)

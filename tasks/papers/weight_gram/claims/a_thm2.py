@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
+from tasks.judging.statement import Statement
 
 ID = "A.thm2"
 KIND = "bound"
@@ -26,7 +27,6 @@ CORRECTION = (
     "but not the left. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for "
     "rank-one features with λ_max = λ and two thirds of ‖Y‖² in their direction."
 )
-QUANTITIES = ("thm2/ratio",)
 BEST = 4 / 27  # the largest (1 - T) S / C
 LINES = {
     ("corrected", "left"): ("1 − T, measured", style.CLAIM, "-"),
@@ -36,12 +36,44 @@ LINES = {
 }
 
 
-def rule(rows: Rows) -> Finding:
-    """(1 - T_lambda) / (C / S) at most 1 on random, ill-conditioned, trained and extremal layers, for Y of any size."""
+def below_one(rows: Rows) -> Finding:
+    """(1 - T_lambda) / (C / S) is at most 1, on layers of every kind and for Y of any size."""
     finding = bound(rows)
     loosest = float(rows.value.min())
     measured = f"(1 − 𝒯)𝒮/C is at most {finding.statistic:.4g} and at least {loosest:.2g}"
     return replace(finding, numbers={**finding.numbers, "least left / right": loosest}, measured=measured)
+
+
+def below_best(rows: Rows) -> Finding:
+    """(1 - T_lambda) / (C / S) is at most 4/27."""
+    return bound(Rows(rows.frame.assign(value=rows.value / BEST)))
+
+
+QUOTE = "Let … and …, and assume … Then … for some fixed constant"
+STATEMENTS = (
+    Statement(
+        name="lower bound",
+        quote=QUOTE,
+        place="Theorem 2; C in Appendix C.3",
+        rule=below_one,
+        reads=("thm2/ratio",),
+        printed="𝒯_λ ≥ 1 − C/𝒮(G_id), e₁ = ‖Y‖₂",
+        derived="e₁ = ‖Y‖₂², as in Appendix C.3",
+        cases=13,
+        rows=200,
+    ),
+    Statement(
+        name="best constant",
+        quote=QUOTE,
+        place="Theorem 2; C in Appendix C.3",
+        rule=below_best,
+        reads=("thm2/ratio",),
+        kind="ours",
+        derived="𝒯_λ ≥ 1 − (4/27) C/𝒮(G_id)",
+        cases=13,
+        rows=200,
+    ),
+)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -4,16 +4,23 @@ Target Linearity is the R^2 of the ridge regression of the target on the feature
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "A.tl"
 KIND = "exact"
 TITLE = "Target Linearity's error through the Gram matrix"
 PRINTED = "‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y, Section 4.1"
-QUANTITIES = ("tl/residual",)
-
-
-def rule(rows: Rows) -> Finding:
-    """Equal to round-off times the conditioning of the solve, for tall, wide and rank-one features."""
-    return exact(rows, cases=5)
+STATEMENTS = (
+    Statement(
+        name="error through the Gram",
+        quote="Applying the Woodbury identity yields …, which collapses the dependence on … into a single Gram-like "
+        "term",
+        place="Section 4.1",
+        rule=exact,
+        reads=("tl/residual",),
+        printed="‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y",
+        cases=110,
+        rows=240,
+    ),
+)

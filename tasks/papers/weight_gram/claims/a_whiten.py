@@ -5,18 +5,43 @@ and does not give T's Gram; otherwise its W+ agrees with that of the SVD.
 """
 
 from tasks.drawing.exact import draw as draw
-from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, exact
+from tasks.judging.rules import exact
+from tasks.judging.statement import Statement
 
 ID = "A.whiten"
 KIND = "exact"
 TITLE = "The whitened update keeps the Gram and is the closest to W"
 PRINTED = "W⁺ = UVᵀ(W − γG), UVᵀ by Newton–Schulz, Section B.1"
-QUANTITIES = ("whiten/gram", "whiten/distance", "whiten/newton-schulz")
-
-
-def rule(rows: Rows) -> Finding:
-    """Gram, least distance and Newton-Schulz, each to round-off: wide, square, tall, single, zero and low-rank W."""
-    residuals = {quantity.removeprefix("whiten/").replace("-", "_"): rows.where(quantity=quantity)
-                 for quantity in QUANTITIES}  # fmt: skip
-    return all_of(**{part: exact(selected) for part, selected in residuals.items() if len(selected)})
+STATEMENTS = (
+    Statement(
+        name="Gram of the gradient step",
+        quote="so the Gram matrix evolves identically to that of standard GD",
+        place="Section 2; Appendix B.1, constraint",
+        rule=exact,
+        reads=("whiten/gram",),
+        printed="(W⁺)ᵀW⁺ = (W − γG)ᵀ(W − γG)",
+        cases=80,
+        rows=160,
+    ),
+    Statement(
+        name="closest to the weight",
+        quote="Solution for the problem is well-known as an orthogonal procrustes problem",
+        place="Appendix B.1",
+        rule=exact,
+        reads=("whiten/distance",),
+        printed="W⁺ = arg min ‖W⁺ − W‖_F",
+        cases=80,
+        rows=160,
+    ),
+    Statement(
+        name="Newton–Schulz",
+        quote="By simply setting …, we apply the Newton-Schulz method similar to Muon optimizer … to compute",
+        place="Appendix B.1",
+        rule=exact,
+        reads=("whiten/newton-schulz",),
+        printed="UVᵀ by Newton–Schulz",
+        derived="for W(W − γG)ᵀ of full rank, iterated until it converges",
+        cases=60,
+        rows=120,
+    ),
+)

@@ -22,7 +22,7 @@ NOISE = 0.25  # share of random labels, one of Figure 12's
 def measure(run: Run) -> Iterator[dict]:
     """Rows: both arms of each difference (case) by seed, at the last hidden layer and, for PCA, at the previous one."""
     last = run.epochs[-1]
-    x, x_test = (run.data.numbers(images, torch.float32).flatten(1) for images in (run.data.x_train, run.data.x_test))
+    x, x_test = (run.data.scaled(images, torch.float32).flatten(1) for images in (run.data.x_train, run.data.x_test))
     Y = F.one_hot(run.data.y_train, run.data.classes).double()
     for seed in run.seeds:
         columns = {"seed": seed, "step": last * run.steps_per_epoch, "dtype": "float64"}

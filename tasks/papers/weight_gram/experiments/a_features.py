@@ -17,9 +17,11 @@ from safetensors.torch import load_file
 
 import gramlab
 from gramlab.data import DataSet
+from gramlab.measures.collapse import Collapse
 from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
+from tasks.measuring.invariants import check_traces
 from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -41,7 +43,7 @@ class Settings(Simulation):
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: prop2/gram, prop2/residual, prop2/without NC2, prop2/ of trained nets, prop3/ratio and prop3/residual."""
+    """Rows of Proposition 2 on constructed features and on trained networks, and of Proposition 3."""
     yield from adversaries()
     yield from trained_networks(settings.steps)
     for instance in range(settings.instances):
@@ -51,7 +53,8 @@ def measure(settings: Settings) -> Iterator[dict]:
             yield from proposition_3(kind, instance)
         for layer in trained_layers(instance):
             latents = np.maximum(layer.W @ layer.H, 0).T
-            yield from interpolated(f"{layer.kind}, {instance}", "trained layer", latents, layer.H.T)
+            rows = interpolated(f"{layer.kind}, {instance}", "trained layer", latents, layer.H.T)
+            yield from ({**row, "seed": instance, "step": layer.step} for row in rows)
 
 
 def adversaries() -> Iterator[dict]:
@@ -165,7 +168,7 @@ def trained_networks(steps: int) -> Iterator[dict]:
             model.load_state_dict({key: value[seed] for key, value in weights[step].items()})
             with torch.no_grad():
                 H = model[:-1](x)
-            collapse = gramlab.neural_collapse(H, torch.from_numpy(labels))
+            collapse = _collapse(H, labels)
             if step == 0:
                 share = (collapse.nc1 / 12) ** 0.5  # noise over the root of the variance between classes
             noisy = H + share * collapse.between**0.5 * noise
@@ -179,9 +182,17 @@ def trained_networks(steps: int) -> Iterator[dict]:
                            "dtype": "float64"}  # fmt: skip
                 yield {**columns, "quantity": "prop2/gap", "value": gap}
                 yield {**columns, "quantity": "prop2/distance", "value": float((gram - outer).norm() / outer.norm())}
-                collapse_of_arm = gramlab.neural_collapse(h, torch.from_numpy(labels))
+                collapse_of_arm = _collapse(h, labels)
                 yield {**columns, "quantity": "prop2/nc1", "value": collapse_of_arm.nc1}
                 yield {**columns, "quantity": "prop2/nc2", "value": collapse_of_arm.nc2}
+
+
+def _collapse(h: torch.Tensor, labels: np.ndarray) -> Collapse:
+    """NC1 and NC2 of features (n, d). Raises ArithmeticError unless tr S_W + tr S_B is the total variance."""
+    collapse = gramlab.neural_collapse(h, torch.from_numpy(labels))
+    total = float((h - h.mean(0)).square().sum()) / len(h)
+    check_traces(collapse.within, collapse.between, total)
+    return collapse
 
 
 def proposition_3(kind: str, instance: int) -> Iterator[dict]:
@@ -199,7 +210,7 @@ def proposition_3(kind: str, instance: int) -> Iterator[dict]:
     if kind == "a latent twice":
         Z = np.hstack([Z, Z[:, :1]])
     order = draw.permutation(n) if kind in DEPENDENT else None
-    yield from interpolated(f"{kind}, {instance}", kind, Z, X, order)
+    yield from ({**row, "seed": instance} for row in interpolated(f"{kind}, {instance}", kind, Z, X, order))
 
 
 def interpolated(
@@ -209,6 +220,7 @@ def interpolated(
 
     The inequality is taken at F = {g}: a larger F has a smaller minimum. "claim" compares sqrt(1 - T_0) times the root
     mean square of x - mean with the mean residual norm, "corrected" with the root mean square of the residual norms.
+    "prop3/by linearity" is the mean residual norm over sqrt(1 - T_0) times that root mean square.
     Z (n, d), X (n, p); ``shuffled`` (n,) is the order in which a control's fit sees Z. Constant inputs, which have no
     T_0, and inputs that g reconstructs exactly give no rows.
     """
@@ -243,8 +255,8 @@ def interpolated(
             size = (n + d) * float(kappa * np.sqrt((x**2).sum() / n))
             yield {"arm": arm, "case": case, "dtype": np.dtype(dtype).name,
                    "quantity": "prop3/residual", "value": abs(error - by_linearity) / size}  # fmt: skip
-            if arm == "corrected" and dtype is np.float64:
-                yield {**columns, "case": f"{kind}, with T", "value": float(norms.mean()) / by_linearity}
+            if arm == "claim" and dtype is np.float64:
+                yield {**columns, "quantity": "prop3/by linearity", "value": float(norms.mean()) / by_linearity}
 
 
 def _norms(rows: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ SAMPLES = 10_000  # training samples measured, as in the authors' code
 PAIRS = 128  # samples of which all pairs are interpolated
 FRAMES = 10  # of one interpolation between two images
 SHUFFLED = "control: shuffled pairs"
-FIGURE_5 = "MNIST"  # the data set of Figure 5
+FIGURE_5 = ("MNIST", "digits")  # the data sets of Figure 5
 
 
 def measure(run: Run) -> Iterator[dict]:
@@ -45,7 +45,7 @@ def measure(run: Run) -> Iterator[dict]:
 
 def _trained_networks(run: Run, data_set: str) -> Iterator[dict]:
     """All rows of one data set except the history."""
-    x, test = (run.data.numbers(images, torch.float32).flatten(1)
+    x, test = (run.data.scaled(images, torch.float32).flatten(1)
                for images in (run.data.x_train[:SAMPLES], run.data.x_test))  # fmt: skip
     for epoch in run.epochs:
         for case in run.cases:
@@ -56,12 +56,12 @@ def _trained_networks(run: Run, data_set: str) -> Iterator[dict]:
                     yield {**columns, **row}
                 if epoch < run.epochs[-1]:
                     continue
-                if data_set == FIGURE_5:
+                if data_set in FIGURE_5:
                     order = torch.from_numpy(stream(run.key, seed, "other pairs").permutation(min(PAIRS, len(x))))
                     for row in _interpolation(model, x[:PAIRS], order):
                         yield {**columns, **row}
                 if seed == 0:
-                    for row in _images(model, test, run.data.y_test, interpolated=data_set == FIGURE_5):
+                    for row in _images(model, test, run.data.y_test, interpolated=data_set in FIGURE_5):
                         yield {**columns, "arm": "claim", **row}
 
 

@@ -21,7 +21,7 @@ NULLS = 100  # random Gram matrices of the same spectrum
 def measure(run: Run) -> Iterator[dict]:
     """Rows: pearson/A_B_diagonal and _whole by seed and arm, the null's, accuracies, and seed 0's diagonals."""
     last = run.epochs[-1]
-    x = run.data.numbers(run.data.x_train, torch.float32).flatten(1)
+    x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
     for seed in run.seeds:
         model = run.model(last, seed)
         layer = gramlab.measure(model, x, run.data.y_train, loss="cross_entropy", layers=["0"],

@@ -8,17 +8,25 @@ epochs. The paper's figure has a frame every 20 epochs; here every 100.
 Where the width exceeds the number of samples (paper: 1024 against 1000), y_OLS is y up to eps for any features, trained
 or not. That ||y - y_OLS|| stays near zero there does not show laziness; the movement of the features does.
 
-Each control is the corrected arm with one part broken. In the first the narrowest network is lazy (NTK scaling). The
-second exchanges the widest and the narrowest. In the third no network is trained, so the widest's outputs do not move
-either. The triangle inequality holds for any three vectors and no network can break it: its part checks the arithmetic.
+Each control of Figure 8 is the corrected arm with one part broken. In the first the narrowest network is lazy (NTK
+scaling). The second exchanges the widest and the narrowest. In the third no network is trained, so the widest's outputs
+do not move either. The triangle inequality holds for any three vectors, so no network can break it.
+
+Figure 3 draws the lazy and the rich regime. Lazy are the networks in NTK scaling, at every width, and rich those as
+printed; quantities lazy/... and rich/.... Beside the movements there is the distance of the outputs from the network's
+linearization f_0 + J_0 (theta - theta_0), relative to how far the outputs have moved. In the first control of Figure 3
+width alone is to make a network lazy (the variants "scaled"); in the second no network is trained.
 
 Quick scale: a quarter of the samples, widths and epochs and four times the step, so width x step is the same.
 """
 
+import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from tasks.measuring.run import Run
 
@@ -26,34 +34,93 @@ EPS = 0.01
 NTK = "control: NTK-scaled"
 EXCHANGED = "control: narrowest and widest exchanged"
 UNTRAINED = "control: untrained"
+WIDTH_ALONE = "control: lazy by width alone"
 EXCHANGE = {"narrowest": "widest", "widest": "narrowest"}
+REGIMES = {"": "rich", "in NTK scaling": "lazy"}
+DRAWN = {"rich": "narrowest", "lazy": "narrow"}  # at larger widths y_OLS is y for any features
 
 
 def measure(run: Run) -> Iterator[dict]:
-    """Rows by case (width), epoch (x) and seed: target/…, triangle, movement/…, and seed 0's paths in a plane."""
-    X, y = run.data.numbers(run.data.x_train, torch.float32), run.data.y_train.double()
+    """Rows by case (width), epoch (x) and seed: target/…, movement/…, lazy/…, rich/…, and seed 0's paths in a plane."""
     widths = {name.split()[0]: variant.settings.model.hidden[0] for name, variant in run.variants.items()}
     for name, variant in run.variants.items():
         size, _, scaling = name.partition(" ")
-        cases = {{"scaled": "corrected", "in NTK scaling": NTK}.get(scaling, "claim"): size}
-        if scaling == "scaled":
-            cases |= {EXCHANGED: EXCHANGE.get(size, size), UNTRAINED: size}
-            cases |= {NTK: size} if size != "narrowest" else {}
-        for seed in variant.seeds:
-            initial: list[Tensor] = []
-            for epoch in variant.epochs:
-                H, f = _features_and_outputs(variant.model(epoch, seed), X)
-                ridge = EPS * torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
-                ols = H @ torch.linalg.solve(H.T @ H + ridge, H.T @ y)
-                initial = initial or [H, f, ols]
-                untrained_rows = list(_distances(y, initial[0], initial[1], initial[2], initial))
-                rows = list(_distances(y, H, f, ols, initial))
-                if seed == 0 and size in EXCHANGE and scaling in ("", "scaled"):
-                    rows += list(_path(y, f, ols, initial))
-                columns = {"seed": seed, "step": epoch * variant.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                for arm, case in cases.items():
-                    for row in untrained_rows if arm == UNTRAINED else rows:
+        for columns, rows, untrained_rows in _snapshots(variant):
+            for arm, case in _cases(size, scaling).items():
+                for row in untrained_rows if arm == UNTRAINED else rows:
+                    if not row["quantity"].startswith("plane/"):
                         yield {**columns, **row, "arm": arm, "case": f"width={widths[case]}"}
+            for arm, regime in _regimes(scaling):
+                for row in untrained_rows if arm == UNTRAINED else rows:
+                    kind, _, name_of_row = row["quantity"].partition("/")
+                    drawn = arm == "claim" and size == DRAWN[regime] and columns["seed"] == 0
+                    if kind == "movement" or (kind == "plane" and drawn):
+                        quantity = f"{regime}/{name_of_row if kind == 'movement' else row['quantity']}"
+                        yield {**columns, **row, "arm": arm, "case": f"width={widths[size]}", "quantity": quantity}
+
+
+def _cases(size: str, scaling: str) -> dict[str, str]:
+    """By arm of Figure 8 the width that a variant stands for."""
+    if scaling == "in NTK scaling":
+        return {NTK: size} if size == "narrowest" else {}
+    if scaling != "scaled":
+        return {"claim": size}
+    arms = {"corrected": size, EXCHANGED: EXCHANGE.get(size, size), UNTRAINED: size}
+    return arms | ({NTK: size} if size != "narrowest" else {})
+
+
+def _regimes(scaling: str) -> list[tuple[str, str]]:
+    """The arms and regimes of Figure 3 that a variant stands for."""
+    if scaling == "scaled":
+        return [(WIDTH_ALONE, "lazy")]
+    regime = REGIMES[scaling]
+    return [("claim", regime), (UNTRAINED, regime), *([(WIDTH_ALONE, "rich")] if regime == "rich" else [])]
+
+
+def _snapshots(run: Run) -> Iterator[tuple[dict, list[dict], list[dict]]]:
+    """Columns, rows, and rows of the untrained network, for each seed and epoch of a variant."""
+    X, y = run.data.scaled(run.data.x_train, torch.float32), run.data.y_train.double()
+    for seed in run.seeds:
+        before: _Before | None = None
+        for epoch in run.epochs:
+            model = run.model(epoch, seed)
+            H, f = _features_and_outputs(model, X)
+            ridge = EPS * torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
+            ols = H @ torch.linalg.solve(H.T @ H + ridge, H.T @ y)
+            before = before or _Before(model, H, f, ols)
+            rows = [*_distances(y, H, f, ols, before), *_path(y, f, ols, before)]
+            untrained = [*_distances(y, before.H, before.f, before.ols, before)]
+            if epoch == run.epochs[-1]:
+                distance = before.distance_of_linearization(model, X, f)
+                rows.append({"quantity": "movement/linearization", "value": distance})
+                untrained.append({"quantity": "movement/linearization", "value": 0.0})
+            columns = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
+            yield columns, rows, untrained
+
+
+@dataclass
+class _Before:
+    """A network before training, its last features H, its outputs f and y_OLS."""
+
+    model: nn.Sequential
+    H: Tensor
+    f: Tensor
+    ols: Tensor
+
+    def distance_of_linearization(self, model: nn.Sequential, X: Tensor, f: Tensor) -> float:
+        """||f - f_lin|| / ||f - f_0||, f_lin = f_0 + J_0 (theta - theta_0)."""
+        start = {name: weight.detach().double() for name, weight in self.model.named_parameters()}
+        change = {name: weight.detach().double() - start[name] for name, weight in model.named_parameters()}
+        network, x = copy.deepcopy(self.model).double(), X.double()
+
+        with torch.enable_grad():
+            weights = {name: weight.clone().requires_grad_() for name, weight in start.items()}
+            linear = functional_call(network, weights, (x,))
+            # v -> J^T v is linear, so that its derivative along the change is J times the change
+            v = torch.zeros_like(linear, requires_grad=True)
+            gradients = torch.autograd.grad(linear, tuple(weights.values()), v, create_graph=True)
+            (derivative,) = torch.autograd.grad(gradients, v, tuple(change.values()))
+        return float((f - linear.detach() - derivative).norm() / (f - self.f).norm())
 
 
 @torch.no_grad()
@@ -64,26 +131,27 @@ def _features_and_outputs(model: nn.Sequential, X: Tensor) -> tuple[Tensor, Tens
     return h.double(), model[readout:](h).double()
 
 
-def _distances(y: Tensor, H: Tensor, f: Tensor, ols: Tensor, initial: list[Tensor]) -> Iterator[dict]:
-    """Rows at one epoch; ``initial`` are H, f and y_OLS before training."""
+def _distances(y: Tensor, H: Tensor, f: Tensor, ols: Tensor, before: _Before) -> Iterator[dict]:
+    """Rows at one epoch."""
     size = float(y.norm())
     distance, chase, error = (float(part.norm()) / size for part in (y - ols, f - ols, y - f))
     values = {
         "target/distance": distance, "target/chase": chase, "target/error": error,
         "target/triangle ratio": error / (chase + distance),
-        "movement/target": float((ols - initial[2]).norm()) / size,
-        "movement/features": float((H - initial[0]).norm() / initial[0].norm()),
+        "movement/target": float((ols - before.ols).norm()) / size,
+        "movement/features": float((H - before.H).norm() / before.H.norm()),
     }  # fmt: skip
     yield from ({"quantity": quantity, "value": value} for quantity, value in values.items())
 
 
-def _path(y: Tensor, f: Tensor, ols: Tensor, initial: list[Tensor]) -> Iterator[dict]:
+def _path(y: Tensor, f: Tensor, ols: Tensor, before: _Before) -> list[dict]:
     """Coordinates of f and y_OLS over ||y||, in the plane of y and the initial f - y_OLS."""
     along = y / y.norm()
-    gap = initial[1] - initial[2]
+    gap = before.f - before.ols
     across = gap - along * (along * gap).sum()
     across = across / across.norm()
-    for name, point in (("f", f), ("ols", ols)):
-        for axis, direction in enumerate((along, across)):
-            value = float((point * direction).sum() / y.norm())
-            yield {"quantity": f"plane/{name}/{axis}", "value": value}
+    return [
+        {"quantity": f"plane/{name}/{axis}", "value": float((point * direction).sum() / y.norm())}
+        for name, point in (("f", f), ("ols", ols))
+        for axis, direction in enumerate((along, across))
+    ]

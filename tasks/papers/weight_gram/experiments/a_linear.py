@@ -21,6 +21,7 @@ DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 SHARPNESS = 0.99  # share of a bound's best constant that the extremal instances must exceed
 RIDGE = "control: ridge instead of OLS"
 LOGITS, SIGN = "control: logits instead of probabilities", "control: sign of one sum"
+CROSS_CLASS = "control: cross-class similarity dominates"
 NORM, OTHER_A = "control: norm of G beyond c", "control: G of another A"
 TOO_LARGE_W = "control: W beyond c"
 SMALLER_KAPPA, SMALLER_C = "control: 0.99 of the printed kappa", "control: 0.99 of 4/27 C"
@@ -40,7 +41,7 @@ def measure(settings: Settings) -> Iterator[dict]:
             yield from identities_of(layer, instance)
         layers = [*random_layers(instance), *trained]
         for layer in [*layers, aligned(instance)]:
-            yield from lemma_1(layer)
+            yield from lemma_1(layer, instance)
         for layer in [*layers, rank_one(instance)]:
             yield from theorem_2(layer, instance)
         yield from lemma_2(layers, instance)
@@ -48,6 +49,7 @@ def measure(settings: Settings) -> Iterator[dict]:
             yield from least_squares(kind, instance)
         for kind in ("random", "few positives", "one class", "saturated", "separated"):
             yield from cross_entropy(kind, instance)
+        yield from pull_of_a_class(instance)
         for kind in ("random", "tall", "wide", "rank one", "orthogonal", "labels"):
             yield from lemma_5(kind, instance)
 
@@ -107,8 +109,8 @@ def identities_of(layer: Layer, instance: int) -> Iterator[dict]:
     yield from projection(f"{layer.kind}, {instance}", layer.H, layer.Y)
     yield from sums_by_class(f"{layer.kind}, {instance}", layer.H, (layer.Y > 0).astype(float), head @ outputs)
     ratio = layer.Y @ outputs.T @ outputs @ layer.Y / (np.linalg.norm(outputs.T @ outputs) * layer.Y @ layer.Y)
-    yield {"arm": "claim", "case": layer.kind, "layer": "trained", "dtype": "float64", "quantity": "lem5/ratio",
-           "value": float(ratio)}  # fmt: skip
+    yield {"arm": "claim", "case": layer.kind, "layer": "trained", "seed": instance, "dtype": "float64",
+           "quantity": "lem5/ratio", "value": float(ratio)}  # fmt: skip
 
 
 def random_layers(instance: int) -> Iterator[Layer]:
@@ -157,7 +159,7 @@ def rank_one(instance: int) -> Layer:
     return Layer("extremal", W, ridge**0.5 * np.outer(a, u), (2 / 3) ** 0.5 * u + (1 / 3) ** 0.5 * y, ridge)
 
 
-def lemma_1(layer: Layer) -> Iterator[dict]:
+def lemma_1(layer: Layer, instance: int = 0) -> Iterator[dict]:
     """A.lem1: c^-2 S(G_id) over S(G'_sigma), and violations of the inequality, which is printed strict."""
     W, H, Y = layer.W, layer.H, layer.Y
     norm = float(np.linalg.norm(W, 2))
@@ -169,7 +171,7 @@ def lemma_1(layer: Layer) -> Iterator[dict]:
     for arm, (c, factor) in arms.items():
         left = float(factor**2 * surrogate / c**2)
         violated = left >= right if arm == "claim" else left > right * (1 + 1e-12)
-        columns = {"arm": arm, "case": layer.kind, "dtype": "float64"}
+        columns = {"arm": arm, "case": layer.kind, "seed": instance, "dtype": "float64"}
         yield {**columns, "quantity": "lem1/violated", "value": float(violated)}
         if right > 0:
             yield {**columns, "quantity": "lem1/ratio", "value": left / right}
@@ -198,10 +200,10 @@ def lemma_2(layers: list[Layer], instance: int) -> Iterator[dict]:
     cases += [("attains Kantorovich", G, equal_shares, ridge), ("extremal", G, best_shares, ridge)]
     cases += [("climbed", G, climbed, ridge), ("multiple of I", multiple_of_I, draw.normal(size=n), ridge)]
     for case in cases:
-        yield from kantorovich(*case)
+        yield from kantorovich(*case, instance)
 
 
-def kantorovich(kind: str, gram: np.ndarray, Y: np.ndarray, lam: float) -> Iterator[dict]:
+def kantorovich(kind: str, gram: np.ndarray, Y: np.ndarray, lam: float, instance: int = 0) -> Iterator[dict]:
     """Lemma 2's rows of one Gram matrix, labels and ridge ``lam``."""
     A = lam * np.eye(len(gram)) + gram
     left = float((np.linalg.solve(A, Y) ** 2).sum())
@@ -209,7 +211,7 @@ def kantorovich(kind: str, gram: np.ndarray, Y: np.ndarray, lam: float) -> Itera
     low, high = lam + eigenvalues[0], lam + eigenvalues[-1]
     right = float((Y @ Y) ** 2 / (Y @ A @ Y))
     printed, sharp = (low + high) ** 2 / (4 * low**3), _best_kappa(high / low) / low
-    columns = {"arm": "claim", "case": kind, "dtype": "float64"}
+    columns = {"arm": "claim", "case": kind, "seed": instance, "dtype": "float64"}
     yield {**columns, "quantity": "lem2/ratio", "value": left / (printed * right)}
     yield {**columns, "quantity": "lem2/sharp", "value": left / (sharp * right)}
     controls = {"extremal": ("control: 0.99 of the best kappa", sharp), "multiple of I": (SMALLER_KAPPA, printed)}
@@ -245,6 +247,8 @@ def theorem_2(layer: Layer, instance: int) -> Iterator[dict]:
     ridged = np.vstack([H.T, ridge**0.5 * np.eye(d)])
     fitted = H.T @ np.linalg.lstsq(ridged, np.append(Y, np.zeros(d)), rcond=None)[0]
     unexplained = float(((Y - fitted) ** 2).sum()) / spread  # 1 - T_lambda
+    if not 0 <= unexplained <= (1 + 1e-9) * float(Y @ Y) / spread:
+        raise ArithmeticError(f"A.thm2, {layer.kind}, {instance}: 1 - T = {unexplained:g} is out of range")
     c_0, c_1 = float(np.linalg.norm(W, 2)), float(np.linalg.norm(H))
     shared = c_0**2 * (2 * ridge + c_1**2) ** 2 / (4 * ridge * spread)
     constants = {"claim": shared * float(Y @ Y), "corrected": shared * float(Y @ Y) ** 2}
@@ -252,11 +256,11 @@ def theorem_2(layer: Layer, instance: int) -> Iterator[dict]:
         constants[SMALLER_C] = SHARPNESS * 4 / 27 * constants["corrected"]
         constants["control: W beyond c_0"] = constants["corrected"] / 9
     for arm, C in constants.items():
-        columns = {"arm": arm, "case": layer.kind, "dtype": "float64"}
+        columns = {"arm": arm, "case": layer.kind, "seed": instance, "dtype": "float64"}
         yield {**columns, "quantity": "thm2/ratio", "value": unexplained * surrogate / C}
         if layer.step >= 0:
             for side, value in (("left", unexplained), ("right", C / surrogate)):
-                yield {**columns, "seed": instance, "step": layer.step, "quantity": f"thm2/{side}", "value": value}
+                yield {**columns, "step": layer.step, "quantity": f"thm2/{side}", "value": value}
 
 
 def least_squares(kind: str, instance: int) -> Iterator[dict]:
@@ -330,7 +334,7 @@ def sums_by_class(case: str, H: np.ndarray, y: np.ndarray, f: np.ndarray) -> Ite
         leaf = torch.from_numpy(logits).requires_grad_()
         loss = F.binary_cross_entropy_with_logits(leaf, torch.from_numpy(labels), reduction="sum")
         g = -torch.autograd.grad(loss, leaf)[0].numpy()
-        predicted = 1 / (1 + np.exp(-logits))
+        predicted = _sigmoid(logits)
         norms = float(np.linalg.norm(labels) + np.linalg.norm(predicted))
         ones, zeros = labels == 1, labels == 0
         left = float(labels @ (h.T @ h) @ g)
@@ -346,6 +350,39 @@ def sums_by_class(case: str, H: np.ndarray, y: np.ndarray, f: np.ndarray) -> Ite
             residual = abs(left - float(h[:, ones].sum(1) @ direction)) / size
             yield {**columns, "arm": arm, "quantity": "bce/residual", "value": residual}
             yield {**columns, "arm": arm, "quantity": "bce/gradient", "value": gradient_error}
+
+
+def pull_of_a_class(instance: int) -> Iterator[dict]:
+    """A.bce: whether y^T K g > 0 fails, where <h_i, h_j> >= <h_i, h_k> for all i, j in S1 and k in S0, and h >= 0.
+
+    "claim" has any logits. "corrected" and the control have logits, lowered together until the residuals of S1 sum to
+    at least those of S0. The control has the similarities the other way round.
+    """
+    draw = stream("a_linear", "pull", instance)
+    d, n = int(draw.integers(2, 20)), int(draw.integers(4, 40))
+    y = (np.arange(n) < draw.integers(1, n)).astype(float)
+    H, logits = draw.uniform(0.1, 1, size=(d, n)), 2 * draw.normal(size=n) + draw.normal()
+    K = H.T @ H
+    within, across = K[y == 1][:, y == 1], K[y == 1][:, y == 0]
+    share = draw.uniform(0, 1)
+    weaker = np.where(y == 1, 1.0, share * within.min() / across.max())
+    stronger = np.where(y == 1, 1.0, within.max() / (max(share, 0.1) * across.min()))
+    lowered = logits.copy()
+    while (y - _sigmoid(lowered)).sum() < 0:
+        lowered -= 1
+    arms = {"claim": (weaker, logits), "corrected": (weaker, lowered), CROSS_CLASS: (stronger, lowered)}
+    for arm, (scales, f) in arms.items():
+        yield {"arm": arm, "case": "similar within a class", "seed": instance, "dtype": "float64",
+               "quantity": "bce/not positive", "value": float(pull(scales * H, y, f) <= 0)}  # fmt: skip
+
+
+def pull(H: np.ndarray, y: np.ndarray, f: np.ndarray) -> float:
+    """y^T K g with K = H^T H and the residual g of binary cross-entropy."""
+    return float(y @ (H.T @ H) @ (y - _sigmoid(f)))
+
+
+def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logits))
 
 
 def lemma_5(kind: str, instance: int) -> Iterator[dict]:
@@ -369,8 +406,8 @@ def lemma_5(kind: str, instance: int) -> Iterator[dict]:
     for arm, factor, names in (("claim", 1.0, candidates), (NORM, 1.01, ["best"]), (OTHER_A, 1.0, [OTHER_A])):
         for name in names:
             G = candidates[name] * (factor * c / np.linalg.norm(candidates[name]))
-            yield {"arm": arm, "case": kind, "layer": name, "dtype": "float64", "quantity": "lem5/ratio",
-                   "value": float(np.trace(A.T @ G @ A)) / (c * norm)}  # fmt: skip
+            yield {"arm": arm, "case": kind, "layer": name, "seed": instance, "dtype": "float64",
+                   "quantity": "lem5/ratio", "value": float(np.trace(A.T @ G @ A)) / (c * norm)}  # fmt: skip
     for dtype in DTYPES:
         a, b, bound = A.astype(dtype), B.astype(dtype), dtype(c)
         for arm, source, factor in (("claim", a, 1.0), (NORM, a, 1.01), (OTHER_A, b, 1.0)):

@@ -7,6 +7,7 @@ degenerate, extremal, and found by hypothesis.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -46,7 +47,8 @@ def measure(settings: Settings) -> Iterator[dict]:
             points, weight = torch.from_numpy(layer.H.T), torch.from_numpy(layer.W)
             yield from taylor(layer.kind, instance, "relu", [weight], points - points.mean(0), torch.from_numpy(shift),
                               torch.from_numpy(head))  # fmt: skip
-            yield from segment("trained", [layer.W], head, *layer.H.T[:2])
+            a, b = layer.H.T[:2]
+            yield from segment("trained", [layer.W], head, a, b, instance, layer.step)
 
 
 def proposition_4(kind: str, instance: int) -> Iterator[dict]:
@@ -69,14 +71,15 @@ def proposition_4(kind: str, instance: int) -> Iterator[dict]:
 
 
 def taylor(
-    case: str, seed: int, kind: str, weights: list[Tensor], points: Tensor, shift: Tensor, w: Tensor
-) -> Iterator[dict]:
+    case: str, seed: int, kind: str, weights: list[Tensor], points: Tensor, shift: Tensor, w: Tensor,
+    arms: tuple[str, ...] = ARMS,
+) -> Iterator[dict]:  # fmt: skip
     """A.prop4's rows: |sum of all pairs' Taylor errors| over (n + d) times the sum of their terms' sizes.
 
     weights: those of ``features``; points (n, d) have mean 0, a control adds shift (d,); w (width,).
     """
     n, d = points.shape
-    for arm in ARMS:
+    for arm in arms:
         phi = features(kind if "homogeneous" not in arm else "gelu", weights)
         x = points + shift if "x not" in arm else points
         total = phi(x).sum(0)
@@ -144,11 +147,14 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
         if (at_a * at_b >= 0).any():
             return  # a unit nearly orthogonal to a does not switch
         head[(at_a / (at_a - at_b)).argmin()] = 1e-4
-    yield from segment(kind, weights, head, a, b)
+    yield from segment(kind, weights, head, a, b, instance)
 
 
-def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[dict]:
-    """Lemma 4's rows of one ReLU network and a segment with no endpoint on a boundary."""
+def segment(
+    kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray, instance: int = 0,
+    step: int = 0,
+) -> Iterator[dict]:  # fmt: skip
+    """Lemma 4's rows of one ReLU network and a segment with no endpoint on a boundary; step is that of its training."""
     slopes = gradients(weights, head, a, b)
     jumps = [float(np.linalg.norm(after - before)) for before, after in pairwise(slopes)]
     jumps = [jump for jump in jumps if jump > 1e-12 * np.abs(slopes).max()]  # smaller ones divide no linear regions
@@ -163,7 +169,7 @@ def segment(kind: str, weights: list[np.ndarray], head: np.ndarray, a: np.ndarra
     if kind == "faint first kink":
         sides["control: first delta only"] = bound * jumps[0] / max(jumps)
     for arm, right in sides.items():
-        columns = {"arm": arm, "case": kind, "dtype": "float64"}
+        columns = {"arm": arm, "case": kind, "seed": instance, "step": step, "dtype": "float64"}
         slack = 1e-12 * (1 + abs(float(head @ hidden)))
         # the printed inequality is strict, and without a boundary both of its sides are 0
         violated = right == 0 or error >= right if arm == "claim" else error > right + slack
@@ -185,16 +191,18 @@ def adversaries() -> Iterator[dict]:
     instances = Arrays(avoids_boundaries, W=(0, 1), w=(0,), a=(1,), b=(1,))
     yield from smallest("lem4", ["claim", "corrected", "control: 0.99 of M B delta"], instances, of_lemma_4)
 
-    def of_proposition_4(instance: dict) -> list[dict]:
+    def of_proposition_4(instance: dict, arm: str) -> list[dict]:
         W, w, points, shift = (torch.from_numpy(array(instance[name])) for name in ("W", "w", "x", "shift"))
         centred = points - points.mean(0)
-        return [row for kind in SHALLOW for row in taylor("", 0, kind, [W], centred, shift, w)]
+        of_kinds = {kind: taylor("", 0, kind, [W], centred, shift, w, (arm,)) for kind in SHALLOW}
+        return [{**row, "layer": kind} for kind, measured in of_kinds.items() for row in measured]
 
     def is_nontrivial(instance: dict) -> bool:
         return any(instance["w"]) and len(instance["w"]) > 1 and len(instance["x"]) > 1
 
     instances = Arrays(is_nontrivial, W=(0, 1), w=(0,), x=(2, 1), shift=(1,))
-    yield from smallest("prop4", [*ARMS], instances, of_proposition_4)
+    for arm in ARMS:
+        yield from smallest("prop4", [arm], instances, partial(of_proposition_4, arm=arm))
 
 
 def gradients(weights: list[np.ndarray], head: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:

@@ -66,6 +66,7 @@ BROKEN = {"cos 3z": Case(activation="cosine", frequency=3.0)}
 # by name the degree of the functions on which Lemma 3 is measured for close points
 DEGREES = {"ReLU²": 2.0, "ReLU³": 3.0, "ReLU² twice": 4.0, "norms": 1.0, "degree 1/2": 0.5}
 NOT_HOMOGENEOUS = "control: strongly non-homogeneous f"
+OTHER_OUTPUTS = "control: outputs of another sample"
 
 
 class Settings(Simulation):
@@ -75,7 +76,7 @@ class Settings(Simulation):
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: thm3/ and beyond/ measured and predicted by step, lem3/remainder by distance, lem3/ correlations."""
+    """Rows: thm3/ and beyond/ measured, predicted and alignment by step; lem3/remainder by distance; lem3/ of pairs."""
     for name, case in CASES.items():
         yield from train(name, case, settings.instances, settings.steps)
     for name, case in BEYOND.items():
@@ -117,6 +118,10 @@ def train(name: str, case: Case, seeds: int, steps: int, arm: str = "claim", qua
                 yield from by_seed({**columns, "arm": labels_arm, "quantity": f"{quantity}/measured"}, measured)
                 yield from by_seed({**columns, "arm": labels_arm, "quantity": f"{quantity}/predicted"}, predicted)
         yield from by_seed({"case": name, "step": step, "arm": arm, "quantity": "loss"}, loss)
+        for labels_arm, Y in labels.items():
+            alignment = (f.detach() * Y).sum(1) / Y.square().sum(1)
+            columns = {"case": name, "step": step, "arm": labels_arm, "quantity": f"{quantity}/alignment"}
+            yield from by_seed(columns, alignment)
     if quantity == "thm3":
         yield from pairs(name, case, arm, *forward(case, x.requires_grad_(), weights, biases))
 
@@ -163,11 +168,14 @@ def pairs(name: str, case: Case, arm: str, f: Tensor, hidden: list[Tensor]) -> I
             left = (h[seed].detach() @ slope[seed].mT)[distinct]
             rights = torch.stack([(ordered[:, None] + (degree - 1) * outputs)[distinct] for ordered in orders])
             correlation, *null = torch.corrcoef(torch.cat([left[None], rights]))[0, 1:].tolist()
-            right = rights[0]
             columns = {"arm": arm, "case": name, "layer": str(layer), "seed": seed, "dtype": "float64"}
             yield {**columns, "quantity": "lem3/correlation", "value": correlation}
             yield {**columns, "quantity": "lem3/null", "value": float(np.quantile(null, 0.975))}
-            yield {**columns, "quantity": "lem3/error", "value": float((left - right).norm() / right.norm())}
+            for arm_of_right, right in ((arm, rights[0]), (OTHER_OUTPUTS, rights[1])):
+                if arm_of_right == arm or arm == "claim":
+                    columns["arm"] = arm_of_right
+                    yield {**columns, "quantity": "lem3/error", "value": float((left - right).norm() / right.norm())}
+                    yield {**columns, "quantity": "lem3/size", "value": float(left.norm() / right.norm())}
 
 
 def close_points(kind: str, instance: int) -> Iterator[dict]:
@@ -185,6 +193,8 @@ def close_points(kind: str, instance: int) -> Iterator[dict]:
         "degree 1/2": lambda h: (h @ first.T).square().sum(-1).pow(0.25) * head[0],
         "GELU": lambda h: F.gelu(h @ first.T) @ head,
     }
+    while float(smooth[kind](b)) == 0:  # every unit is off at b
+        b = torch.from_numpy(draw.normal(size=d))
     for arm, name, degree in (
         ("claim", kind, DEGREES[kind]),
         (NOT_HOMOGENEOUS, "GELU", 1.0),
@@ -197,7 +207,7 @@ def close_points(kind: str, instance: int) -> Iterator[dict]:
             distance = 2.0**-halving
             a = b + distance * direction * b.norm() / direction.norm()
             error = abs(float(a @ slope - f(a)) - (degree - 1) * size)
-            yield {"arm": arm, "case": f"{kind}, {instance}", "dtype": "float64", "quantity": "lem3/remainder",
+            yield {"arm": arm, "case": kind, "seed": instance, "dtype": "float64", "quantity": "lem3/remainder",
                    "x": distance, "value": error / abs(size)}  # fmt: skip
 
 

@@ -7,7 +7,7 @@ Ansatz W_l^T W_l = C_l AGOP_l (its cosine), S_l = C_l ||Y||^4, and for m = 1 the
 
 The first control is the network before training. Psi_l is so large that only a surrogate of 0 breaks its bound, so the
 second control breaks interpolation with labels that are orthogonal to every pre-activation. One more network has
-constructed weights: it fits an even target and obeys the ansatz exactly, although S_0 is 0.
+constructed weights: it fits an even target and obeys the ansatz exactly, although S_0 is 0 (quantities "even/...").
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -23,6 +24,7 @@ import gramlab
 from gramlab.data import DataSet, prepare
 from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
+from tasks.measuring.nulls import DRAWS, nulls
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
 
@@ -60,7 +62,7 @@ class Settings(Simulation):
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: thm4/ratio of bound and surrogate, thm4/surrogate, and what the proof assumes, by layer and seed."""
+    """Rows: surrogate and bound by layer and seed, what the proof assumes, and what both would be by chance (null/)."""
     for name, case in CASES.items():
         data = samples(case.data)
         model = mlp(data.inputs, [WIDTH] * case.hidden, 1, case.activation, bias=False)
@@ -83,14 +85,15 @@ def measure(settings: Settings) -> Iterator[dict]:
         network, data = even(seed)
         columns = {"case": EVEN, "seed": seed, "dtype": "float64"}
         for arm, labelled in (("claim", data), (ORTHOGONAL, orthogonal(network, data, seed))):
-            yield from layers(Case("even", "relu", 1, 2, "", 0.0, 0.0), network, labelled, {**columns, "arm": arm})
+            for row in layers(Case("even", "relu", 1, 2, "", 0.0, 0.0), network, labelled, {**columns, "arm": arm}):
+                yield {**row, "quantity": row["quantity"].replace("thm4/", "even/")}
 
 
 def samples(kind: str) -> DataSet:
     """Even against odd digits (-1 and 1), or the staircase of B.4 in ten dimensions; labels of mean 0."""
     if kind == "digits":
         data = prepare("digits", Path(), train=SAMPLES, test=0)
-        x, y = data.numbers(data.x_train, torch.float64).flatten(1), 2.0 * (data.y_train % 2) - 1
+        x, y = data.scaled(data.x_train, torch.float64).flatten(1), 2.0 * (data.y_train % 2) - 1
     else:
         data = prepare("staircase", Path(), samples=SAMPLES, dimension=10)
         x, y = data.x_train.double(), data.y_train.double().flatten()
@@ -155,7 +158,15 @@ def layers(case: Case, model: nn.Sequential, data: DataSet, columns: dict) -> It
         if not readout:
             yield {**columns_of_layer, "quantity": "thm4/ratio", "value": C_0 * Y2 * factor / S}
         yield {**columns_of_layer, "quantity": "thm4/with readout", "value": min(energies) * Y2 * factor / S}
+        yield {**columns_of_layer, "quantity": "thm4/bound", "value": C_0 * factor / Y2}
         yield {**columns_of_layer, "quantity": "thm4/surrogate", "value": S / Y2**2}
+        yield {**columns_of_layer, "quantity": "thm4/normalised", "value": S / (energies[layer] * Y2)}
+        draw = stream("a_thm4", "null", case.data, case.activation, columns["seed"], layer)
+        shuffled = np.stack([Y.numpy()[draw.permutation(n)] for _ in range(DRAWS)], axis=1)
+        by_chance = (W @ h.T @ torch.from_numpy(shuffled)).square().sum(0) / (energies[layer] * Y2)
+        yield {**columns_of_layer, "quantity": "null/normalised", "value": float(by_chance.quantile(0.975))}
+        cosine_by_chance = nulls({"agop": agop}, gram, draw, gramlab.cosine)["agop"]
+        yield {**columns_of_layer, "quantity": "null/nfa", "value": cosine_by_chance}
         C_l = float((gram * agop).sum() / agop.square().sum())  # by least squares
         yield {**columns_of_layer, "quantity": "thm4/nfa", "value": gramlab.cosine(gram, agop)}
         yield {**columns_of_layer, "quantity": "thm4/step", "value": S / (C_l * Y2**2)}

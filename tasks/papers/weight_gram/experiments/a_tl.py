@@ -30,10 +30,10 @@ def measure(settings: Settings) -> Iterator[dict]:
         if instance % 4 == 3:
             H[:, 1:] = H[:, :1]  # rank one
         Y = draw.normal(size=(n, c)) + draw.normal(size=c)
-        yield from _residuals(f"n {n}, d {d}, lambda {ridge:.2g}", H, Y, ridge)
-        yield from _residuals(f"dead, n {n}", 0 * H, Y, ridge)
+        yield from _residuals(f"n {n}, d {d}, lambda {ridge:.2g}", H, Y, ridge, instance)
+        yield from _residuals(f"dead, n {n}", 0 * H, Y, ridge, instance)
         for layer in trained_layers(instance):
-            yield from _residuals(f"{layer.kind}, {instance}", layer.H.T, layer.Y[:, None], layer.ridge)
+            yield from _residuals(f"{layer.kind}, {instance}", layer.H.T, layer.Y[:, None], layer.ridge, instance)
 
 
 def adversaries() -> Iterator[dict]:
@@ -46,12 +46,12 @@ def adversaries() -> Iterator[dict]:
     yield from smallest("tl", ["claim", CHANGED], instances, rows)
 
 
-def _residuals(case: str, H: np.ndarray, Y: np.ndarray, ridge: float) -> Iterator[dict]:
+def _residuals(case: str, H: np.ndarray, Y: np.ndarray, ridge: float, instance: int = 0) -> Iterator[dict]:
     for dtype in (np.float64, np.float32):
         for arm, right_ridge in (("claim", ridge), (CHANGED, 1.1 * ridge)):
             left, right, size = _sides(H.astype(dtype), Y.astype(dtype), dtype(ridge), dtype(right_ridge))
-            yield {"arm": arm, "case": case, "dtype": np.dtype(dtype).name, "quantity": "tl/residual",
-                   "value": abs(left - right) / size}  # fmt: skip
+            yield {"arm": arm, "case": case, "seed": instance, "dtype": np.dtype(dtype).name,
+                   "quantity": "tl/residual", "value": abs(left - right) / size}  # fmt: skip
 
 
 def _sides(H: np.ndarray, Y: np.ndarray, ridge: np.floating, right_ridge: np.floating) -> tuple[float, float, float]:

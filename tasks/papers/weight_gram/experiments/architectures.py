@@ -41,6 +41,7 @@ class Layer:
     h: Tensor
     h_gradient: Tensor
     z_gradient: Tensor
+    convolution: bool = False
 
     def roundoff(self) -> float:
         """The size that round-off of W^T grad_z h^T is compared with: inner lengths times norms of the factors."""
@@ -59,7 +60,8 @@ def layers(case: Case, dtype: torch.dtype) -> dict[str, Layer]:
             loss = case.loss(model, x)
         h, z = calls[-1]
         h_gradient, z_gradient = torch.autograd.grad(loss, [h, z])
-        measured[name] = Layer(weight.detach().flatten(1), gradient.flatten(1), h.detach(), h_gradient, z_gradient)
+        measured[name] = Layer(weight.detach().flatten(1), gradient.flatten(1), h.detach(), h_gradient, z_gradient,
+                               isinstance(model.get_submodule(name), nn.Conv2d))  # fmt: skip
     model.double()
     return measured
 
@@ -142,7 +144,8 @@ def identities(case: Case, dtype: torch.dtype) -> Iterator[dict]:
 def _equation_1(layer: Layer, other: Layer) -> Iterator[dict]:
     """A (1): grad_h f h^T against W^T grad_W f."""
     left, right = layer.h_gradient @ layer.h.T, layer.weight.T @ other.weight_gradient
-    yield {"quantity": "eq1/residual", "value": _relative(left - right, layer.roundoff())}
+    quantity = "eq1/convolution" if layer.convolution else "eq1/residual"
+    yield {"quantity": quantity, "value": _relative(left - right, layer.roundoff())}
 
 
 def _gram_steps(layer: Layer, other: Layer, control: bool, dtype: torch.dtype) -> Iterator[dict]:

@@ -1,7 +1,9 @@
 """Figures 1 and 9: the NFM WᵀW against the AGOP WᵀKW and against WᵀQW, where Q is K with random eigenvectors."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -9,25 +11,56 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.judging.rules import Finding, all_of, matches, positive
-from tasks.judging.statistics import fisher
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, equals, positive
+from tasks.judging.statement import Statement
+from tasks.judging.statistics import curves, fisher
 
 LAST_DIGIT = 0.01  # the unit of the last printed digit of both correlations
 Image = tuple[str, str | None, float | None]  # title, quantity of its correlation with the NFM, printed correlation
 
 
-def alignment(with_K: np.ndarray, with_Q: np.ndarray, names: tuple[str, str], printed: tuple[float, float]) -> Finding:
-    """The correlation with K is above that with Q: their difference in Fisher's z, paired by seed, is positive.
+def above(rows: Rows, name: str) -> Finding:
+    """The correlation with K is above that with Q: their difference in Fisher's z, paired by seed, is positive."""
+    with_K, with_Q = correlation(rows, f"{name}/K"), correlation(rows, f"{name}/Q")
+    finding = positive(
+        np.arctanh(with_K) - np.arctanh(with_Q), "Fisher's z of the correlation with K minus that with Q"
+    )
+    numbers: dict[str, float] = {}
+    for quantity, sample in (("with K", with_K), ("with Q", with_Q)):
+        numbers |= dict(zip((quantity, f"{quantity}, low", f"{quantity}, high"), fisher(sample), strict=True))
+    measured = f"ρ = {fisher(with_K)[0]:.3f} with K, {fisher(with_Q)[0]:.3f} with Q alone"
+    return replace(finding, numbers=numbers, measured=measured)
 
-    The evidence is "matches print" where both correlations equal the printed ones.
-    """
-    samples = dict(zip(names, (with_K, with_Q), strict=True))
-    above = positive(np.arctanh(with_K) - np.arctanh(with_Q), f"Fisher's z of {names[0]} minus that of {names[1]}")
-    finding = all_of(above=above)
-    for name, sample in samples.items():
-        finding.numbers.update(zip((name, f"{name}, low", f"{name}, high"), fisher(sample), strict=True))
-    matched = [matches(sample, value, LAST_DIGIT) for sample, value in zip(samples.values(), printed, strict=True)]
-    return replace(finding, evidence="matches print") if all(matched) else finding
+
+def correlation(rows: Rows, quantity: str) -> np.ndarray:
+    """The last correlation of each seed."""
+    return curves(rows.where(quantity=quantity), "seed")[:, -1]
+
+
+def levels(name: str, place: str, quotes: tuple[str, str], printed: tuple[float, float]) -> tuple[Statement, ...]:
+    """Whether the correlations with K and with Q equal the printed ones."""
+
+    def rule(quantity: str, value: float) -> Callable[[Rows], Finding]:
+        return partial(_equals, quantity=quantity, printed=value)
+
+    return tuple(
+        Statement(
+            name=f"level with {matrix}",
+            quote=quote,
+            place=place,
+            rule=rule(f"{name}/{matrix}", value),
+            reads=(f"{name}/{matrix}",),
+            kind="printed level",
+            printed=f"{value:g}",
+            scales=("paper",),
+        )
+        for matrix, quote, value in zip("KQ", quotes, printed, strict=True)
+    )
+
+
+def _equals(rows: Rows, quantity: str, printed: float) -> Finding:
+    return equals(correlation(rows, quantity), printed, LAST_DIGIT)
 
 
 def draw_images(rows: pd.DataFrame, claim: ModuleType, images: dict[str, Image]) -> Figure:
@@ -41,7 +74,10 @@ def draw_images(rows: pd.DataFrame, claim: ModuleType, images: dict[str, Image])
         axes.set(xticks=[], yticks=[])
         if correlation:
             correlations = rows[rows["quantity"] == correlation]
-            lines = [f"with the NFM: {_interval(correlations, 'claim')}", f"{seeds} seeds; paper: {printed}"]
+            lines = [
+                f"with the NFM: {_interval(correlations, 'claim')}",
+                f"{seeds} seeds" + (f"; paper: {printed}" if printed else ""),
+            ]
             if correlation.endswith("K"):
                 lines += [f"{arm}: {_interval(correlations, arm)}" for arm in style.controls(correlations)]
             axes.set_xlabel("\n".join(lines), fontsize=7)

@@ -13,13 +13,15 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, matches, positive
+from tasks.judging.rules import Finding, all_of, equals, positive, trend
+from tasks.judging.statement import Hypothesis, Statement
 from tasks.judging.statistics import curves, fisher
 
 OTHERS = ("agop", "root agop", "enfa", "root enfa")
 NAMES = ("fact", "symmetric fact", *OTHERS)
 HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W and bAGOP the identity before training
-LOW, HIGH = 0.5, 0.9  # "low" and "near-perfect" correlation
+LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
+FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
 LINES = {  # label, colour, dashes, marker
     "fact": ("FACT", style.CLAIM, "-", "o"),
     "symmetric fact": ("√(FACT FACTᵀ)", style.CLAIM, "--", "s"),
@@ -35,38 +37,105 @@ def z(rows: Rows, name: str, *by: str) -> np.ndarray:
     return np.arctanh(np.clip(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by), -1 + 1e-15, 1 - 1e-15))
 
 
-def above_null(rows: Rows, name: str, *by: str) -> dict[str, Finding]:
-    """After training NAME is above its null, at the worst value of the columns ``by``.
+def above_null(rows: Rows, name: str, *by: str) -> Finding:
+    """After training NAME is above its null at the worst value of the columns ``by``, in every data set.
 
-    The null is the correlation with the Gram's spectrum in random directions. Older tables lack null/NAME and are not
-    judged on it.
+    The null is the correlation with the Gram's spectrum in random directions.
     """
-    null = rows.where(quantity=f"null/{name}")
-    if not len(null):
-        return {}
-    lead = z(rows, name, *by)[..., -1] - np.arctanh(curves(null, "seed", *by)[..., -1])
-    smallest = lead.reshape(len(lead), -1).min(1)
-    return {f"{name} above its null": positive(smallest, f"z of {name} minus its null's 97.5 % quantile")}
+    parts = {}
+    for (case,), case_rows in rows.by("case").items():
+        null = curves(case_rows.where(quantity=f"null/{name}"), "seed", *by)[..., -1]
+        lead = z(case_rows, name, *by)[..., -1] - np.arctanh(null)
+        text = f"z of {name} minus its null's 97.5 % quantile, at the worst layer"
+        parts[f"{case}: {name}"] = positive(lead.reshape(len(lead), -1).min(1), text)
+    return all_of(**parts)
+
+
+# Hypotheses -------------------------------------------------------------------------------------------------------
+
+
+def fitted(rows: Rows) -> Finding:
+    """In every column every seed fits its training set after training."""
+    least = min(float(run.value[run.x.argmax()]) for run in rows.by("case", "seed").values())
+    return Finding(least >= FITTED, least, f"after training at least {FITTED:g} at every seed", "bound", low=FITTED)
+
+
+def stationary(rows: Rows) -> Finding:
+    """In every column and hidden layer, on average over seeds, -grad_W L / lambda is nearer to W than to 0."""
+    layers = rows.where(layer=HIDDEN).by("case", "layer")
+    largest = max(float(layer.value.mean()) for layer in layers.values())
+    numbers = {" ".join(key): float(layer.value.mean()) for key, layer in layers.items()}
+    text = f"||grad_W L_lambda|| / (lambda ||W||) at most {STATIONARY:g} in every hidden layer, mean over seeds"
+    return Finding(largest <= STATIONARY, largest, text, "bound", high=STATIONARY, numbers=numbers)
+
+
+HYPOTHESES = (
+    Hypothesis(
+        name="interpolation",
+        text="The networks are trained to interpolation (Sections 3.1 and 6): training accuracy at least 0.99.",
+        rule=fitted,
+        reads=("train_accuracy",),
+    ),
+    Hypothesis(
+        name="critical point",
+        text="FACT is about critical points (Theorem 3.1): the gradient of the regularised loss in W is at most half "
+        "of lambda ||W||.",
+        rule=stationary,
+        reads=("stationarity",),
+    ),
+)
 
 
 # Figures 3 and 9: every layer after training ----------------------------------------------------------------------
 
 
-def ahead(rows: Rows, side: str) -> Finding:
-    """After training FACT is above AGOP, eNFA and their roots on the worst hidden layer, in every data set."""
+def ahead(rows: Rows, side: str, others: Collection[str]) -> Finding:
+    """On every hidden layer of every data set FACT, in the mean over seeds, is above the others after training."""
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
-    for (case,), case_rows in rows.where(layer=HIDDEN).by("case").items():
-        for other in OTHERS:
-            lead = (z(case_rows, f"{side}fact", "layer") - z(case_rows, f"{side}{other}", "layer"))[..., -1].min(1)
-            parts[f"{case}: above {other}"] = positive(lead, f"z of FACT minus z of {other} on the worst layer")
-        null = above_null(case_rows, f"{side}fact", "layer")
-        parts |= {f"{case}: {name}": finding for name, finding in null.items()}
-        for name in NAMES:
-            worst = z(case_rows, f"{side}{name}", "layer")[..., -1].min(1)
-            numbers[f"{case}: {name}, worst layer"] = float(np.tanh(worst.mean()))
+    for (case, layer), at_layer in rows.where(layer=HIDDEN).by("case", "layer").items():
+        place = f"{case}, layer {layer}"
+        for other in others:
+            lead = (z(at_layer, f"{side}fact") - z(at_layer, f"{side}{other}"))[:, -1]
+            parts[f"{place}: above {other}"] = positive(lead, f"z of FACT minus z of {other}")
+        for name in ("fact", *others):
+            numbers[f"{place}: {name}"] = float(np.tanh(z(at_layer, f"{side}{name}")[:, -1].mean()))
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers})
+
+
+def layers_statements(side: str, figure: str, prefix: str) -> tuple[Statement, ...]:
+    """What Figures 3 and 9 show: FACT ahead of AGOP and of eNFA on every hidden layer."""
+
+    def ahead_of(others: tuple[str, ...], words: str) -> Statement:
+        return Statement(
+            name=f"ahead of {words}",
+            quote=f"Drawing: after training {prefix}FACT lies above {words} and its root, on every hidden layer and on "
+            "both data sets",
+            place=figure,
+            rule=lambda rows: ahead(rows, side, others),
+            reads=tuple(f"pearson/{side}{name}" for name in ("fact", *others)),
+            rows=25,
+        )
+
+    return (
+        ahead_of(("agop", "root agop"), f"{prefix}AGOP"),
+        ahead_of(("enfa", "root enfa"), f"{prefix}eNFA"),
+        null_statement(f"{side}fact", figure, "layer"),
+    )
+
+
+def null_statement(name: str, place: str, *by: str) -> Statement:
+    """Our own: a correlation is above its null."""
+    return Statement(
+        name=f"{name.removeprefix('back_')} above its null",
+        quote="Drawing: correlations, without the level that unrelated matrices reach",
+        place=place,
+        rule=lambda rows: above_null(rows.where(layer=HIDDEN), name, *by),
+        reads=(f"pearson/{name}", f"null/{name}"),
+        kind="ours",
+        rows=5,
+    )
 
 
 def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
@@ -93,24 +162,58 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
 # Figures 8 and 10: the layers along training ----------------------------------------------------------------------
 
 
-def rise(rows: Rows, side: str) -> Finding:
-    """FACT's mean over layers is below LOW at most epochs and above HIGH after training; the root's is higher."""
-    fact, root = (curves(rows.where(quantity=f"pearson/{side}{name}"), "seed", "layer").mean(1) for name in NAMES[:2])
-    finding = all_of(
-        low=positive(LOW - np.median(fact, 1), f"{LOW:g} minus FACT's median over epochs"),
-        end=positive(fact[:, -1] - HIGH, f"FACT's correlation after training minus {HIGH:g}"),
-        root=positive(np.median(root - fact, 1), "√(FACT FACTᵀ)'s correlation minus FACT's, median over epochs"),
-        **above_null(rows, f"{side}fact", "layer"),
-    )
-    finding.numbers["FACT, first epoch"] = float(fact[:, 0].mean())
-    finding.numbers["FACT, median over epochs"] = float(np.median(fact, 1).mean())
-    finding.numbers["FACT, last epoch"] = float(fact[:, -1].mean())
-    return finding
+def _of_cifar(rows: Rows, side: str, name: str, layers: Collection[str]) -> np.ndarray:
+    """The mean over these layers: (seeds, epochs). The figures show CIFAR-10, and not MNIST."""
+    cases = set(rows.case.tolist()) - {"MNIST"}
+    selected = rows.where(quantity=f"pearson/{side}{name}", case=cases, layer=set(layers))
+    return curves(selected, "seed", "layer").mean(1)
 
 
-def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str, data_set: str) -> Figure:
+def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[Statement, ...]:
+    """What Section 6 says of FACT during training, of these layers' mean."""
+
+    def low(rows: Rows) -> Finding:
+        """At most epochs FACT's correlation is nearer to 0 than to 1."""
+        middle = np.median(_of_cifar(rows, side, "fact", layers), 1)
+        return replace(positive(LOW - middle, f"{LOW:g} minus FACT's median over epochs"),
+                       measured=f"median over epochs {middle.mean():.2f}")  # fmt: skip
+
+    def rises(rows: Rows) -> Finding:
+        """FACT's correlation rises with the epoch."""
+        return trend(_of_cifar(rows, side, "fact", layers), "FACT's correlation with the epoch")
+
+    def ends_high(rows: Rows) -> Finding:
+        """After training FACT's correlation is above 0.9."""
+        last = _of_cifar(rows, side, "fact", layers)[:, -1]
+        return replace(positive(last - HIGH, f"FACT's correlation after training minus {HIGH:g}"),
+                       measured=f"after training {last.mean():.3f}")  # fmt: skip
+
+    def root_is_higher(rows: Rows) -> Finding:
+        """At most epochs sqrt(FACT FACT^T) correlates more than FACT."""
+        fact, root = (_of_cifar(rows, side, name, layers) for name in NAMES[:2])
+        lead = np.median(root - fact, 1)
+        return positive(lead, "√(FACT FACTᵀ)'s correlation minus FACT's, median over epochs")
+
+    fact, both = (f"pearson/{side}fact",), (f"pearson/{side}fact", f"pearson/{side}symmetric fact")
+    least = 200  # rows: 21 epochs of five seeds and six layers are 630
+    return (
+        Statement("low at most epochs", "indeed FACT does have low correlation for most epochs", "Section 6", low, fact,
+                  rows=least, stands_in="With shuffled labels FACT is low too. The rule fails on a planted table in "
+                  "which FACT is near 1 from the first epoch on."),
+        Statement("rises", "before sharply increasing to near-perfect correlation", "Section 6", rises, fact,
+                  rows=least),
+        Statement("ends near 1", "before sharply increasing to near-perfect correlation", "Section 6", ends_high, fact,
+                  rows=least),
+        Statement("the root is higher", "has nontrivial correlation", "Section 6", root_is_higher, both, rows=least,
+                  stands_in="With shuffled labels FACT correlates less than its root too. The rule fails on a planted "
+                  "table in which the root is lower."),
+        null_statement(f"{side}fact", figure, "layer"),
+    )  # fmt: skip
+
+
+def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
     """Draw the correlations of the first three layers by epoch, with the controls' FACT: mean and band over seeds."""
-    rows = rows[rows["case"] == data_set]
+    rows = rows[rows["case"] != "MNIST"]
     figure, grid = style.panels(claim, columns=3, height=3.4, width=8)
     for index, axes in enumerate(grid[0]):
         layer = rows[rows["layer"] == str(2 * index)]
@@ -141,27 +244,85 @@ def printed(table: Table, columns: str) -> str:
     return f"{columns}: {', '.join(cells)}, Table 2"
 
 
-def table_2(rows: Rows, table: Table, behind: Collection[str] = ()) -> Finding:
-    """In each column √(FACT FACTᵀ) and FACT are above √AGOP and √eNFA, in Fisher's z, paired by seed.
+def table_ahead(rows: Rows, name: str, behind: Collection[str] = ()) -> Finding:
+    """In each column NAME is above AGOP, eNFA and their roots, in Fisher's z, paired by seed.
 
-    FACT is not judged in the columns ``behind``, where the paper prints it behind.
+    It is not judged in the columns ``behind``, which the paper excepts.
     """
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
     for (case,), column in rows.by("case").items():
-        for name in ("symmetric fact",) if case in behind else ("symmetric fact", "fact"):
-            for other in ("root agop", "root enfa"):
-                lead = (z(column, name) - z(column, other))[:, -1]
-                parts[f"{case}, {name} above {other}"] = positive(lead, f"{case}: z of {name} minus z of {other}")
-            parts |= {f"{case}, {part}": finding for part, finding in above_null(column, name).items()}
-        for name, by_column in table.items():
-            values = np.tanh(z(column, name)[:, -1])
-            labels = (f"{case}, {name}", f"{case}, {name}, low", f"{case}, {name}, high")
-            numbers |= dict(zip(labels, fisher(values), strict=True))
-            if set(rows.scale) == {"paper"}:
-                numbers[f"{case}, {name}, matches print"] = float(matches(values, by_column[case], 0.001))
+        for each in (name, *OTHERS):
+            labels = (f"{case}, {each}", f"{case}, {each}, low", f"{case}, {each}, high")
+            numbers |= dict(zip(labels, fisher(np.tanh(z(column, each)[:, -1])), strict=True))
+        for other in () if case in behind else OTHERS:
+            lead = (z(column, name) - z(column, other))[:, -1]
+            parts[f"{case}, {name} above {other}"] = positive(lead, f"z of {name} minus z of {other}")
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers})
+
+
+def roots_ahead(rows: Rows) -> Finding:
+    """In each column √AGOP and √eNFA are above AGOP and eNFA, in Fisher's z, paired by seed."""
+    parts = {}
+    for (case,), column in rows.by("case").items():
+        for name in ("agop", "enfa"):
+            lead = (z(column, f"root {name}") - z(column, name))[:, -1]
+            parts[f"{case}, {name}"] = positive(lead, f"z of the root of {name} minus its own")
+    return all_of(**parts)
+
+
+def as_printed(rows: Rows, table: Table) -> Finding:
+    """Each mean over seeds equals the printed number, of one run."""
+    parts = {}
+    for (case,), column in rows.by("case").items():
+        for name, by_column in table.items():
+            values = np.tanh(z(column, name)[:, -1])
+            parts[f"{case}, {name}"] = equals(values, by_column[case], 0.001)
+    return all_of(**parts)
+
+
+def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statement, ...]:
+    """What Section 3.1 says of these columns of Table 2."""
+    quote = "FACT and its symmetrization are better correlated to … than both AGOP and eNFA and their square roots"
+
+    def ahead_of_others(name: str, words: str, but: Collection[str]) -> Statement:
+        return Statement(
+            name=f"{words} ahead",
+            quote=quote,
+            place="Section 3.1, Table 2",
+            rule=lambda rows: table_ahead(rows, name, but),
+            reads=tuple(f"pearson/{each}" for each in (name, *OTHERS)),
+            rows=5,
+        )
+
+    return (
+        ahead_of_others("fact", "FACT", behind),
+        ahead_of_others("symmetric fact", "its symmetrisation", ()),
+        Statement(
+            name="roots ahead",
+            quote="the eNFA and NFA predictions without square root are both less correlated to",
+            place="Section 3.1",
+            rule=roots_ahead,
+            reads=tuple(f"pearson/{name}" for name in OTHERS),
+            rows=5,
+            stands_in="AGOP has no labels to shuffle, and eNFA's root is flatter than eNFA with any labels. The rule "
+            "fails on a planted table in which AGOP is ahead of its root.",
+        ),
+        Statement(
+            name="the printed numbers",
+            quote="Table: Pearson correlation to WᵀW after training",
+            place="Table 2",
+            rule=lambda rows: as_printed(rows, table),
+            reads=tuple(f"pearson/{name}" for name in table),
+            kind="printed level",
+            printed=printed(table, " / ".join(table["fact"])),
+            rows=5,
+            scales=("paper",),
+        ),
+        null_statement("fact", "Table 2"),
+        null_statement("symmetric fact", "Table 2"),
+    )
 
 
 def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:

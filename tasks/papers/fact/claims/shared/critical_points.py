@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, below, order
+from tasks.judging.rules import Finding, all_of, below, order
+from tasks.judging.statement import Hypothesis, quantities
 
-END = 1e-9  # largest error at the critical point, relative to ||W^T W||
+END = 1e-9  # largest error at the critical point, relative to ||W^T W||; and largest gradient, to lambda ||theta||
+ROWS = 300  # of each error: 26 points of a ray for three layers of five networks are 390
 LABELS = {
     "fact/error": "‖WᵀW − FACT‖ / ‖WᵀW‖",
     "fact/transposed/error": "‖WᵀW − FACTᵀ‖ / ‖WᵀW‖",
@@ -24,27 +26,35 @@ DRAWN = 5  # cases of each arm
 DASHES = {"claim": "-", "control: lambda doubled": ":"}
 
 
-def convergence(rows: Rows, quantities: dict[str, str]) -> dict[str, Finding]:
-    """Each error, a quantity by name, is proportional to the gradient's norm (slope 1) and ends at most at END."""
-    parts: dict[str, Finding] = {}
-    for name, quantity in quantities.items():
-        errors = rows.where(quantity=quantity)
-        parts |= {f"slope of {name}": order(errors, 1), f"end of {name}": below(errors, END)}
-    return parts
+def vanishes(errors: Rows) -> Finding:
+    """The error is proportional to the gradient's norm (slope 1) and at most END at the critical point."""
+    return all_of(slope=order(errors, 1), end=below(errors, END))
+
+
+def _arrives(errors: Rows) -> Finding:
+    """Every ray ends where the gradient is at most END of lambda ||theta||."""
+    largest = max(float(ray.x.min()) for ray in errors.by("case", "layer").values())
+    return Finding(largest <= END, largest, f"at the end of every ray at most {END:g}", "exact", high=END)
+
+
+def critical_point(error: str) -> tuple[Hypothesis, ...]:
+    """The theorem's premise, at the ends of the rays on which this error is measured."""
+    text = "Newton's method arrives at a critical point: ||gradient of L_lambda|| / (lambda ||theta||) is at most 1e-9."
+    return (Hypothesis("critical point", text, _arrives, (error,)),)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw each error against the gradient's norm with slope 1: a line for each of five cases, its worst layer."""
-    quantities = [name for name in claim.QUANTITIES if name.endswith("/error")]
-    rows = rows[rows["quantity"].isin(quantities) & (rows["value"] > 0) & (rows["x"] > 0)]
+    names = [name for name in quantities(claim) if name.endswith("/error")]
+    rows = rows[rows["quantity"].isin(names) & (rows["value"] > 0) & (rows["x"] > 0)]
     worst = rows.groupby(["quantity", "arm", "case", "x"], as_index=False)["value"].max()
-    figure, grid = style.panels(claim, columns=len(quantities), height=3.6, width=max(7.0, 3.1 * len(quantities)))
-    for axes, quantity in zip(grid[0], quantities, strict=True):
+    figure, grid = style.panels(claim, columns=len(names), height=3.6, width=max(7.0, 3.1 * len(names)))
+    for axes, quantity in zip(grid[0], names, strict=True):
         _panel(axes, worst[worst["quantity"] == quantity])
         axes.set(xscale="log", yscale="log", ylabel=LABELS[quantity], xlabel="‖∇(L + λ‖θ‖²/2)‖ / (λ‖θ‖)")
         axes.yaxis.label.set_size(8)
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=7)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7)
     return figure
 
 

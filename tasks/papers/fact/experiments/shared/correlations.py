@@ -2,43 +2,56 @@
 
 Pearson correlations over all entries: of W^T W with FACT, AGOP and eNFA at a layer's input, and of W W^T with their
 backward forms at its output. The control computes FACT and eNFA from the training labels in random order. After
-training each correlation has its null: that with the Gram's spectrum in random directions.
+training each correlation has its null: that with the Gram's spectrum in random directions. ``stationarity`` is
+||grad_W L_lambda|| / (lambda ||W||), which is 0 where W^T W = FACT.
 """
 
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import gramlab
+from gramlab.losses import LOSSES
 from gramlab.measures.results import LayerMeasures
 from gramlab.streams import stream
+from tasks.measuring.invariants import check_shared_spectrum
 from tasks.measuring.nulls import nulls
 from tasks.measuring.run import Run
 
 ARMS = ("claim", "control: shuffled labels")
+CORRECTED = " corrected"  # the end of the name of a variant that belongs to the corrected form
 SIDES = {"": "gram", "back_": "back_gram"}
 
 
 def first_layer(run: Run) -> Iterator[dict]:
     """Rows of Table 2: pearson/NAME of the first layer after training by column (case), seed and arm; the history."""
-    for case, variant in run.variants.items():
+    for name, variant in run.variants.items():
         for seed in variant.seeds:
-            for arm in ARMS:
+            for arm in ARMS[:1] if name + CORRECTED in run.variants else ARMS:  # each column has the control once
                 for row in correlations(variant, seed, variant.epochs[-1], arm, ["0"]):
-                    yield {**row, "case": case}
-    yield from ({**row, "arm": "claim"} for row in run.history)
+                    yield {**row, **_column(name, arm)}
+    yield from ({**row, **_column(row["case"], ARMS[0])} for row in run.history)
+
+
+def _column(variant: str, arm: str) -> dict[str, str]:
+    """The column of Table 2 and the arm of a variant."""
+    form = "corrected" if variant.endswith(CORRECTED) and arm == ARMS[0] else arm
+    return {"case": variant.removesuffix(CORRECTED), "arm": form}
 
 
 def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | None = None) -> Iterator[dict]:
     """Rows pearson/NAME by layer of this seed's network after this epoch; null/NAME too after the last epoch."""
-    x, y = run.data.numbers(run.data.x_train, torch.float32).flatten(1), run.labels(seed)
+    x, y = run.data.scaled(run.data.x_train, torch.float32).flatten(1), run.labels(seed)
     if arm != ARMS[0]:
         y = y[torch.from_numpy(stream(run.key, "shuffled", seed).permutation(len(y)))]
-    measured = gramlab.measure(run.model(epoch, seed), x, y, loss=run.settings.loss, layers=layers,
+    model = run.model(epoch, seed)
+    measured = gramlab.measure(model, x, y, loss=run.settings.loss, layers=layers,
                                weight_decay=run.settings.weight_decay, batch_size=8192)  # fmt: skip
+    place = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
     for name, layer in measured.items():
-        labels = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "layer": name}
+        check_shared_spectrum(layer.fact, layer.back_fact)
+        labels = {**place, "layer": name}
         for side, gram_name in SIDES.items():
             gram, matrices = getattr(layer, gram_name), features(layer, side)
             values = {"pearson": {feature: gramlab.pearson(matrix, gram) for feature, matrix in matrices.items()}}
@@ -46,7 +59,25 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
                 values["null"] = nulls(matrices, gram, stream(run.key, "null", seed, name, side))
             for kind, by_feature in values.items():
                 for feature, value in by_feature.items():
-                    yield {**labels, "dtype": "float64", "quantity": f"{kind}/{side}{feature}", "value": value}
+                    yield {**labels, "quantity": f"{kind}/{side}{feature}", "value": value}
+    if epoch == run.epochs[-1] and arm == ARMS[0]:
+        for name, value in stationarity(model, x, y, run.settings.loss, run.settings.weight_decay).items():
+            if name in measured:
+                yield {**place, "layer": name, "quantity": "stationarity", "value": value}
+
+
+def stationarity(model: nn.Module, x: Tensor, y: Tensor, loss: str, weight_decay: float) -> dict[str, float]:
+    """||grad_W L_lambda|| / (lambda ||W||) of every linear layer by name, at the loss of all samples."""
+    weights = {name.removesuffix(".weight"): W for name, W in model.named_parameters() if W.ndim == 2}
+    gradients = [weight_decay * W.detach() for W in weights.values()]
+    for some_x, some_y in zip(x.split(8192), y.split(8192), strict=True):
+        total = LOSSES[loss](model(some_x.to(next(iter(weights.values())).dtype)), some_y).sum() / len(x)
+        for gradient, part in zip(gradients, torch.autograd.grad(total, [*weights.values()]), strict=True):
+            gradient += part
+    return {
+        name: float(gradient.norm() / (weight_decay * W.detach().norm()))
+        for (name, W), gradient in zip(weights.items(), gradients, strict=True)
+    }
 
 
 def features(layer: LayerMeasures, side: str) -> dict[str, Tensor]:

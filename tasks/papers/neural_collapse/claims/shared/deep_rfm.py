@@ -1,16 +1,26 @@
-"""What the claims on Deep RFM have in common: which cases they judge, and what they report beside the numbers."""
+"""What the claims on Deep RFM have in common: which cases they judge, and the condition that all have."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
+from tasks.judging.rules import Finding, all_of
+from tasks.judging.statement import Hypothesis
+from tasks.judging.statistics import JudgeError
+
+LEAST_ACCURACY = 0.99
 
 
-def cases_ending_with(rows: Rows, endings: str | tuple[str, ...]) -> list[str]:
-    """The cases "data set, kernel, features" with one of these endings, sorted."""
-    return sorted({case for case in rows.case.tolist() if case.endswith(endings)})
+def on_each_case(rows: Rows, endings: str | tuple[str, ...], rule: Callable[[Rows], Finding]) -> Finding:
+    """The rule on every case "data set, kernel, features" with one of these endings; all must hold."""
+    cases = sorted({case for case in rows.case.tolist() if case.endswith(endings)})
+    if not cases:
+        raise JudgeError(f"no case ends with {endings}")
+    findings = {case: rule(rows.where(case=case)) for case in cases}
+    measured = "; ".join(f"{case}: {finding.measured}" for case, finding in findings.items() if finding.measured)
+    return replace(all_of(**findings), measured=measured)
 
 
 def by_layer(rows: Rows, quantity: str) -> np.ndarray:
@@ -19,14 +29,29 @@ def by_layer(rows: Rows, quantity: str) -> np.ndarray:
     return np.array([seed.value[np.argsort(seed.x)] for seed in seeds])
 
 
-def reported(finding: Finding, measured: str, rows: Rows, cases: list[str]) -> Finding:
-    """The finding with ``measured``, the parts that are not supported, and the ridge on singular kernel matrices."""
-    if unsupported := [name for name, part in finding.parts.items() if not part.holds]:
-        measured += f"; not supported: {', '.join(unsupported)}"
-    for case in cases:
-        ridge = by_layer(rows.where(case=case), "ridge")
-        if ridge.any():
-            counts = np.unique((ridge > 0).sum(1))
-            count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            measured += f"; {case}: ridge {ridge.max():.1e} in {count} of {ridge.shape[1]} layers"
-    return replace(finding, measured=measured)
+def ridges(rows: Rows) -> str:
+    """Where kernel matrices were singular: the ridge, and in how many layers."""
+    ridge = by_layer(rows, "ridge")
+    if not ridge.any():
+        return ""
+    counts = np.unique((ridge > 0).sum(1))
+    count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f", ridge {ridge.max():.1e} in {count} of {ridge.shape[1]} layers"
+
+
+def interpolates(rows: Rows) -> Finding:
+    """The last machine of every model labels its training samples rightly."""
+    least = float(rows.value.min())
+    rule = f"training accuracy of at least {LEAST_ACCURACY} in every run"
+    return Finding(least >= LEAST_ACCURACY, least, rule, "bound", low=LEAST_ACCURACY)
+
+
+def interpolation(endings: str | tuple[str, ...]) -> Hypothesis:
+    """The condition that the Deep RFMs of the cases with these endings interpolate."""
+    return Hypothesis(
+        name="interpolation",
+        text="“We perform ridgeless regression to interpolate the data” (Appendix C): the training accuracy is at "
+        f"least {LEAST_ACCURACY} in every run. A singular kernel matrix has a ridge of 1.5e-8 of its mean diagonal.",
+        rule=lambda rows: on_each_case(rows, endings, interpolates),
+        reads=("train_accuracy",),
+    )

@@ -1,5 +1,6 @@
 """Figures 1, 5 and 6: cosines between centred points after M^{1/2} in Deep RFM, sorted by class, layer by layer."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 
@@ -9,43 +10,73 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import cases_ending_with, reported
+from tasks.judging.rules import Finding, positive
+from tasks.judging.statement import Statement
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, on_each_case, ridges
 
 K = 10  # classes
-TOLERANCE = 0.1
+TOLERANCE = 0.1  # of "approximately equal": just below 1/(K-1), the smallest entry of the collapsed Gram matrix
+Rule = Callable[[Rows], Finding]
 
 
-def simplex(rows: Rows, endings: tuple[str, ...]) -> Finding:
-    """In every data set, in the last layer: cosines deviate by less than 0.1 from 1 within and -1/(K-1) across classes.
+def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statement, ...]:
+    """The statements about the last layer of the cases with these endings, each with at least so many rows."""
+    place = f"Section 4.1; Figure {figure}"
+    return (
+        Statement(
+            name="points of one class",
+            quote="all centered points of the same class have inner product",
+            place=place,
+            rule=_for(endings, within_classes),
+            reads=("gram/within", "ridge"),
+            printed="1",
+            rows=rows,
+        ),
+        Statement(
+            name="points of two classes",
+            quote="while pairs of different class have inner product",
+            place=place,
+            rule=_for(endings, across_classes),
+            reads=("gram/across",),
+            printed="−1/(K−1)",
+            rows=rows,
+        ),
+        Statement(
+            name="class means",
+            quote="all points are at exactly their class means, and the centered class means form an ETF.",
+            place=place,
+            rule=_for(endings, class_means),
+            reads=("gram/spread",),
+            printed="−1/(K−1) for every pair of classes",
+            rows=rows,
+        ),
+    )
 
-    For each of three deviations Student's interval over seeds must lie below 0.1: the mean over pairs of points within
-    a class, the mean over pairs across classes, and the root mean square over pairs of class means.
-    """
-    cases = cases_ending_with(rows, endings)
-    parts: dict[str, Finding] = {}
-    within_means, across_means = [], []  # one mean over seeds per case
-    for case in cases:
-        within, across, spread = (
-            _last_layer(rows.where(case=case), f"gram/{name}") for name in ("within", "across", "spread")
-        )
-        parts |= {
-            f"{case}: within": _near_zero(1 - within, "1 - cosine, mean over pairs within a class"),
-            f"{case}: across": _near_zero(np.abs(across + 1 / (K - 1)), "|mean cosine across classes + 1/(K-1)|"),
-            f"{case}: pairs of classes": _near_zero(
-                spread, "root mean square of cosine + 1/(K-1) over pairs of class means"
-            ),
-        }
-        within_means.append(within.mean())
-        across_means.append(across.mean())
-    measured = f"within {min(within_means):.3f} or more, across {min(across_means):.4f} to {max(across_means):.4f}"
-    return reported(all_of(**parts), measured, rows, cases)
+
+def _for(endings: tuple[str, ...], rule: Rule) -> Rule:
+    """The rule on each of the cases with these endings, all of which must hold."""
+    return lambda rows: on_each_case(rows, endings, rule)
 
 
-def _last_layer(rows: Rows, quantity: str) -> np.ndarray:
-    """The values in the last layer, one a seed."""
-    rows = rows.where(quantity=quantity)
-    return rows.where(x=rows.x.max()).value
+def within_classes(rows: Rows) -> Finding:
+    """In the last layer the mean cosine of two points of one class is 1, to 0.1."""
+    cosine = by_layer(rows, "gram/within")[:, -1]
+    finding = _near_zero(1 - cosine, "1 - cosine, mean over pairs within a class")
+    return replace(finding, measured=f"within classes {cosine.mean():.3f}{ridges(rows)}")
+
+
+def across_classes(rows: Rows) -> Finding:
+    """In the last layer the mean cosine of two points of two classes is -1/(K-1), to 0.1."""
+    cosine = by_layer(rows, "gram/across")[:, -1]
+    finding = _near_zero(np.abs(cosine + 1 / (K - 1)), "|mean cosine across classes + 1/(K-1)|")
+    return replace(finding, measured=f"across classes {cosine.mean():.4f}")
+
+
+def class_means(rows: Rows) -> Finding:
+    """In the last layer the cosines of class means are -1/(K-1), to 0.1 in the root mean square over pairs."""
+    spread = by_layer(rows, "gram/spread")[:, -1]
+    finding = _near_zero(spread, "root mean square of cosine + 1/(K-1) over pairs of class means")
+    return replace(finding, measured=f"class means {spread.mean():.3f} away")
 
 
 def _near_zero(deviation: np.ndarray, name: str) -> Finding:

@@ -1,7 +1,5 @@
 """Data sets in the column ``case``, which reads "DATA SET" or "DATA SET, AXIS=NUMBER"."""
 
-import pandas as pd
-
 from tasks.judging.rows import Rows
 
 
@@ -11,8 +9,3 @@ def by_data_set(rows: Rows) -> dict[str, Rows]:
     for case in sorted(set(rows.case.tolist())):
         cases.setdefault(case.partition(", ")[0], set()).add(case)
     return {data_set: rows.where(case=names) for data_set, names in cases.items()}
-
-
-def displayed_name(data_set: str, rows: pd.DataFrame) -> str:
-    """The data set's name in a figure; at the quick scale scikit-learn's digits stand in for it."""
-    return data_set if set(rows["scale"]) == {"paper"} else f"digits for {data_set}"

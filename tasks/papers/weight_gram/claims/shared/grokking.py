@@ -1,9 +1,8 @@
 """When a network groks, what changes until then, and panels by weight decay: shared by A.fig13 and A.fig14."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,8 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.rules import Finding
+from tasks.judging.statement import Hypothesis
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.figures import (
     case_number,
@@ -21,65 +21,72 @@ from tasks.papers.weight_gram.claims.shared.figures import (
     legend_below,
 )
 
-QUANTITIES = ("target_linearity", "train_accuracy", "test_accuracy")
-MEMORISED = 0.99  # training accuracy
-ONSET = 0.25  # test accuracy
-GROKKED = 0.9  # test accuracy
-DEFINITION = (
-    f"memorisation is the first training accuracy of {MEMORISED:g}; a network groks if its test accuracy is below "
-    f"{ONSET:g} then and reaches {GROKKED:g} later; the onset is the last point before that with less than {ONSET:g}"
-)
+READS = ("target_linearity", "train_accuracy", "test_accuracy")
+MEMORISED = 0.99  # training accuracy: "approximately 1.0"
+EMERGED = 0.5  # test accuracy: more than half of what there is to learn
+GROKKED = 0.9  # test accuracy: it generalises
+POINTS = 12  # of a window, at most
 
 
-def grokking(train: np.ndarray, test: np.ndarray) -> tuple[int, int, int] | None:
-    """The indices of memorisation, of the onset and of grokking in two series of accuracies.
+@dataclass(frozen=True)
+class Times:
+    """Indices of a network's epochs; where an event does not come, the last epoch stands for it."""
 
-    Memorisation is the first training accuracy of MEMORISED, grokking the first later test accuracy of GROKKED, and
-    the onset the last point before grokking with a test accuracy below ONSET. None if the network does not memorise,
-    generalises when it memorises, or never groks.
-    """
-    memorised = np.flatnonzero(train >= MEMORISED)
-    if not len(memorised) or test[memorised[0]] >= ONSET:
-        return None
-    first = int(memorised[0])
-    grokked = first + np.flatnonzero(test[first:] >= GROKKED)
-    if not len(grokked):
-        return None
-    last = int(grokked[0])
-    return first, first + int(np.flatnonzero(test[first:last] < ONSET)[-1]), last
+    memorised: int  # the first training accuracy of MEMORISED
+    emerged: int  # the first test accuracy of EMERGED from then on
+    grokked: int  # the first test accuracy of GROKKED from then on
+    groks: bool  # it memorises before grokking emerges, and grokking emerges
 
 
-def rises_until_grokking(
-    rows: Rows, series: Callable[[Rows], np.ndarray], begin: Literal["memorisation", "onset"], what: str
-) -> Finding:
-    """For every weight decay, per seed: ``series``, with the axes (seeds, epochs), rises from ``begin`` until grokking.
+def times(train: np.ndarray, test: np.ndarray) -> Times:
+    """When a network memorises and groks, from its series of accuracies."""
+    end = len(train) - 1
 
-    A weight decay of which some seed does not grok is undecided. It is refuted if all its networks memorise and none
-    begins to generalise: then there is no grokking until which to rise. In both cases the rise from memorisation to the
-    end of training is reported.
-    """
-    parts, measured = {}, []
+    def first(reached: np.ndarray, start: int) -> int:
+        places = start + np.flatnonzero(reached[start:])
+        return int(places[0]) if len(places) else end
+
+    memorised = first(train >= MEMORISED, 0)
+    emerged, grokked = (first(test >= level, memorised) for level in (EMERGED, GROKKED))
+    groks = bool(train[memorised] >= MEMORISED and memorised < emerged and test[emerged] >= EMERGED)
+    return Times(memorised, emerged, grokked, groks)
+
+
+def networks(rows: Rows) -> dict[str, list[Times]]:
+    """By weight decay (case) the times of each seed's network."""
+    by_case = {}
     for (case,), selected in rows.by("case").items():
         train, test = (curves(selected.where(quantity=f"{part}_accuracy"), "seed") for part in ("train", "test"))
-        values = series(selected)
-        times = [grokking(*accuracies) for accuracies in zip(train, test, strict=True)]
-        grokked = [(value, time) for value, time in zip(values, times, strict=True) if time]
-        if len(grokked) == len(times):
-            until = "until grokking"
-            start = ("memorisation", "onset").index(begin)
-            rises = np.array([value[time[2]] - value[time[start]] for value, time in grokked])
-            parts[case] = positive(rises, f"{what} from {begin} {until}")
-        else:
-            until = "to the end"
-            # index -1, and so no rise, where a network does not memorise
-            memorised = [np.append(np.flatnonzero(accuracy >= MEMORISED), -1)[0] for accuracy in train]
-            rises = np.array([value[-1] - value[first] for value, first in zip(values, memorised, strict=True)])
-            undecided = f"not judged, since some seed does not grok: {what} from memorisation to the end of training"
-            never = bool((train.max(1) >= MEMORISED).all() and (test.max(1) < ONSET).all())
-            parts[case] = replace(positive(rises, undecided), holds=False if never else None, p=None)
-        measured.append(f"{case}: {parts[case].statistic:+.3f} {until}, {len(grokked)} of {len(times)} seeds grok")
-    finding = all_of(**parts)
-    return replace(finding, rule=f"{finding.rule}; {DEFINITION}", measured="; ".join(measured))
+        by_case[case] = [times(*accuracies) for accuracies in zip(train, test, strict=True)]
+    return by_case
+
+
+def windows(series: np.ndarray, first: list[int], last: list[int]) -> np.ndarray:
+    """Each seed's series (seeds, epochs) from its first to its last index, at equally many points of each seed."""
+    shortest = min(end - start for start, end in zip(first, last, strict=True)) + 1
+    points = max(2, min(POINTS, shortest))
+    places = [np.linspace(start, end, points).round().astype(int) for start, end in zip(first, last, strict=True)]
+    return np.array([values[place] for values, place in zip(series, places, strict=True)])
+
+
+def grok(rows: Rows) -> Finding:
+    """With weight decay every network memorises before grokking emerges, and grokking emerges."""
+    shares = {case: float(np.mean([network.groks for network in found])) for case, found in networks(rows).items()}
+    rule = (
+        f"every network has a training accuracy of {MEMORISED:g} before a test accuracy of {EMERGED:g}, and reaches "
+        "the latter"
+    )
+    share = float(np.mean([*shares.values()]))
+    return Finding(share == 1, share, rule, "direction", numbers=shares)
+
+
+GROKKING = Hypothesis(
+    name="grokking",
+    text=f"a network “first memorizes the training data” (training accuracy {MEMORISED:g}) and only later generalizes "
+    f"(test accuracy {EMERGED:g}), for every weight decay that the statements are about (Appendix B.8).",
+    rule=grok,
+    reads=("train_accuracy", "test_accuracy"),
+)
 
 
 def draw_by_weight_decay(

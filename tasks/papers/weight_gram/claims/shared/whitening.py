@@ -1,8 +1,8 @@
-"""Whitened against plain gradient descent: rule and figure of A.fig2 and A.fig6."""
+"""Whitened against plain gradient descent: rules and figure of A.fig2 and A.fig6."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -10,52 +10,85 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive
+from tasks.judging.rules import Finding, all_of, equivalent, positive
 from tasks.judging.statistics import by_number, interval
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
-from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set, displayed_name
+from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 from tasks.papers.weight_gram.claims.shared.figures import case_number, interval_over_seeds, legend_below
 
-QUANTITIES = ("original/test_accuracy", "whitened/test_accuracy")
-DATA_SETS = ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100")  # panels in the order of the paper
-MARGIN = 0.01  # of test accuracy
+READS = ("original/test_accuracy", "whitened/test_accuracy")
+DATA_SETS = ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100", "digits")  # panels in the order of the paper
+FIGURE_RATE = {
+    "paper": 0.01,
+    "quick": 0.1,
+}  # Figure 2's, from the authors' code; at the quick scale 0.01 learns nothing
+MARGIN = 0.01  # of test accuracy: what can be read off a figure of accuracies
 
 
 def test_accuracies(rows: Rows) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """By data set the learning rates, ascending, and the test accuracies of the whitened and of the original update.
 
-    The accuracies have the axes (seeds, rates, epochs from 0 on).
+    The accuracies have the axes (seeds, rates, epochs from 1 on).
     """
     accuracies = {}
     for data_set, selected in by_data_set(rows).items():
         rates, whitened = by_number(selected.where(quantity="whitened/test_accuracy"))
-        accuracies[data_set] = rates, whitened, by_number(selected.where(quantity="original/test_accuracy"))[1]
+        original = by_number(selected.where(quantity="original/test_accuracy"))[1]
+        accuracies[data_set] = rates, whitened[:, :, 1:], original[:, :, 1:]
     return accuracies
 
 
-def rule(rows: Rows, margins: Mapping[str, float] = MappingProxyType({})) -> Finding:
-    """On every data set, at every learning rate, the whitened update's final test accuracy is no worse.
-
-    Paired by seed, the difference whitened minus original plus a margin is positive. The paper names no margin;
-    ``margins`` by data set and MARGIN elsewhere are ours: without a margin "no worse" has no test, since an interval
-    above 0 shows "better", and an interval that contains 0 shows nothing. A loss within the margin can be significant,
-    so the intervals are reported.
-    """
-    parts: dict[str, Finding] = {}
-    measured = []
+def at_figure_rate(rows: Rows) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By data set the test accuracies of both updates, (seeds, epochs), at the learning rate of the paper's figure."""
+    rate = FIGURE_RATE[rows.scale[0]]
+    figures = {}
     for data_set, (rates, whitened, original) in test_accuracies(rows).items():
-        differences = (whitened - original)[:, :, -1].T
-        margin = margins.get(data_set, MARGIN)
-        what = f"test accuracy, whitened minus original, plus our margin {margin:g}"
-        parts |= {f"{data_set}, lr {rate:g}": positive(difference + margin, what)
-                  for rate, difference in zip(rates, differences, strict=True)}  # fmt: skip
-        intervals = [interval(difference) for difference in differences]
-        by_rate = ", ".join(f"{rate:g}: {mean:+.4f} [{low:+.4f}, {high:+.4f}]"
-                            for rate, (mean, low, high) in zip(rates, intervals, strict=True))  # fmt: skip
-        losses = sum(high < 0 for _, _, high in intervals)
-        measured.append(f"{data_set}, whitened minus original by learning rate {by_rate}, significantly below 0 at "
-                        f"{losses} of {len(intervals)}")  # fmt: skip
-    return replace(all_of(**parts), measured="; ".join(measured))
+        place = int(np.argmin(np.abs(rates - rate)))
+        if rates[place] == rate:
+            figures[data_set] = whitened[:, place], original[:, place]
+    return figures
+
+
+def no_worse(rows: Rows, margin: float = MARGIN) -> Finding:
+    """At the figure's learning rate the whitened update's best test accuracy is not below gradient descent's.
+
+    "No worse" has no test without a margin: an interval above 0 shows "better", one that contains 0 shows nothing.
+    """
+    parts = {name: _difference_plus(margin, *accuracies) for name, accuracies in at_figure_rate(rows).items()}
+    return replace(all_of(**parts), measured=_measured(at_figure_rate(rows)))
+
+
+def no_worse_at_any_rate(rows: Rows) -> Finding:
+    """The same at every learning rate that was run."""
+    parts = {}
+    for name, (rates, whitened, original) in test_accuracies(rows).items():
+        for index, rate in enumerate(rates):
+            parts[f"{name}, lr {rate:g}"] = _difference_plus(MARGIN, whitened[:, index], original[:, index])
+    return all_of(**parts)
+
+
+def negligible(rows: Rows) -> Finding:
+    """The best test accuracies of both updates are equal within the margin, at the only learning rate."""
+    what = "best test accuracy, whitened minus original"
+    figures = {name: (whitened[:, 0], original[:, 0])
+               for name, (_, whitened, original) in test_accuracies(rows).items()}  # fmt: skip
+    parts = {name: equivalent(whitened.max(1) - original.max(1), MARGIN, what)
+             for name, (whitened, original) in figures.items()}  # fmt: skip
+    return replace(all_of(**parts), measured=_measured(figures))
+
+
+def _difference_plus(margin: float, whitened: np.ndarray, original: np.ndarray) -> Finding:
+    what = f"best test accuracy, whitened minus original, plus {margin:g}"
+    return positive(whitened.max(1) - original.max(1) + margin, what)
+
+
+def _measured(figures: dict[str, tuple[np.ndarray, np.ndarray]]) -> str:
+    """The difference of the best test accuracies by data set, with its interval."""
+    texts = []
+    for name, (whitened, original) in figures.items():
+        mean, low, high = interval(whitened.max(1) - original.max(1))
+        texts.append(f"{name}: whitened minus original {mean:+.4f} [{low:+.4f}, {high:+.4f}]")
+    return "; ".join(texts)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) -> Figure:
@@ -87,7 +120,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
             axes.axhline(best, ls="-.", label="original's best, mean over seeds", color=style.PRINTED, linewidth=0.8)
             axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"paper: whitened reaches it by epoch {EPOCHS_TO_BEST}",
                          color=style.PRINTED, linewidth=0.8)  # fmt: skip
-        axes.set_title(f"{displayed_name(data_set, rows)}, rate {rate:g}", fontsize=7)
+        axes.set_title(f"{data_set}, rate {rate:g}", fontsize=7)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data_set"] == data_set]["value"].max())))
     for axes in grid[-1]:
         axes.set_xlabel("epoch")

@@ -1,7 +1,8 @@
 """Surrogate and Target Linearity by layer along training: Figures 4, 9, 12, 13 and 14.
 
 Layer l is the l-th hidden state H_l with the weights W_l that read it: S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y), Y the
-one-hot labels, and T_0(H_l, Y), both on the training set and without centring, as printed.
+one-hot labels, and T_0(H_l, Y), both on the training set and without centring, as printed. In the arm ``corrected`` the
+surrogate is the quantity that Theorem 4 bounds: that of the centred labels, divided by ||W_l H_l||_F^2.
 """
 
 from collections.abc import Iterator
@@ -11,42 +12,95 @@ from torch import Tensor, nn
 
 import gramlab
 from gramlab.nets import initialize, mlp
+from gramlab.streams import stream
+from tasks.measuring.invariants import check_linearity
 from tasks.measuring.run import Run
 
 UNTRAINED = "control: random features"
+BOUNDED = "surrogate, bounded"  # by Theorem 4
+CODE = "momentum"  # last word of a variant with the momentum 0.95 of the authors' code for Figure 12
+ROUND_OFF = 1e-6
 
 
 @torch.no_grad()
 def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
-    """Rows: surrogate and target_linearity of each hidden layer for the samples x (n, d) and targets Y (n, c)."""
+    """Rows: surrogate, the surrogate that Theorem 4 bounds, and target_linearity of every hidden layer; Y is (n, c)."""
+    centred = Y - Y.mean(0)
+    largest = float(torch.linalg.matrix_norm(centred, 2) ** 2)
     h = x
     for index, module in enumerate(model):
         if isinstance(module, nn.Linear) and index:
             columns = {"layer": str(index // 2), "dtype": "float64"}
+            norm = float((h.double() @ module.weight.double().T).square().sum())
+            bounded = gramlab.surrogate(h, module.weight, centred) / norm
+            linearity = gramlab.target_linearity(h, Y)
+            check_linearity(linearity, Y)
+            if not 0 <= bounded <= largest * (1 + ROUND_OFF):
+                raise ArithmeticError(f"layer {index // 2}: S/||WH||^2 = {bounded} of at most {largest}")
             yield {**columns, "quantity": "surrogate", "value": gramlab.surrogate(h, module.weight, Y)}
-            yield {**columns, "quantity": "target_linearity", "value": gramlab.target_linearity(h, Y)}
+            yield {**columns, "quantity": BOUNDED, "value": bounded}
+            yield {**columns, "quantity": "target_linearity", "value": linearity}
         h = module(h)
+
+
+def arms_of(run: Run) -> dict[str, str]:
+    """The arm of each variant by name; one with the authors' momentum is the claim where the text's is not run."""
+    texts = [variant.settings.part for name, variant in run.variants.items() if not name.endswith(CODE)]
+    return {
+        name: "corrected" if name.endswith(CODE) and variant.settings.part in texts else "claim"
+        for name, variant in run.variants.items()
+    }
 
 
 def growth(run: Run) -> Iterator[dict]:
     """Rows: both measures by data set (case), layer, epoch (x) and seed, and the accuracies.
 
-    The control draws a new untrained network at each epoch; its accuracies are those before training.
+    The control draws a new untrained network at each epoch; its accuracies are those before training. null/... is the
+    Target Linearity of shuffled labels after training.
     """
-    for data_set, variant in run.variants.items():
-        x = variant.data.numbers(variant.data.x_train, torch.float32).flatten(1)
+    arms = arms_of(run)
+    for name, variant in run.variants.items():
+        x = variant.data.scaled(variant.data.x_train, torch.float32).flatten(1)
         Y = nn.functional.one_hot(variant.data.y_train, variant.data.classes).double()
-        shape = variant.settings.model
         for epoch in variant.epochs:
             for seed in variant.seeds:
-                untrained = mlp(variant.data.inputs, shape.hidden, variant.data.outputs, shape.activation, shape.bias)
-                untrained.load_state_dict(initialize(untrained, (variant.key, "random features", seed, epoch)))
-                untrained.to(variant.device)
-                for arm, model in (("claim", variant.model(epoch, seed)), (UNTRAINED, untrained)):
-                    columns = {"arm": arm, "case": data_set, "seed": seed, "step": epoch * variant.steps_per_epoch}
-                    for row in by_layer(model, x, Y):
-                        yield {**columns, "x": float(epoch), **row}
+                model = variant.model(epoch, seed)
+                columns = {"case": variant.settings.part, "seed": seed, "x": float(epoch)}
+                columns["step"] = epoch * variant.steps_per_epoch
+                for row in _of_network(by_layer(model, x, Y), arms[name], "corrected" not in arms.values()):
+                    yield {**columns, **row}
+                if arms[name] == "corrected":
+                    continue
+                for row in _of_network(by_layer(_untrained(variant, seed, epoch), x, Y), UNTRAINED):
+                    yield {**columns, **row}
+                if epoch == variant.epochs[-1]:
+                    order = torch.from_numpy(stream(run.key, seed, "shuffled labels").permutation(len(Y)))
+                    for row in by_layer(model, x, Y[order]):
+                        if row["quantity"] == "target_linearity":
+                            yield {**columns, **row, "arm": "claim", "quantity": "null/target_linearity"}
     for row in run.history:
         if row["quantity"].endswith("accuracy"):
-            for arm in ("claim", UNTRAINED) if row["step"] == 0 else ("claim",):
-                yield {**row, "arm": arm}
+            arm = arms[row["case"]]
+            for each in (arm, UNTRAINED) if row["step"] == 0 and arm == "claim" else (arm,):
+                yield {**row, "arm": each, "case": run.variants[row["case"]].settings.part}
+
+
+def _of_network(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:
+    """The measurements of a network of an arm; the surrogate of its corrected form in the corrected arm."""
+    corrected = "corrected" if arm == "claim" else f"{arm}, corrected" if arm != "corrected" else arm
+    for row in rows:
+        if row["quantity"] == BOUNDED:
+            if both_forms or arm == "corrected":
+                yield {**row, "arm": corrected, "quantity": "surrogate"}
+        elif row["quantity"] == "surrogate" and arm == "corrected":
+            yield {**row, "arm": arm, "quantity": "surrogate, raw"}
+        else:
+            yield {**row, "arm": arm}
+
+
+def _untrained(variant: Run, seed: int, epoch: int) -> nn.Sequential:
+    """A network of the run's shape with fresh initial weights."""
+    shape = variant.settings.model
+    network = mlp(variant.data.inputs, shape.hidden, variant.data.outputs, shape.activation, shape.bias)
+    network.load_state_dict(initialize(network, (variant.key, "random features", seed, epoch)))
+    return network.to(variant.device)

@@ -1,0 +1,80 @@
+"""How often each statistical rule is wrong, and how often it finds a true effect, on simulated seeds.
+
+Under the null every statement is false by a hair: a mean at the end of its range, series in random order. A rule may
+then say ``holds`` in at most 2.5 % of the draws; and where a statement is true by a hair, ``fails`` in at most 2.5 %.
+The power is that of an effect for which ``tasks/judging/power.py`` promises 90 %.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gramlab.streams import stream
+from tasks.judging.power import seeds_needed
+from tasks.judging.rows import Rows
+from tasks.judging.rules import ALPHA, Finding, all_of, equals, positive, rate, trend, within
+
+DRAWS = 10_000
+EFFECTS = (2.0, 1.0)  # in standard deviations over seeds
+PARTS = 4  # of a statement that is judged on several data sets
+RIGHT = {  # answers that are right; of all other rules both are wrong
+    "equals, a print that differs": ("fails",),
+    "equals, a print of the same law": ("holds",),
+}
+Rule = Callable[[np.random.Generator, float], Finding]  # of a draw, where the mean is so many deviations above the null
+
+
+def table(draws: int = DRAWS) -> list[dict[str, Any]]:
+    """A row for each rule and number of seeds: shares of the draws in which it is wrong, and its power."""
+    rows = []
+    for effect in EFFECTS:
+        seeds = seeds_needed(effect)
+        for name, rule in _rules(seeds).items():
+            null = _shares(name, rule, seeds, 0.0, draws)
+            row = {"rule": name, "seeds": seeds, "draws": draws, "holds": null[True], "fails": null[False]}
+            row["wrong"] = [answer for answer in ("holds", "fails") if answer not in RIGHT.get(name, ())]
+            if name in ("positive", "within"):
+                found = _shares(name, rule, seeds, effect, draws // 10)
+                row |= {"effect": effect, "power": found[True], "promised power": 0.9}
+            rows.append(row)
+    return rows
+
+
+def limit(draws: int) -> float:
+    """The share that a rule of level 2.5 % exceeds once in a thousand times, by the spread of the draws alone."""
+    return ALPHA + 3.1 * (ALPHA * (1 - ALPHA) / draws) ** 0.5
+
+
+def _shares(name: str, rule: Rule, seeds: int, effect: float, draws: int) -> dict[bool | None, float]:
+    random = stream("calibration", name, seeds, str(effect))
+    findings = [rule(random, effect).holds for _ in range(draws)]
+    return {answer: findings.count(answer) / draws for answer in (True, False, None)}
+
+
+def _rules(seeds: int) -> dict[str, Rule]:
+    """By name a rule on seeds whose mean is ``effect`` deviations above the end of the range that it tests."""
+
+    def normal(random: np.random.Generator, effect: float = 0.0) -> np.ndarray:
+        return random.normal(effect, size=seeds)
+
+    return {
+        "positive": lambda random, effect: positive(normal(random, effect), "mean"),
+        "within": lambda random, effect: within(normal(random, effect), 0.0, 100.0, "mean"),
+        "trend": lambda random, _: trend(random.normal(size=(seeds, 5)), "series"),
+        "trend, tied": lambda random, _: trend(random.integers(0, 3, size=(seeds, 5)), "series"),
+        "all parts at the null": lambda random, _: all_of(
+            **{str(part): positive(normal(random), "mean") for part in range(PARTS)}
+        ),
+        "equals, a print that differs": lambda random, _: equals(normal(random), 1.0 + 0.05, 0.1),
+        "equals, a print of the same law": lambda random, _: equals(normal(random), float(random.normal()), 0.0),
+        "rate": lambda random, _: _rate(random, seeds),
+    }
+
+
+def _rate(random: np.random.Generator, seeds: int) -> Finding:
+    """Errors that fall with the size as its power -3/4, the end of the range that is tested."""
+    sizes = np.array([16.0, 32.0, 64.0, 128.0])
+    values = random.normal(size=(seeds, len(sizes))) * sizes**-0.75
+    seed, size = np.indices(values.shape)
+    return rate(Rows({"seed": seed.ravel(), "x": sizes[size.ravel()], "value": values.ravel()}), -1)

@@ -1,0 +1,37 @@
+"""How many planted mistakes the tests found: what the report shows of reports/mutants.json."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tasks.settings import ROOT
+
+RESULTS = ROOT / "reports" / "mutants.json"
+DRAWN = "generic"  # the group of the small edits that cosmic-ray makes
+
+
+def summary(path: Path = RESULTS) -> dict[str, Any] | None:
+    """Scores by kind and by file, and the survivors with their reasons; None if no mutants were run."""
+    if not path.is_file():
+        return None
+    mutants = json.loads(path.read_text(encoding="utf-8"))["mutants"]
+    judged = [mutant for mutant in mutants if mutant["result"] in ("killed", "survived")]
+    kinds = (f"drawn: {each['kind']}" if each["group"] == DRAWN else each["kind"] for each in judged)
+    return {
+        "planted": len(judged),
+        "killed": sum(mutant["result"] == "killed" for mutant in judged),
+        "kinds": scores(zip(kinds, judged, strict=True)),
+        "files": scores((mutant["file"], mutant) for mutant in judged),
+        "survivors": [mutant for mutant in judged if mutant["result"] == "survived"],
+    }
+
+
+def scores(labelled: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """A row for each label, in their order: how many mutants were planted, and how many the tests killed."""
+    planted, killed = Counter[str](), Counter[str]()
+    for label, mutant in labelled:
+        planted[label] += 1
+        killed[label] += mutant["result"] == "killed"
+    return [{"label": label, "planted": planted[label], "killed": killed[label]} for label in sorted(planted)]
