@@ -45,7 +45,8 @@ if name in orders.get("hang", []):
     trace("hang", processes=[os.getpid(), child.pid])
     child.wait()
 time.sleep(orders.get("seconds", 0))
-verdict = {"id": "C.1", "title": "a claim", "verdict": "holds", "evidence": "exact", "control": {"rejected": True}}
+verdict = {"id": "C.1", "title": "a claim", "verdict": "holds", "evidence": "exact",
+           "controls": {"c": {"rejected": True}}}
 for out in map(Path, sys.argv[1:]):
     out.parent.mkdir(parents=True, exist_ok=True)
     if out.suffix:
@@ -62,6 +63,7 @@ def params(simulations: int, device: str = "cpu") -> dict[str, Any]:
     names = [f"s{i}" for i in range(simulations)]
     return {
         "machine": {"data_root": "data/raw", "device": device, "threads": 1},
+        "streams": {"root": 0},
         "data": {"roll": {"paper": {"source": "swiss_roll"}, "quick": {}}},
         PAPER: {
             "train": {"run": {"paper": {"data": "roll", "lr": 0.1}, "quick": {}}},

@@ -27,7 +27,7 @@ def test_the_worked_example_ends_in_a_verdict(copy_project, environment):
                 file.write("\n" + block)
     assert '"verdict": "holds"' in printed
     verdict = json.loads((there / "data/quick/verdicts/example.json").read_text())["e_trace"]
-    assert verdict["control"] == {"name": "all entries", "statistic": verdict["control"]["statistic"], "rejected": True}
+    assert verdict["controls"] == {"all entries": {"rejected": True, "by": ["trace and norm"]}}
     # a fifth paper is a fifth folder: git sees new files, and the one section of params.yaml
     changed = subprocess.run(["git", "status", "--porcelain"], cwd=there, capture_output=True, text=True).stdout
     assert {line[:2] for line in changed.splitlines() if "params.yaml" not in line} == {"??"}

@@ -38,7 +38,7 @@ def test_digits_are_scikit_learns_split_by_class(tmp_path):
     rows = torch.cat([data.x_train, data.x_test]).flatten(1).numpy()
     assert sorted(map(tuple, rows.tolist())) == sorted(map(tuple, x.astype(int).tolist()))
     assert torch.equal(torch.bincount(torch.cat([data.y_train, data.y_test])), torch.bincount(torch.from_numpy(y)))
-    assert data.numbers(data.x_train, torch.float64).max() == 1.0
+    assert data.scaled(data.x_train, torch.float64).max() == 1.0
 
 
 def test_folder_of_images(tmp_path):
@@ -85,7 +85,7 @@ def test_recompressed_pictures_stand_in_for_what_cannot_be_had_and_the_stage_say
 def test_several_sets_are_prepared_together(tmp_path, monkeypatch):
     raw = read()
     sets = {"ones": {"source": "digits", "classes": [0, 1]}, "faces": {"source": "svhn"}, "all": {"source": "digits"}}
-    raw["data"]["photos"] = {"paper": {"sets": sets, "here": ["ones", "all"]}, "quick": {}}
+    raw["data"]["photos"] = {"paper": {"sets": sets, "affordable": ["ones", "all"]}, "quick": {}}
     monkeypatch.setattr("tasks.settings.read", lambda: raw)
     monkeypatch.setattr("tasks.stage.ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["prepare", "photos", "--scale", "paper"])
@@ -190,7 +190,7 @@ def test_parquet_that_is_not_sound(tmp_path, name, cells, labels, says):
     image(1, size=(7, 7)).save(large, "PNG")
     stands_for = {"good": encoded(1), "large": large.getvalue()}
     for file, cell, label in (("train", ["good"], [0]), ("test", ["good"], [0]), (name, cells, labels)):
-        content = pa.array([stands_for.get(one, one) for one in cell], pa.binary())
+        content = pa.array([stands_for.get(content_name, content_name) for content_name in cell], pa.binary())
         columns = {"image": content, "label": pa.array(label, pa.int64())}
         pq.write_table(pa.table(columns), tmp_path / f"{file}.parquet")
     with pytest.raises(DataError, match=says):

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from gramlab import tables
 from gramlab.streams import stream
 from tasks import papers
+from tasks.judging.statement import quantities
 from tasks.settings import load
 
 SETTINGS = load("quick")
@@ -25,20 +26,20 @@ def table(key: str) -> pd.DataFrame:
     """Rows with the quantities that the claim's figure reads, a claim and a control."""
     draw = stream("test_figures", key)
     arms = ("claim", "control: broken")
-    made: list[dict] = []
-    quantities = claim_of(key).QUANTITIES
-    stepped = [name for name in quantities if name.endswith(("/remainder", "/ratio", "/error"))]
+    rows: list[dict] = []
+    names = quantities(claim_of(key))
+    stepped = [name for name in names if name.endswith(("/remainder", "/ratio", "/error"))]
     for arm in arms:
         for case in "abc":
             for x in 2.0 ** -np.arange(10):
-                about = {"arm": arm, "case": case, "layer": "0", "x": x}
+                labels = {"arm": arm, "case": case, "layer": "0", "x": x}
                 for quantity in stepped:
-                    made.append({**about, "dtype": "float64", "quantity": quantity, "value": x * draw.uniform(0.9, 1)})
+                    rows.append({**labels, "dtype": "float64", "quantity": quantity, "value": x * draw.uniform(0.9, 1)})
             for dtype, u in (("float64", 2.0**-53), ("float32", 2.0**-24)):
-                for quantity in sorted(set(quantities) - set(stepped)):
-                    about = {"arm": arm, "case": case, "dtype": dtype, "quantity": quantity}
-                    made.append({**about, "value": u * draw.uniform()})
-    return tables.table(made).to_pandas()
+                for quantity in sorted(set(names) - set(stepped)):
+                    labels = {"arm": arm, "case": case, "dtype": dtype, "quantity": quantity}
+                    rows.append({**labels, "value": u * draw.uniform()})
+    return tables.table(rows).to_pandas()
 
 
 @pytest.mark.parametrize("key", ["a_eq1", "a_eq2", "a_lem2", "c_thm3_1"])
@@ -62,14 +63,14 @@ def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):
     """The solver of layouts has some, and matplotlib names clip paths after all digits of their places."""
     from tasks.drawing.style import save
 
-    made = []
+    files = []
     for shift in (0.0, 1e-13):
         figure = Figure()
         figure.add_axes((0.1 + shift, 0.1, 0.8, 0.8)).plot([0, 1], [0, 1])
         save(figure, tmp_path / "figure.svg", "quick")
-        made.append((tmp_path / "figure.svg").read_bytes())
-    assert made[0] == made[1]
-    assert b"clip-path" in made[0]
+        files.append((tmp_path / "figure.svg").read_bytes())
+    assert files[0] == files[1]
+    assert b"clip-path" in files[0]
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -82,8 +83,8 @@ def test_pictures_keep_their_places_and_colours(channels):
     shape = (9, channels, 4, 4)
     test = torch.from_numpy(stream("pictures", channels).uniform(size=shape)).float()
     model = build("vae", shape[1:], 0, hidden=[5], latent=2, activation="relu")
-    found = pd.DataFrame(_images(model, test.flatten(1), torch.arange(9), interpolated=False))
-    shown = strip(found[found["quantity"] == "image/truth"])
+    rows = pd.DataFrame(_images(model, test.flatten(1), torch.arange(9), interpolated=False))
+    shown = strip(rows[rows["quantity"] == "image/truth"])
     assert shown.shape == (4, 8 * 4, channels)
     for index in range(8):
         wanted = test[index].permute(1, 2, 0).numpy()

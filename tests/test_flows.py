@@ -133,8 +133,8 @@ def test_a_second_run_runs_nothing(project: Path, server: dict[str, str]) -> Non
 @pytest.mark.parametrize(("name", "share"), [("dvc.lock", 0.3), ("pipeline/quick/fact/dvc.lock", 0.9)])
 def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, str], name: str, share: float) -> None:
     lock = project / name
-    whole = lock.read_bytes()
-    lock.write_bytes(whole[: whole.index(b"    outs:", int(share * len(whole))) + 6])
+    content = lock.read_bytes()
+    lock.write_bytes(content[: content.index(b"    outs:", int(share * len(content))) + 6])
     refused = subprocess.run(["dvc", "status"], cwd=project, env=server, capture_output=True, text=True)
     assert "is invalid" in refused.stderr + refused.stdout
     assert set(rerun(project, server)) <= {"report"}, "all else comes from DVC's run-cache"

@@ -15,12 +15,13 @@ import yaml
 
 from flows.graph import Graph
 from gramlab.files import atomic
+from tasks.settings import SHARED
 
 A, DATA = (f"pipeline/quick/{folder}/dvc.yaml" for folder in ("weight_gram", "data"))
 CLAIMS = ("a_eq1", "a_thm1", "a_fig1", "a_fig4", "a_fig7", "a_tl", "b_prop2", "c_thm3_1", "d_svd")
-TINY = {
-    "train": {"epochs": 2, "seeds": 2, "snapshots": 1},
-    "simulate": {"instances": 2},
+TINY = {  # with as many cases, rows and seeds as the claims' statements need
+    "train": {"epochs": 8, "snapshots": 1},
+    "simulate": {},
 }
 WITNESS = """
 import atexit, json, os, sys
@@ -44,13 +45,13 @@ def files(scale: str = "quick", project: Path = Path()) -> list[str]:
     return [*paths, "dvc.yaml"] if scale == "quick" else paths
 
 
-def shrink(project: Path) -> None:
+def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
     """A few claims, what they need, and tiny settings."""
     raw = yaml.safe_load((project / "params.yaml").read_text())
-    papers = {name: section for name, section in raw.items() if name not in ("machine", "data")}
+    papers = {name: section for name, section in raw.items() if name not in SHARED}
     experiments, sets = set(), set()
     for paper in papers.values():
-        paper["claims"] = {key: of for key, of in paper["claims"].items() if key in CLAIMS}
+        paper["claims"] = {key: of for key, of in paper["claims"].items() if key in claims}
         experiments |= set(paper["claims"].values())
     for paper in papers.values():
         for section, small in TINY.items():
@@ -167,11 +168,11 @@ def test_every_claim_gets_a_verdict(project):
     there, _, _ = project
     claims = json.loads((there / "reports" / "quick" / "claims.json").read_text())
     assert len(claims) == len(CLAIMS)
-    needed = "id paper kind title verdict evidence statistic low high rule printed control experiment figure table"
+    needed = "id paper kind title verdict reason statements supported asserted controls printed experiment figure table"
     for claim in claims.values():
         assert set(needed.split()) <= claim.keys()
         assert claim["verdict"] in ("holds", "holds corrected", "fails", "inconclusive")
-        assert {"statistic", "rejected"} <= claim["control"].keys()
+        assert {"rejected", "by"} <= next(iter(claim["controls"].values())).keys()
         assert (there / claim["table"]).is_file()
         assert (there / claim["figure"]).is_file()
         key = claim["id"].lower().replace(".", "_")
@@ -213,16 +214,17 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
             assert not declared  # all of params.yaml
             continue
         if kind == "prepare":
-            expected = {f"data.{key}.paper", f"data.{key}.quick", "machine.data_root"}
+            expected = {f"data.{key}.paper", f"data.{key}.quick", "machine.data_root", "streams.root"}
         elif kind == "verdicts":
             expected = {f"{key}.claims"}
         else:
-            (paper,) = [paper for paper in raw if paper not in ("machine", "data")
+            (paper,) = [paper for paper in raw if paper not in SHARED
                         and any(key in raw[paper][section] for section in raw[paper])
                         and (kind != "check" or key in raw[paper]["claims"])]  # fmt: skip
             section = "train" if kind == "measure" else kind
             expected = {f"{paper}.claims.{key}"} if kind == "check" else {
-                f"{paper}.{section}.{key}.paper", f"{paper}.{section}.{key}.quick", "machine.device", "machine.threads"
+                f"{paper}.{section}.{key}.paper", f"{paper}.{section}.{key}.quick", "machine.device", "machine.threads",
+                "streams.root",
             }  # fmt: skip
             expected |= {"machine.data_root"} if kind == "simulate" else set()
         assert declared == expected, name
@@ -230,9 +232,10 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
 
 def test_both_scales_have_the_same_stages():
     assert expanded().keys() == expanded(scale="paper").keys()
-    for one in files("paper"):
-        other = one.replace("pipeline/paper/", "pipeline/quick/") if one != "pipeline/paper/dvc.yaml" else "dvc.yaml"
-        both = [Path(name).read_text().split("\nstages:")[1] for name in (one, other)]
+    for paper_file in files("paper"):
+        nested = paper_file != "pipeline/paper/dvc.yaml"
+        quick_file = paper_file.replace("pipeline/paper/", "pipeline/quick/") if nested else "dvc.yaml"
+        both = [Path(name).read_text().split("\nstages:")[1] for name in (paper_file, quick_file)]
         assert both[0] == both[1].replace("wdir: .\n", "wdir: ../..\n")
 
 
@@ -256,7 +259,7 @@ def test_stages_of_the_papers_scale_name_no_other_scale():
 def test_forcing_a_stage_gives_the_same_bytes(project, environment):
     there, _, _ = project
     before = bytes_of(there)
-    names = [f"{A}:train@a_fig7", *(f"{A}:{one}" for one in ("measure@a_fig7", "simulate@a_tl"))]
+    names = [f"{A}:train@a_fig7", *(f"{A}:{stage}" for stage in ("measure@a_fig7", "simulate@a_tl"))]
     dvc(there, environment, "repro", "--force", "--single-item", *names, f"{A}:check@a_fig7")
     assert bytes_of(there) == before
 
@@ -346,7 +349,7 @@ def test_a_training_is_refused_if_its_own_settings_change_meanwhile(
     params.write_text(before)
     dvc(edited, environment, "repro", *train)
     assert not list((edited / ".scratch").glob("*"))
-    want, got = ({n: c for n, c in bytes_of(one).items() if "/train/a_fig7/" in n} for one in (there, edited))
+    want, got = ({n: c for n, c in bytes_of(folder).items() if "/train/a_fig7/" in n} for folder in (there, edited))
     assert want
     assert got == want
 

@@ -3,6 +3,7 @@
 import copy
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -115,6 +116,15 @@ def test_every_loop_is_recorded_and_learns_the_same(loop, tmp_path):
     assert {row["layer"] for row in rows} == {"", "0", "3", "5"}
 
 
+def stationarity(model, name: str, x, y) -> float:
+    """The norm of the decayed loss's gradient by the layer's weight, over that of the decay alone."""
+    double = copy.deepcopy(model).double().eval()
+    weight = dict(double.named_modules())[name].weight
+    loss = F.cross_entropy(double(x.double()), y) + DECAY / 2 * weight.square().sum()
+    (gradient,) = torch.autograd.grad(loss, weight)
+    return float(gradient.norm() / (DECAY * weight.detach().norm()))
+
+
 def test_the_numbers_are_those_of_measure(tmp_path):
     model, (x, y) = network(), data()
     initial = copy.deepcopy(model)
@@ -152,8 +162,12 @@ def test_the_numbers_are_those_of_measure(tmp_path):
             "target_linearity": gramlab.target_linearity(H, Y),
             "surrogate": gramlab.surrogate(H, layer.weight, Y),
             "nc1": gramlab.neural_collapse(H, y).nc1,
+            "pearson_back_agop": np.corrcoef(layer.back_gram.flatten(), layer.back_agop.flatten())[0, 1],
+            "pearson_back_enfa": np.corrcoef(layer.back_gram.flatten(), layer.back_enfa.flatten())[0, 1],
+            "pearson_back_fact": np.corrcoef(layer.back_gram.flatten(), layer.back_fact.flatten())[0, 1],
         }.items():
             assert values[name, quantity] == pytest.approx(expected, rel=1e-9), (name, quantity)
+        assert values[name, "stationarity"] == pytest.approx(stationarity(model, name, x, y), rel=1e-6)  # in float32
     assert values["", "loss"] == pytest.approx(float(F.cross_entropy(model.eval()(x), y)), rel=1e-5)
 
 

@@ -21,16 +21,25 @@ CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background
             "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 
+def statement(name: str = "identity", **more) -> dict:
+    control = {"statistic": 1e9, "low": None, "high": None, "p": None, "holds": None, "rejected": True,
+               "kept": ["this part"], "numbers": {}}  # fmt: skip
+    form = {"statistic": 0.25, "low": None, "high": 8.0, "p": None, "rule": "8 u", "measured": "", "evidence": "exact",
+            "numbers": {"share": 1.0}, "holds": True, "controls": {"broken": control}}  # fmt: skip
+    shown = {name: form[name] for name in ("statistic", "low", "high", "p", "rule", "measured", "evidence", "numbers")}
+    return {"name": name, "quote": "A is less than B", "place": "Section 1", "kind": "asserted", "printed": "a = b",
+            "derived": "", "stands in": "", "forms": {"claim": form}, "verdict": "holds", "reason": "",
+            "form": "printed", **shown, "rejecting controls": ["broken"], **more}  # fmt: skip
+
+
 def verdict(key: str, **more) -> dict:
     paper = key[0].upper()
     return {
         "id": f"{paper}.{key[2:]}", "paper": paper, "kind": "exact", "title": f"Title of {key}", "statement": "A < B.",
-        "verdict": "holds", "evidence": "exact", "statistic": 0.25, "low": None, "high": 8.0, "p": None, "rule": "8 u",
-        "numbers": {"share": 1.0}, "measured": "", "part": "", "printed": "a = b", "experiment": "x", "scale": "quick",
-        "printed form": {"holds": True, "statistic": 0.25, "numbers": {}}, "corrected form": None,
-        "control": {"name": "broken", "statistic": 1e9, "rejected": True},
-        "controls": {"broken": {"statistic": 1e9, "low": None, "high": None, "holds": None, "rejected": True,
-                                "kept": ["this part"], "numbers": {}}}, "data sets": [], "settings": None, **more,
+        "verdict": "holds", "reason": "", "supported": 1, "asserted": 1, "deciding": "identity", "evidence": "exact",
+        "measured": "", "printed": "a = b", "correction": "", "experiment": "x", "scale": "quick",
+        "statements": [statement()], "hypotheses": [], "smallest violations": {},
+        "controls": {"broken": {"rejected": True, "by": ["identity"]}}, "data sets": [], "settings": None, **more,
     }  # fmt: skip
 
 
@@ -67,27 +76,24 @@ def own_hash(key: str) -> str:
 def project(copy_project):
     there = copy_project("report")
     shutil.rmtree(there / "reports", ignore_errors=True)
-    corrected = {"what": "The sign is +.", "holds": True, "statistic": 2.0, "low": 1.0, "high": 3.0, "p": 0.001,
-                 "rule": "r", "numbers": {"n": 1.0}, "evidence": "exact", "measured": "", "part": ""}  # fmt: skip
+    both = {**statement()["forms"], "corrected": {**statement()["forms"]["claim"], "statistic": 0.5}}
+    equation = {"printed": "tr[Ā]", "derived": "tr[Ā²]", "verdict": "holds corrected", "form": "corrected"}
+    fitted = {"name": "fit", "text": "Accuracy above 0.9.", "reason": "hypothesis not met", "statements": [],
+              "forms": {"claim": {"statistic": 0.5, "low": 0.4, "high": 0.6, "holds": False}}}  # fmt: skip
     changes = {
-        "a_fig4": {"verdict": "fails", "p": 0.9, "p, Holm": 1.0},
-        "a_fig7": {"p": 1e-6, "p, Holm": 2e-6, "low": 0.2, "measured": "ρ = 0.99 against 0.70"},
+        "a_fig4": {"verdict": "fails", "reason": "refuted", "supported": 0},
+        "a_fig5": {"verdict": "inconclusive", "reason": "hypothesis not met", "hypotheses": [fitted]},
+        "a_fig7": {"measured": "ρ = 0.99 against 0.70"},
         "a_fig9": {"data sets": ["CIFAR-10"]},
-        "a_tl": {"verdict": "holds corrected", "corrected form": corrected},
-        "b_rmt": {
-            "lines": [
-                {
-                    "name": "(28)",
-                    "forms": ["tr[Ā]", "tr[Ā²]"],
-                    "verdict": "holds corrected",
-                    "printed": {"statistic": 0.5, "low": 0.25, "high": 0.75},
-                    "control": "rejected",
-                    "corrected": {"statistic": 0.0, "low": None, "high": 8.0},
-                }
-            ]
-        },
+        "a_tl": {"verdict": "holds corrected", "correction": "The sign is +."},
+        "b_rmt": {"statements": [statement("(28)", forms=both, **equation)], "deciding": "(28)"},
         "a_lem1": {"smallest violations": {"claim": "H = [[0]]", "corrected": "none among 278 instances"}},
-    }
+        "a_lem2": {"controls": {"broken": {"rejected": False, "by": []}}, "statements": [
+            statement(**{"stands in": "A null stands in."})
+        ]},
+    }  # fmt: skip
+    row = {"rule": "positive", "seeds": 5, "draws": 10000, "holds": 0.0246, "fails": 0.02, "wrong": ["holds"]}
+    write(there / "reports" / "calibration.json", {"code": "", "rules": [row]})
     plant(there, **changes)
     # provenance says with which settings a stage ran: A.whiten's with today's, A.eq1's experiment with others
     for name, known in (("measure@architectures", "other"), ("measure@a_whiten", own_hash("a_whiten"))):
@@ -96,6 +102,10 @@ def project(copy_project):
     twice = [{"case": "test loss", "quantity": "test_loss", "arm": arm, "seed": seed, "value": factor * (seed + 1)}
              for seed in range(2) for arm, factor in (("printed", 1.0), ("code", 2.0))]  # fmt: skip
     tables.write(there / "data" / "quick" / "tables" / "a_differences.parquet", twice)
+    repeated = {"A.fig4": ["fails"] * 5, "A.tl": ["holds corrected"] * 4 + ["inconclusive"]}
+    by_root = {name: {"verdicts": {str(root): each for root, each in enumerate(verdicts, 11)}}
+               for name, verdicts in repeated.items()}  # fmt: skip
+    write(there / "reports" / "fresh.json", {"scale": "quick", "claims": by_root})
     return there
 
 
@@ -133,10 +143,16 @@ def test_readme_lists_every_claim(pages):
         assert f"figures/{key}.svg" in text
 
 
-def test_equations_have_lines_of_their_own(pages):
-    line = ["(28)", "tr[Ā]", "tr[Ā²]", "0.5 [0.25, 0.75]", "0 (≤ 8)", "holds corrected", "rejected"]
+def test_statements_have_lines_of_their_own(pages):
+    line = ["(28)", "A is less than B (Section 1)", "tr[Ā]", "tr[Ā²]", "0.25 (≤ 8)", "holds corrected", "broken"]
     assert f"| {' | '.join(line)} |\n" in (pages / "README.md").read_text()
-    assert "".join(f"<td>{cell}</td>" for cell in line) in (pages / "index.html").read_text()
+
+
+def test_why_a_claim_is_not_found(pages):
+    text = (pages / "README.md").read_text()
+    assert "| fails: refuted | 0 of 1 |" in text
+    assert "| inconclusive: hypothesis not met |" in text
+    assert "Hypothesis, fit: Accuracy above 0.9. Measured: 0.5 [0.4, 0.6], not met." in text
 
 
 def test_claims_on_altered_data_are_marked(pages):
@@ -148,6 +164,17 @@ def test_claims_on_altered_data_are_marked(pages):
     assert "0.25 (≤ 8) (CIFAR-10: JPEG-recompressed) |" in rows["fig9"]  # whose claim is on that set alone
     assert "JPEG" not in rows["fig2"]
     assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
+
+
+def test_repeated_claims_say_how_often_their_verdict_came_back(pages):
+    text, page = ((pages / name).read_text() for name in ("README.md", "index.html"))
+    sections = {name: text.split(f"## {name} ")[1].split("\n## ")[0] for name in ("A.fig4", "A.tl", "A.fig7")}
+    assert "- Fresh seeds: came back in 5 of 5 runs with fresh seeds\n" in sections["A.fig4"]
+    assert "- Fresh seeds: came back in 4 of 5 runs with fresh seeds, **fragile**\n" in sections["A.tl"]
+    assert "resh seeds" not in sections["A.fig7"]
+    assert page.count("runs with fresh seeds") == 2
+    assert page.count(">fragile<") == 1
+    assert "fresh" not in (pages / "claims.json").read_text()
 
 
 def test_results_of_other_settings_are_marked(pages):
@@ -164,6 +191,11 @@ def test_the_hash_is_of_a_stages_own_settings():
     for kind, key, same in (("train", "a_fig7", False), ("measure", "a_fig7", False), ("check", "a_fig7", True),
                             ("train", "a_fig4", True), ("prepare", "photos", True)):  # fmt: skip
         assert (settings_hash(before, kind, key) == settings_hash(after, kind, key)) == same
+    raw["streams"]["root"] = 1
+    fresh = Settings(raw, "quick")
+    for kind, key, same in (("train", "a_fig4", False), ("measure", "a_tl", False), ("prepare", "photos", False),
+                            ("check", "a_fig7", True)):  # fmt: skip
+        assert (settings_hash(after, kind, key) == settings_hash(fresh, kind, key)) == same
 
 
 def test_the_hash_is_of_what_settings_mean_not_of_how_they_are_written():
@@ -195,6 +227,44 @@ def test_smallest_violations_and_the_codes_differences_are_shown(pages):
         assert "× 2 [2, 2]" in text
 
 
+def test_planted_mistakes_are_counted_and_survivors_named(project, pages):
+    mutant = {"group": "fact", "kind": "sign", "name": "x for -x", "file": "a.py", "result": "survived",
+              "explained": "x is 0 < 1"}  # fmt: skip
+    write(project / "reports/mutants.json", {"commit": "", "mutants": [mutant, {**mutant, "result": "killed"}]})
+    assert report(project).returncode == 0
+    text, page = ((pages / name).read_text() for name in ("README.md", "index.html"))
+    (project / "reports/mutants.json").unlink()
+    assert report(project).returncode == 0  # as the other tests find it
+    assert "for 1 of 2 mistakes" in text
+    assert "| sign | 2 | 1 |" in text
+    assert "- `a.py`, `x for -x`: x is 0 < 1" in text
+    assert "<tr><td>sign</td><td>2</td><td>1</td></tr>" in page
+    assert "x for -x: x is 0 &lt; 1</li>" in page
+    assert "mistakes" not in (pages / "README.md").read_text()
+
+
+def test_the_authors_code_is_shown_beside_ours(project, pages):
+    row = {"repository": "theirs", "commit": "abc", "function": "a.py: f", "ours": "g", "quantity": "NC1",
+           "their_value": 0.02, "our_value": 0.2, "difference": 0.9, "cause": "They divide by 10.", "rest": 0.0,
+           "explained": True}  # fmt: skip
+    broken = {**row, "their_value": None, "difference": None, "rest": None, "quantity": "AGOP", "cause": "It stops."}
+    rows = [row, broken, {**row, "cause": "", "difference": 0.0}, {**row, "rest": 0.5, "explained": False}]
+    write(project / "reports/authors.json", {"comparisons": rows})
+    assert report(project).returncode == 0
+    text, page = ((pages / name).read_text() for name in ("README.md", "index.html"))
+    (project / "reports/authors.json").unlink()
+    assert report(project).returncode == 0  # as the other tests find it
+    counts = (
+        "Of 4 values 1 agree, 1 differ by the cause that is named, 1 cannot be computed by the authors' code, and 1"
+    )
+    assert counts in text
+    assert counts in page
+    assert "| NC1 | `a.py: f` | `g` | 0.02 | 0.2 | 0.9 | They divide by 10. | 0 |" in text
+    assert "| AGOP | `a.py: f` | `g` | – | 0.2 | – | It stops. | – |" in text
+    assert "<td>They divide by 10. <strong>Not explained.</strong></td><td>0.5</td>" in page
+    assert "Beside the authors' code" not in (pages / "README.md").read_text()
+
+
 def test_numbers_are_readable():
     assert [number(value) for value in (None, 0.0, 0.12345, -2, -3.2e-17, 1e9)] == [
         "–", "0", "0.1235", "−2", "−3.2·10⁻¹⁷", "1.0·10⁹"
@@ -224,7 +294,9 @@ def test_the_verdict_table_on_a_terminal(project, pages):
     assert done.returncode == 0
     assert "A.fig7" in done.stdout
     n = len(load("quick").claims)
-    assert f"{n} claims: {n - 2} holds, 1 holds corrected, 1 fails, 0 inconclusive" in done.stdout
+    assert f"{n} claims: {n - 3} holds, 1 holds corrected, 1 fails, 1 inconclusive" in done.stdout
+    assert "hypothesis not met" in done.stdout
+    assert "0 of 1 rejected; kept: broken" in done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -257,11 +329,11 @@ def test_a_browser_shows_it_from_disk_without_a_network(browser, pages, width):
     assert "The sign is +." in page.locator("#errata + ul").inner_text()
     for key in load("quick").claims:
         card = page.locator(f"section#{key}")
-        assert "Quick scale" in card.locator("small").inner_text()
+        assert "Quick scale" in card.locator("> small").inner_text()
         assert card.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
-    made = page.locator("section#a_fig7 details.provenance")
-    made.locator("summary").click()
-    cells = made.locator("tr").nth(1).locator("td").all_text_contents()
+    provenance = page.locator("section#a_fig7 details.provenance")
+    provenance.locator("summary").click()
+    cells = provenance.locator("tr").nth(1).locator("td").all_text_contents()
     assert cells == ["check@a_fig7", "1.5", "2 cores, 24 GiB, no GPU", "abc1234"]
     rate = page.locator("section#a_fig4 tr.differs").filter(has_text="train.lr")
     assert rate.locator("td").all_text_contents() == ["train.lr", "0.005", "0.1"]
@@ -271,6 +343,17 @@ def test_a_browser_shows_it_from_disk_without_a_network(browser, pages, width):
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     assert said == []
     context.close()
+
+
+def test_all_controls_on_a_page(browser, pages):
+    page = browser.new_page()
+    page.goto(f"file://{pages / 'controls.html'}")
+    text = page.locator("#controls").inner_text()
+    assert text.count("broken") == len(load("quick").claims)
+    assert "rejected (undecided alone, but significantly different from the claim; although these parts held" in text
+    assert "No control can break it. A null stands in." in text
+    assert "2.46 %" in page.locator("#calibration ~ div table").inner_text()
+    assert "2.00 % (right)" in page.locator("#calibration ~ div table").inner_text()
 
 
 READ = """svg => {

@@ -54,16 +54,17 @@ def test_numbers_are_all_numbers_and_no_truth_values():
 def test_the_committed_hashes_are_read_from_every_lock_file(tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.reporting.comparison.ROOT", tmp_path)
     lock = "stages:\n  measure@x:\n    outs:\n    - {path: data/quick/tables/x.parquet, md5: old}\n"
-    for folder in ("one", "two/three"):
+    for folder in ("pipeline/one", "pipeline/two/three", ".scratch/fresh/1/pipeline/one"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "dvc.lock").write_text(lock.replace("x", folder[-3:]))
     for command in (
         ["init", "-q"],
-        ["add", "-A"],
+        ["add", "pipeline"],
         ["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "s"],
     ):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
-    (tmp_path / "one" / "dvc.lock").write_text(lock.replace("x", "one").replace("old", "new"))
+    (tmp_path / "pipeline" / "one" / "dvc.lock").write_text(lock.replace("x", "one").replace("old", "new"))
     assert table_hashes("quick", "HEAD") == {"one.parquet": "old", "ree.parquet": "old"}
     assert table_hashes("quick") == {"one.parquet": "new", "ree.parquet": "old"}
+    assert table_hashes("quick", root=tmp_path / ".scratch/fresh/1") == {"one.parquet": "old"}
     assert table_hashes("paper") == {}

@@ -53,12 +53,12 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ("train.a_fig7.paper.data", "photographs", ["train.a_fig7", "photographs", "allowed: photos"]),
         ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
-        ("simulate.d_deep_rfm.paper.here", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
+        ("simulate.d_deep_rfm.paper.affordable", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
         ("data.photos.paper", {"sets": {"A": {"source": "imagenet"}}}, ["photos.paper.sets.A.source", "'cifar10'"]),
         ("data.photos.paper", {"sets": {"A": None}}, ["data.photos.paper", "no set is left"]),
         (
             "data.photos.paper",
-            {"sets": {"A": {"source": "svhn"}}, "here": ["B"]},
+            {"sets": {"A": {"source": "svhn"}}, "affordable": ["B"]},
             ["data.photos.paper", "no set B", "allowed: A"],
         ),
         ("data.photos.paper", {"sets": {"A": {"source": "svhn"}}, "train": 9}, ["data.photos.paper.train", "allowed:"]),
@@ -83,7 +83,7 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         (
             "train.a_fig2.quick.arms.whitened",
             {"optimizer": "adam", "method": "ten-steps"},
-            ["variant MNIST whitened", "method has no effect with adam"],
+            ["variant digits whitened", "method has no effect with adam"],
         ),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
         ("machines", {}, ["unknown section 'machines'", "did you mean machine?"]),
@@ -165,12 +165,12 @@ def test_the_data_root_is_a_parameter_and_an_environment_variable(monkeypatch):
 
 def test_variants_of_sets_that_are_not_prepared_are_left_out():
     sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}, "C": {"source": "cifar10"}}
-    reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}, "here": None}
-    raw = changed("data.photos", {"paper": {"sets": sets, "here": ["A", "C"]}, "quick": reduced})
+    reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}, "affordable": None}
+    raw = changed("data.photos", {"paper": {"sets": sets, "affordable": ["A", "C"]}, "quick": reduced})
     run = raw["weight_gram"]["train"]["a_fig7"]
     run["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
     paper, quick = (Settings(raw, scale) for scale in ("paper", "quick"))
-    assert [one.part for one in paper.train["a_fig7"].each().values()] == ["A", "C"]
+    assert [variant.part for variant in paper.train["a_fig7"].each().values()] == ["A", "C"]
     assert list(quick.train["a_fig7"].variants) == ["on A"]
     assert paper.missing_sets("a_fig7") == ["B"]
     del run["paper"]["variants"]["on A"]
@@ -185,12 +185,12 @@ def test_every_set_trains_every_arm():
     run["paper"] |= {"sets": ["A", "B"], "arms": {"slow": {"lr": 0.1}, "fast": {"lr": 0.4}},
                      "variants": {"B fast": {"lr": 0.3}, "A slow": None}}  # fmt: skip
     variants = Settings(raw, "paper").train["a_fig7"].each()
-    assert {name: (one.part, one.lr) for name, one in variants.items()} == {
+    assert {name: (variant.part, variant.lr) for name, variant in variants.items()} == {
         "A fast": ("A", 0.4), "B slow": ("B", 0.1), "B fast": ("B", 0.3)
     }  # fmt: skip
     run["paper"] |= {"arms": {}, "variants": {}}
     variants = Settings(raw, "paper").train["a_fig7"].each()
-    assert {name: one.part for name, one in variants.items()} == {"A": "A", "B": "B"}
+    assert {name: variant.part for name, variant in variants.items()} == {"A": "A", "B": "B"}
 
 
 def test_a_variant_is_left_out_by_null():
@@ -236,3 +236,17 @@ def test_a_machine_said_to_have_no_gpu_shows_none_to_the_kernel_machines_either(
     seeing = {**os.environ, "CUDA_VISIBLE_DEVICES": "0"}
     done = subprocess.run([sys.executable, "-c", program], env=seeing, capture_output=True, text=True, check=True)
     assert done.stdout == "cpu ''\n"
+
+
+def test_the_stream_root_of_the_environment_has_the_last_word_outside_of_dvc(monkeypatch, capsys):
+    """DVC records the root of params.yaml, so that within DVC no other root may be used."""
+    monkeypatch.delenv("DVC_STAGE", raising=False)
+    monkeypatch.setenv("GRAMLAB_STREAM_ROOT", "7")
+    assert load("quick").streams.root == 7
+    monkeypatch.setenv("DVC_STAGE", "pipeline/quick/data/dvc.yaml:prepare@photos")
+    assert load("quick").streams.root == read()["streams"]["root"] == 0
+    monkeypatch.delenv("DVC_STAGE")
+    monkeypatch.setenv("GRAMLAB_STREAM_ROOT", "seven")
+    with pytest.raises(SystemExit):
+        load("quick")
+    assert "streams.root" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The random numbers of one experiment, for data and for weights, are independent: paper B's averages need this."""
 
+import hashlib
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import nn
 from gramlab.data.alignment import alignment_reversing
 from gramlab.data.polynomials import chain_monomial, high_rank_polynomial
 from gramlab.nets import initialize, mlp
-from gramlab.streams import stream
+from gramlab.streams import ROOT_VARIABLE, stream
 from tasks.papers.centered_nfa.experiments import b_centerings, b_dynamics, b_fig3, b_fig6, b_rmt
 
 LENGTH = 400  # independent numbers: correlations of 400 pairs stay below 0.35 at all 799 shifts, but for 1 in 10^9
@@ -91,3 +92,39 @@ def test_equal_seeds_would_be_detected():
     assert likeness(data.ravel()[100:], weight) > 0.5
     assert likeness(stream("a", 0).normal(size=500), stream("a", 0).normal(size=500)) > 0.99
     assert likeness(stream("a", 0).normal(size=500), stream("a", 1).normal(size=500)) < 0.35
+
+
+def philox(key: int, blocks: int) -> list[int]:
+    """Words of Philox4x64-10 in whole numbers, from its definition (Salmon et al. 2011); the counter begins at 1."""
+    words, mask = [], 2**64 - 1
+    for counter in range(1, blocks + 1):
+        c, k = [counter, 0, 0, 0], [key & mask, key >> 64]
+        for _ in range(10):
+            first, second = 0xD2E7470EE14C6C93 * c[0], 0xCA5A826395121157 * c[2]
+            c = [(second >> 64) ^ c[1] ^ k[0], second & mask, (first >> 64) ^ c[3] ^ k[1], first & mask]
+            k = [(k[0] + 0x9E3779B97F4A7C15) & mask, (k[1] + 0xBB67AE8584CAA73B) & mask]
+        words += c
+    return words
+
+
+@pytest.mark.parametrize(("root", "text"), [("0", "('a_fig7', 0, 'data')"), ("", "('a_fig7', 0, 'data')"),
+                                            ("12", "12:('a_fig7', 0, 'data')")])  # fmt: skip
+def test_the_key_is_the_hash_of_the_name_with_its_root(monkeypatch, root, text):
+    """Root 0 leaves every number as it was before there were roots."""
+    monkeypatch.setenv(ROOT_VARIABLE, root)
+    key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+    words = philox(key, 5)
+    assert stream("a_fig7", 0, "data").bit_generator.random_raw(20).tolist() == words
+    assert stream("a_fig7", 0, "data").random(20).tolist() == [(word >> 11) * 2.0**-53 for word in words]
+
+
+def test_roots_give_independent_numbers(monkeypatch):
+    numbers = {}
+    for root in ("0", "1", "2", "12"):
+        monkeypatch.setenv(ROOT_VARIABLE, root)
+        numbers[root] = stream("a", 0).normal(size=500)
+    for (first, a), (second, b) in combinations(numbers.items(), 2):
+        assert likeness(a, b) < 0.35, (first, second)
+    monkeypatch.setenv(ROOT_VARIABLE, "-1")
+    with pytest.raises(ValueError, match="whole number"):
+        stream("a")

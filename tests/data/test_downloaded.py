@@ -59,7 +59,7 @@ def test_mnist_is_read_from_the_data_root_or_its_subfolder(tmp_path, subfolder):
     assert data.x_train.shape == (12, 1, 28, 28)
     assert data.x_train[0, 0, 1, :3].tolist() == [28, 29, 30]
     assert data.y_train.tolist() == [*range(10), 0, 1]
-    assert float(data.numbers(data.x_train, torch.float64).max()) == 1.0
+    assert float(data.scaled(data.x_train, torch.float64).max()) == 1.0
 
 
 @pytest.mark.parametrize("name", ["train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"])

@@ -131,7 +131,7 @@ def test_numbers_leaves_the_stored_samples_unchanged():
     data = prepare("sparse_parity", ".", samples=5, dimension=4, degree=2)
     for stored in (data.x_train, data.x_train.double()):
         before = stored.clone()
-        numbers = data.numbers(stored, torch.float64)
+        numbers = data.scaled(stored, torch.float64)
         assert numbers.dtype == torch.float64
         assert torch.equal(numbers, before.double() * 0.5)
         assert torch.equal(stored, before)

@@ -112,7 +112,7 @@ def test_the_staircase_is_a_sum_of_products():
 def test_parities_equal_products_of_signs(inputs):
     d, support = 9, [7, 0, 3]
     data = dataset("sparse_parity", samples=300, dimension=d, support=support, inputs=inputs, test_samples=50)
-    x = data.numbers(data.x_train, torch.float64)
+    x = data.scaled(data.x_train, torch.float64)
     size = {"unit_signs": 1 / sqrt(d), "signs": 1.0, "bits": 1.0}[inputs]
     low = 0.0 if inputs == "bits" else -size
     assert sorted(x.unique().tolist()) == pytest.approx([low, size])

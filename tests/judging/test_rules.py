@@ -1,5 +1,7 @@
 """The rules of judging against planted truths and planted falsehoods, and their statistics against scipy's."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -9,12 +11,12 @@ from hypothesis import strategies as st
 from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
-from tasks.judging.rules import all_of, bound, equivalent, exact, never, order, positive, rate
-from tasks.judging.statistics import JudgeError, fisher, interval, kendall, welch
+from tasks.judging.rules import all_of, below, bound, equals, equivalent, exact, never, order, positive, rate, trend
+from tasks.judging.statistics import JudgeError, fisher, interval, kendall, p_above, p_trend, welch
 
 
-def rows(made: list[dict]) -> Rows:
-    return Rows(tables.table([{"arm": "claim", "quantity": "q", **row} for row in made]))
+def rows(columns_of_rows: list[dict]) -> Rows:
+    return Rows(tables.table([{"arm": "claim", "quantity": "q", **row} for row in columns_of_rows]))
 
 
 def residuals(double: float, single: float, cases: int = 6) -> Rows:
@@ -57,9 +59,9 @@ def powers(power: float, floor: float = 0.0, bend: float = 0.0, cases: int = 3) 
 
 @given(st.floats(0.5, 4))
 def test_order_finds_the_slope(power):
-    found = order(powers(power), power)
-    assert found.holds
-    assert found.statistic == pytest.approx(power, abs=1e-6)
+    finding = order(powers(power), power)
+    assert finding.holds
+    assert finding.statistic == pytest.approx(power, abs=1e-6)
 
 
 def test_order_finds_its_window_between_truncation_and_round_off():
@@ -83,16 +85,25 @@ def test_bound_and_never():
     assert not never(rows([{"value": 0.0}, {"value": 1.0}]), "sign").holds
 
 
+def test_below_reads_the_end_of_each_line():
+    def line(case: str, last: float) -> list[dict]:
+        return [{"case": case, "x": x, "value": value} for x, value in ((1.0, 5.0), (0.01, last), (0.1, 3.0))]
+
+    assert below(rows(line("a", 0.1) + line("b", 0.2)), 0.2).holds
+    assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2).holds is False
+    assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2).statistic == 0.3
+
+
 @given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))
 def test_intervals_and_p_values_are_students(values):
     mean, low, high = interval(np.array(values))
     want = scipy.stats.ttest_1samp(values, 0, alternative="two-sided").confidence_interval()
     assert (mean, low, high) == pytest.approx((np.mean(values), want.low, want.high), rel=1e-9, abs=1e-9)
-    found = positive(np.array(values), "q")
-    assert found.p == pytest.approx(
+    finding = positive(np.array(values), "q")
+    assert finding.p == pytest.approx(
         scipy.stats.ttest_1samp(values, 0, alternative="greater").pvalue, rel=1e-6, abs=1e-12
     )
-    assert found.holds == (True if want.low > 0 else False if want.high <= 0 else None)
+    assert finding.holds == (True if want.low > 0 else False if want.high <= 0 else None)
 
 
 def test_an_interval_covers_as_often_as_it_says():
@@ -103,18 +114,21 @@ def test_an_interval_covers_as_often_as_it_says():
 
 
 def test_fisher_and_kendall():
+    correlations = np.array([0.2, 0.9, 0.99])
+    wanted = np.tanh(interval(np.log((1 + correlations) / (1 - correlations)) / 2))
+    assert fisher(correlations) == pytest.approx(tuple(wanted))
     assert fisher(np.array([0.5, 0.5, 0.5]))[0] == pytest.approx(0.5)
     assert kendall(np.array([1.0, 3.0, 2.0])) == pytest.approx(scipy.stats.kendalltau([0, 1, 2], [1, 3, 2]).statistic)
 
 
 def test_every_is_as_strong_as_its_weakest_part():
-    holds, open_, fails = (positive(np.array(values), "q") for values in ([1, 1.1], [-1, 2.0], [-1, -1.1]))
+    holds, open_, fails = (positive(np.array(values), "q") for values in ([1, 1.02], [-1, 2.0], [-1, -1.02]))
     assert all_of(a=holds, b=holds).holds is True
     assert all_of(a=holds, b=open_).holds is None
     assert all_of(a=open_, b=fails, c=holds).holds is False
     assert all_of(a=holds, b=fails).p == fails.p
     assert all_of(first=holds, second=open_).numbers["second"] == open_.statistic
-    other = positive(np.array([1, 1.1]), "r")
+    other = positive(np.array([1, 1.02]), "r")
     said = all_of(in_training=holds, at_the_end=other, throughout=open_).rule  # a rule of several is said once
     assert said == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
 
@@ -147,20 +161,87 @@ def random_errors(power: float, seeds: int = 200) -> Rows:
 
 def test_the_rate_of_a_random_error():
     for power in (-1.0, -0.5, 0.0):
-        found = rate(random_errors(power), power)
-        assert found.holds
-        assert found.low < power < found.high
+        finding = rate(random_errors(power), power)
+        assert finding.holds
+        assert finding.low < power < finding.high
         # the jackknife's interval is about the asymptotic one: log of a mean of 400 squares
         spread = 1.972 * np.sqrt(0.5 / 400 / (np.log(2) ** 2 * 5))
-        assert (found.high - found.low) / 2 == pytest.approx(spread, rel=0.3)
+        assert (finding.high - finding.low) / 2 == pytest.approx(spread, rel=0.3)
     assert rate(random_errors(-0.5), -1).holds is False
     assert rate(random_errors(-1.0, seeds=4), -1).holds is None  # too few to decide
+    assert rate(random_errors(-1.0), -1).p < 1e-3 < 0.5 < rate(random_errors(-1.0), -1).p_against
 
 
 def test_equivalence_is_two_one_sided_tests():
     values = stream("test_judge", "equivalent").normal(size=30)
-    ends = [scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)[at] for at in (0, 1)]
+    ends = [scipy.stats.ttest_1samp(values, 0).confidence_interval(0.95)[at] for at in (0, 1)]
     widest = max(map(abs, ends))
     assert equivalent(values, 1.01 * widest, "it").holds
     assert equivalent(values, 0.99 * widest, "it").holds is None
     assert equivalent(values + 9, 1.0, "it").holds is False
+
+
+def brute_force_trend(series: np.ndarray) -> tuple[float, float]:
+    """Over all orders of all series, the shares whose sum of signs is at least, and at most, the observed."""
+
+    def signs(values) -> int:
+        return sum(int(np.sign(after - before)) for before, after in itertools.combinations(values, 2))
+
+    sums = np.array([
+        sum(combination)
+        for combination in itertools.product(*([signs(order) for order in itertools.permutations(s)] for s in series))
+    ])  # fmt: skip
+    observed = sum(map(signs, series))
+    return float(np.mean(sums >= observed)), float(np.mean(sums <= observed))
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (2, 4), (3, 3)])
+def test_trends_by_brute_force_over_all_orders(shape):
+    random = np.random.default_rng(1)
+    for largest in (2, 4, 1000):  # with many ties, with some, with none
+        series = random.integers(0, largest, size=shape).astype(float)
+        assert p_trend(series) == pytest.approx(brute_force_trend(series))
+
+
+def test_a_trend_of_few_points_is_judged_by_its_orders():
+    """Three seeds of three rising points: 6^-3. Student's t on the taus (1, 1, 1) would say p = 0."""
+    rising = np.array([[1.0, 2.0, 3.0]] * 3)
+    assert trend(rising, "it").p == pytest.approx(6**-3)
+    assert trend(rising, "it").holds is True
+    assert trend(-rising, "it").holds is False
+    assert trend(rising[:1], "it").holds is None  # one order of six
+    assert trend(rising, "it").statistic == 1.0
+
+
+def test_a_sample_without_spread_has_the_sign_tests_p_value():
+    assert p_above(np.ones(5)) == 2.0**-5
+    assert p_above(-np.ones(5)) == p_above(np.zeros(5)) == 1.0
+    assert positive(np.ones(5), "q").holds is None
+    assert positive(np.ones(6), "q").holds is True
+    assert positive(-np.ones(6), "q").holds is False
+    assert equivalent(np.zeros(6), 1.0, "q").p == 2.0**-6
+    assert equals(np.full(6, 3.0), 3.0, 0.1).holds is True
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_printed_mean_of_runs_is_judged_by_its_prediction_interval(runs):
+    """Refuted just outside the 97.5 % prediction interval for the mean of so many runs, and not just inside."""
+    values = stream("test_judge", "equals").normal(size=8)
+    half = scipy.stats.t.ppf(0.9875, 7) * np.std(values, ddof=1) * np.sqrt(1 / runs + 1 / 8)
+    assert equals(values, values.mean() + 0.05 + 1.001 * half, 0.1, runs).holds is False
+    assert equals(values, values.mean() + 0.05 + 0.999 * half, 0.1, runs).holds is not False
+
+
+@given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))
+def test_p_values_are_right_from_both_sides(values):
+    finding = positive(np.array(values), "q")
+    assert finding.p_against == pytest.approx(
+        scipy.stats.ttest_1samp(values, 0, alternative="less").pvalue, rel=1e-6, abs=1e-12
+    )
+    inside = equivalent(np.array(values), 10.0, "q")
+    one_sided = [
+        scipy.stats.ttest_1samp(values, end, alternative=side).pvalue
+        for end, side in ((-10, "greater"), (10, "less"), (10, "greater"), (-10, "less"))
+    ]
+    assert inside.p == pytest.approx(max(one_sided[:2]), rel=1e-6, abs=1e-12)
+    assert inside.p_against == pytest.approx(min(one_sided[2:]), rel=1e-6, abs=1e-12)

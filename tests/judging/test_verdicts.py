@@ -1,74 +1,153 @@
-"""Findings and verdicts: planted truths and falsehoods, controls, and Holm's correction."""
+"""Findings and verdicts: planted truths and falsehoods, controls, forms, hypotheses, and Holm's correction."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from planted_claims import claim, rows, statement, table
 
-from gramlab import tables
 from tasks.judging.finding import find, held_parts, rejects
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, bound, equals, equivalent, positive
-from tasks.judging.verdict import judge
-
-
-def rows(table: list[dict]) -> Rows:
-    return Rows(tables.table([{"arm": "claim", "quantity": "q", **row} for row in table]))
-
-
-def verdict(claim: list[float], control: list[float], corrected: list[float] | None = None) -> dict:
-    arms = {"claim": claim, "control: broken": control, **({"corrected": corrected} if corrected else {})}
-    table_rows = rows(
-        [
-            {"arm": arm, "seed": seed, "value": value}
-            for arm, values in arms.items()
-            for seed, value in enumerate(values)
-        ]
-    )
-    check = SimpleNamespace(
-        __name__="a_test",
-        __doc__="A test.",
-        ID="A.test",
-        KIND="statistical",
-        TITLE="T",
-        PRINTED="p",
-        CORRECTION="c",
-        QUANTITIES=("q",),
-        rule=lambda rows: positive(rows.value, "q"),
-    )
-    return judge({"a_test": json.loads(json.dumps(find(check, "A", table_rows)))})["a_test"]
-
+from tasks.judging.rules import Finding, all_of, equals, equivalent, positive
+from tasks.judging.statement import Hypothesis
+from tasks.judging.verdict import correct, judge
 
 UP, DOWN, OPEN, NONE = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3], [-0.1, 0.0, 0.12]
 
 
-def test_verdicts():
-    assert verdict(UP, DOWN)["verdict"] == "holds"
-    assert verdict(UP, NONE)["verdict"] == "holds"  # not found of the control, which is unlike the claim
-    assert verdict(UP, OPEN)["verdict"] == "inconclusive"  # not found, but it could be just like the claim
-    assert verdict(UP, UP)["verdict"] == "inconclusive"  # a check that cannot fail shows nothing
-    assert verdict(DOWN, DOWN)["verdict"] == "fails"
-    assert verdict(OPEN, DOWN)["verdict"] == "inconclusive"
-    assert verdict(DOWN, DOWN, UP)["verdict"] == "holds corrected"
-    assert verdict(DOWN, UP, UP)["verdict"] == "inconclusive"
-    assert verdict(DOWN, DOWN, DOWN)["verdict"] == "fails"
-    assert verdict(UP, DOWN)["control"] == {"name": "broken", "statistic": pytest.approx(-1.1), "rejected": True}
-    assert not verdict(UP, UP)["control"]["rejected"]
+def judged(module, table_rows: list[dict], seeds: int = 3) -> dict:
+    finding = find(module, "A", rows(table_rows), "e", "quick", {seeds})
+    return judge({"a_test": json.loads(json.dumps(finding))})["a_test"]
+
+
+def verdict(printed: list[float], control: list[float], corrected: list[float] | None = None) -> dict:
+    arms = {"claim": printed, "control: broken": control, **({"corrected": corrected} if corrected else {})}
+    return judged(claim(), table(arms))
+
+
+@pytest.mark.parametrize(
+    ("arms", "wanted"),
+    [
+        ((UP, DOWN), ("holds", "")),
+        ((UP, NONE), ("holds", "")),  # not found of the control, which is unlike the claim
+        ((UP, OPEN), ("inconclusive", "control kept")),  # not found, but it could be just like the claim
+        ((UP, [2.0, 2.1, 2.3]), ("inconclusive", "control kept")),  # a check that cannot fail shows nothing
+        ((DOWN, [-2.0, -2.1, -2.2]), ("fails", "refuted")),
+        ((OPEN, DOWN), ("inconclusive", "too few seeds")),
+        ((DOWN, [-2.0, -2.1, -2.2], UP), ("holds corrected", "")),
+        ((DOWN, [2.0, 2.1, 2.2], UP), ("inconclusive", "control kept")),
+        ((DOWN, [-2.0, -2.1, -2.2], [-3.0, -3.1, -3.3]), ("fails", "refuted")),
+        ((OPEN, [-2.0, -2.1, -2.2], DOWN), ("fails", "refuted")),  # the corrected form decides, both ways
+        ((DOWN, [-2.0, -2.1, -2.2], OPEN), ("inconclusive", "too few seeds")),
+    ],
+)
+def test_verdict_and_reason(arms, wanted):
+    result = verdict(*arms)
+    assert (result["verdict"], result["reason"]) == wanted
+
+
+def test_each_form_is_set_against_its_own_controls():
+    """The print is kept by its control; the corrected form is broken by a control of its own."""
+    arms = {"claim": UP, "control: c": [1.0, 1.15, 1.2], "corrected": [2.0, 2.1, 2.2], "control: c, corrected": DOWN}
+    result = judged(claim(), table(arms))
+    assert (result["verdict"], result["statements"][0]["form"]) == ("holds corrected", "corrected")
+    assert result["controls"] == {"c, corrected": {"rejected": True, "by": ["first"]}}
+
+
+def test_asserted_statements_alone_decide():
+    statements = [
+        statement("first"),
+        statement("second", reads=("r",)),
+        statement("sharper", kind="ours", reads=("s",)),
+        statement("level", kind="printed level", reads=("t",), scales=("paper",)),
+    ]
+    arms = {"claim": UP, "control: broken": DOWN}
+    table_rows = table(arms) + table(arms, "r") + table({"claim": DOWN, "control: broken": [-2.0, -2.1, -2.3]}, "s")
+    result = judged(claim(statements), table_rows)
+    assert (result["verdict"], result["supported"], result["asserted"]) == ("holds", 2, 2)
+    by_name = {each["name"]: (each["verdict"], each["reason"]) for each in result["statements"]}
+    assert by_name["sharper"] == ("fails", "refuted")
+    assert by_name["level"] == ("not judged", "data not here")
+    refuted = table(arms) + table({"claim": DOWN, "control: broken": [-2.0, -2.1, -2.3]}, "r") + table(arms, "s")
+    result = judged(claim(statements), refuted)
+    assert (result["verdict"], result["reason"], result["supported"]) == ("fails", "refuted", 1)
+
+
+def test_every_statement_needs_a_control_that_breaks_it():
+    """The only control breaks the first statement; the second says what stands in its place, or is inconclusive."""
+    table_rows = table({"claim": UP, "control: c": DOWN}) + table({"claim": UP, "control: c": [1.0, 1.1, 1.3]}, "r")
+    second = {"name": "second", "reads": ("r",)}
+    result = judged(claim([statement(), statement(**second)]), table_rows)
+    assert (result["verdict"], result["reason"]) == ("inconclusive", "control kept")
+    assert judged(claim([statement(), statement(**second, stands_in="a null")]), table_rows)["verdict"] == "holds"
+
+
+@pytest.mark.parametrize("reason", ["hypothesis not met", "reduced too far"])
+def test_an_unmet_hypothesis_is_never_a_failure(reason):
+    hypothesis = Hypothesis("fitted", "it fits", lambda rows: positive(rows.value - 0.9, "accuracy"), ("fit",), reason)
+    poor, good = ([level, level + 0.01, level + 0.02] for level in (0.5, 0.95))
+    for values in (UP, DOWN):
+        arms = {"claim": values, "control: broken": [-2.0, -2.1, -2.3]}
+        unmet = judged(claim(hypotheses=[hypothesis]), table(arms) + table({"claim": poor}, "fit"))
+        assert (unmet["verdict"], unmet["reason"]) == ("inconclusive", reason)
+        missing = judged(claim(hypotheses=[hypothesis]), table(arms))
+        assert (missing["verdict"], missing["reason"]) == ("inconclusive", reason)
+        met = judged(claim(hypotheses=[hypothesis]), table(arms) + table({"claim": good}, "fit"))
+        assert met["verdict"] == ("holds" if values is UP else "fails")
+
+
+def test_a_control_that_every_statement_keeps():
+    """A second control breaks the statement; the first, which none breaks, leaves the claim inconclusive."""
+    arms = {"claim": UP, "control: kept": [1.0, 1.15, 1.2], "control: broken": DOWN}
+    result = judged(claim(), table(arms))
+    assert (result["verdict"], result["reason"], result["supported"]) == ("inconclusive", "control kept", 1)
+
+
+def test_a_claim_whose_statement_no_control_reads():
+    """What stands in for a control does so for a statement; a claim without any control shows nothing."""
+    table_rows = table({"claim": UP}) + table({"claim": UP, "control: broken": DOWN}, "r")
+    only = claim([statement(stands_in="a null"), statement("sharper", kind="ours", reads=("r",))])
+    result = judged(only, table_rows)
+    assert (result["verdict"], result["reason"], result["supported"]) == ("inconclusive", "control kept", 1)
+
+
+def test_the_printed_form_decides_where_it_is_found():
+    result = verdict(UP, DOWN, [2.0, 2.1, 2.2])
+    assert (result["verdict"], result["statements"][0]["form"]) == ("holds", "printed")
+
+
+def test_the_corrected_form_decides_where_the_printed_settings_miss_a_hypothesis():
+    fitted = Hypothesis("fitted", "it fits", lambda rows: positive(rows.value - 0.9, "q"), ("fit",))
+    arms = {"claim": UP, "control: broken": DOWN, "corrected": [2.0, 2.1, 2.2]}
+    fit = table({"claim": [0.5, 0.51, 0.52], "corrected": [0.95, 0.96, 0.97]}, "fit")
+    result = judged(claim(hypotheses=[fitted]), table(arms) + fit)
+    assert (result["verdict"], result["statements"][0]["form"]) == ("holds corrected", "corrected")
+
+
+def test_a_hypothesis_concerns_the_statements_that_it_names():
+    poor = Hypothesis(
+        "fitted", "it fits", lambda rows: positive(rows.value - 0.9, "q"), ("fit",), statements=("second",)
+    )
+    both = [statement(), statement("second", kind="ours", reads=("r",))]
+    arms = {"claim": UP, "control: broken": DOWN}
+    table_rows = table(arms) + table(arms, "r") + table({"claim": [0.5, 0.51, 0.52]}, "fit")
+    result = judged(claim(both, [poor]), table_rows)
+    assert [each["verdict"] for each in result["statements"]] == ["holds", "inconclusive"]
+    assert result["verdict"] == "holds"
 
 
 def test_an_undecided_control_is_rejected_by_a_part_that_is_unlike_the_claims():
-    def two(one, other):
-        return all_of(one=positive(np.array(one), "q"), other=positive(np.array(other), "q"))
+    def two(first, second):
+        return all_of(first=positive(np.array(first), "q"), second=positive(np.array(second), "q"))
 
-    claim = two(UP, UP)
-    assert rejects(two(UP, DOWN), claim)
-    assert rejects(two(UP, NONE), claim)
-    assert not rejects(two(UP, OPEN), claim)
-    assert rejects(two(NONE, OPEN), claim)
-    assert not rejects(two(UP, UP), claim)
-    assert not rejects(Finding(None, 0.0, "no sample", "direction"), claim)
-    assert held_parts(all_of(a=two(UP, NONE), b=positive(np.array(UP), "q"))) == ["a, one", "b"]
+    printed = two(UP, UP)
+    assert rejects(two(UP, DOWN), printed)
+    assert rejects(two(UP, NONE), printed)
+    assert not rejects(two(UP, OPEN), printed)
+    assert rejects(two(NONE, OPEN), printed)
+    assert not rejects(two(UP, UP), printed)
+    assert not rejects(Finding(None, 0.0, "no sample", "direction"), printed)
+    assert held_parts(all_of(a=two(UP, NONE), b=positive(np.array(UP), "q"))) == ["a, first", "b"]
 
 
 def test_an_undecided_control_must_fall_short_of_the_claim():
@@ -85,70 +164,102 @@ def test_an_undecided_control_must_fall_short_of_the_claim():
             assert rejects(control, rule(mean + spread, "q")) is rejected
 
 
-def test_a_claim_without_rows_was_not_run():
-    check = SimpleNamespace(ID="Z.one", TITLE="one", QUANTITIES=("one/there",), rule=None, __name__="one")
-    finding = find(check, "Z", rows([{"quantity": "two/there", "value": 1.0}]))
-    assert finding == {"id": "Z.one", "title": "one", "ran": False}
-    assert judge({"z_one": finding}) == {}
+def test_a_claim_without_rows_has_not_run_and_counts_its_statements():
+    module = claim([statement(), statement("second"), statement("third", kind="ours")])
+    finding = find(module, "A", rows([{"quantity": "other", "value": 1.0}]), "e", "quick", {3})
+    assert (finding["ran"], finding["tests"]) == (False, 2)
+    result = judge({"a_test": finding})["a_test"]
+    assert (result["verdict"], result["reason"]) == ("not run", "data not here")
 
 
-def test_a_misspelt_control_is_not_passed_over():
-    made = [{"arm": arm, "seed": seed} for arm in ("claim", "control: a", "contrl: b") for seed in range(3)]
-    check = SimpleNamespace(__name__="a_test", QUANTITIES=("q",), rule=lambda rows: positive(rows.value, "q"))
-    with pytest.raises(ValueError, match=r"a_test: no arm 'contrl: b'"):
-        find(check, "A", rows([{**row, "value": 1.0 + row["seed"]} for row in made]))
+def form(p: float | None, p_against: float | None = None, certain: bool | None = True) -> dict:
+    return {"p": p, "p_against": 1.0 if p_against is None else p_against, "certain": certain, "statistic": 1.0,
+            "low": 0.0, "high": 2.0, "rule": "r", "measured": "", "evidence": "direction", "numbers": {},
+            "controls": {"c": {"rejected": True}}}  # fmt: skip
 
 
-def test_each_part_has_a_line_with_its_own_verdict():
-    """Of two parts one needs its correction; the control breaks the other one alone."""
-
-    def two(rows_: Rows) -> Finding:
-        return all_of(**{name: bound(rows_.where(case=name)) for name in ("one", "two")})
-
-    ends = {"claim": (0.5, 2.0), "corrected": (0.5, 0.5), "control: c": (2.0, 0.5)}
-    made = [
-        {"arm": arm, "case": case, "value": value}
-        for arm, pair in ends.items()
-        for case, value in zip(("one", "two"), pair, strict=True)
-    ]
-    check = SimpleNamespace(ID="A.x", KIND="bound", TITLE="", PRINTED="", QUANTITIES=("q",), CORRECTION="", rule=two,
-                            FORMS={"two": ("p", "d")}, __doc__="", __name__="x")  # fmt: skip
-    finding = find(check, "A", rows(made))
-    assert (finding["holds"], finding["form"]) == (True, "corrected")
-    one, other = finding["lines"]
-    assert (one["verdict"], one["control"], one["forms"]) == ("holds", "rejected", [])
-    assert (other["verdict"], other["control"], other["forms"]) == ("holds corrected", "not rejected", ["p", "d"])
-    assert (other["printed"]["statistic"], other["corrected"]["statistic"]) == (2.0, 0.5)
+def finding(*forms: dict, ran: bool = True) -> dict:
+    names = ("claim", "corrected")
+    only = {"name": "first", "kind": "asserted", "stands in": "", "forms": dict(zip(names, forms, strict=False))}
+    return {"ran": ran, "tests": 1, "hypotheses": [], **({"statements": [only]} if ran else {})}
 
 
-def test_a_check_without_a_control_is_no_check():
-    check = SimpleNamespace(__name__="a_test", QUANTITIES=("q",), rule=lambda rows: positive(rows.value, "q"))
-    with pytest.raises(ValueError, match="no control"):
-        find(check, "A", rows([{"value": 1.0}, {"value": 2.0}]))
-
-
-def finding(p: float, **more) -> dict:
-    """A finding that supports its claim and rejects its control."""
-    return {"ran": True, "holds": True, "form": "printed", "p": p, "rule": "r", "corrected form": None,
-            "control": {"rejected": True}, "printed form": {"holds": True}, **more}  # fmt: skip
-
-
-def test_holms_correction_is_over_the_claims_of_a_paper():
-    verdicts = judge({"one": finding(0.001), "two": finding(0.02), "three": finding(0.3, holds=None)})
-    assert [claim["verdict"] for claim in verdicts.values()] == ["holds", "inconclusive", "inconclusive"]
-    assert [claim["p, Holm"] for claim in verdicts.values()] == pytest.approx([0.003, 0.04, 0.3])
-    assert "Holm's correction over 3 forms" in verdicts["two"]["rule"]
-    assert judge({"one": finding(0.02)})["one"]["verdict"] == "holds"
+def test_holms_correction_is_over_the_statements_of_a_paper():
+    verdicts = judge({"x": finding(form(0.001)), "y": finding(form(0.02)), "z": finding(form(0.3))})
+    assert [each["verdict"] for each in verdicts.values()] == ["holds", "inconclusive", "inconclusive"]
+    corrected = [each["statements"][0]["forms"]["claim"]["p, Holm"] for each in verdicts.values()]
+    assert corrected == pytest.approx([0.003, 0.04, 0.3])
+    assert judge({"x": finding(form(0.02))})["x"]["verdict"] == "holds"
     # a corrected form is a second chance, and counts; so do claims that wait, and claims that did not run
-    (twice,) = judge({"one": finding(0.02, **{"corrected form": {"holds": False}})}).values()
-    assert (twice["verdict"], twice["p, Holm"]) == ("inconclusive", pytest.approx(0.04))
-    for verdicts in (judge({"one": finding(0.02)}, waiting=1), judge({"one": finding(0.02), "two": {"ran": False}})):
-        assert (verdicts["one"]["verdict"], verdicts["one"]["p, Holm"]) == ("inconclusive", pytest.approx(0.04))
+    for verdicts in (
+        judge({"x": finding(form(0.02), form(0.5))}),
+        judge({"x": finding(form(0.02))}, waiting=1),
+        judge({"x": finding(form(0.02)), "y": finding(ran=False)}),
+    ):
+        assert verdicts["x"]["verdict"] == "inconclusive"
+        assert verdicts["x"]["statements"][0]["forms"]["claim"]["p, Holm"] == pytest.approx(0.04)
 
 
-def test_a_corrected_form_is_judged_where_the_print_does_not_survive_holm():
-    form = {"what": "w", "holds": True, "statistic": 5.0, "low": 4.0, "high": 6.0, "p": 1e-5, "rule": "r",
-            "numbers": {}, "evidence": "direction", "measured": "", "part": ""}  # fmt: skip
-    verdicts = judge({"one": finding(0.02, **{"corrected form": form}), "two": finding(0.5, holds=None)})
-    assert (verdicts["one"]["verdict"], verdicts["one"]["statistic"]) == ("holds corrected", 5.0)
-    assert verdicts["one"]["p, Holm"] == pytest.approx(3e-5)  # of two claims, one with two forms
+def test_refutations_are_corrected_too():
+    assert judge({"x": finding(form(0.98, 0.02))})["x"]["verdict"] == "fails"
+    verdicts = judge({"x": finding(form(0.98, 0.02)), "y": finding(form(0.5, 0.5))})
+    assert [each["verdict"] for each in verdicts.values()] == ["inconclusive", "inconclusive"]
+    # a refutation without chance needs no correction, nor does a support without chance
+    assert judge({"x": finding(form(0.98, 0.02)), "y": finding(form(1e-9, certain=False))})["y"]["verdict"] == "fails"
+    assert judge({"x": finding(form(0.5)), "y": finding(form(None))})["y"]["verdict"] == "holds"
+
+
+def test_statements_of_ours_are_no_tests_of_the_paper():
+    """Holm's count is of the asserted statements; ours beside them do not make it larger."""
+    both = finding(form(0.02))
+    both["statements"].append({**both["statements"][0], "name": "ours", "kind": "ours", "forms": {"claim": form(0.5)}})
+    assert judge({"x": both})["x"]["verdict"] == "holds"
+
+
+def test_the_corrected_form_decides_where_the_print_does_not_survive_holm():
+    verdicts = judge({"x": finding(form(0.02), form(1e-5)), "y": finding(form(0.5))})
+    assert verdicts["x"]["verdict"] == "holds corrected"
+    assert judge({"x": finding(form(0.02), form(0.4))})["x"]["verdict"] == "inconclusive"
+
+
+def test_holm_against_a_count_by_hand():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        forms = [{"p": float(p)} for p in random.uniform(0, 0.05, size=6)]
+        correct(forms, "p", others=2)
+        ranked = sorted(forms, key=lambda each: each["p"])
+        wanted = [max(min(1.0, (8 - k) * ranked[k]["p"]) for k in range(rank + 1)) for rank in range(6)]
+        assert [each["p, Holm"] for each in ranked] == pytest.approx(wanted)
+
+
+def test_parts_of_a_statement_are_an_intersection_and_a_union():
+    """That all parts hold needs no correction; that a part is refuted is multiplied by their number."""
+    holds = [positive(np.array(UP) + shift, "q") for shift in (0.0, 0.3)]
+    both = all_of(a=holds[0], b=holds[1])
+    assert both.p == max(each.p for each in holds)
+    refuted = positive(np.array([-0.2, -0.3, -0.25]), "q")
+    assert refuted.holds is False
+    parts = {str(index): holds[0] for index in range(9)}
+    several = all_of(refuted=refuted, **parts)
+    assert several.p_against == pytest.approx(10 * refuted.p_against)
+    assert several.holds is None
+    assert all_of(a=holds[0], b=Finding(False, 1.0, "exact", "exact")).holds is False
+    assert all_of(a=holds[0], b=Finding(None, 1.0, "exact", "exact")).holds is None
+
+
+def test_rows_are_read_by_statement():
+    """A control without a quantity that a statement reads is no control of that statement."""
+    statements = [statement("both", lambda rows: positive(rows.where(quantity="r").value, "r"), reads=("q", "r"))]
+    table_rows = table({"claim": UP, "control: c": DOWN}) + table({"claim": UP, "control: d": DOWN}, "r")
+    result = judged(claim(statements), table_rows)
+    assert (result["verdict"], result["controls"]) == ("inconclusive", {})
+    assert isinstance(rows(table_rows), Rows)
+
+
+def test_a_statement_on_a_data_set_that_is_not_here_is_not_judged():
+    about_two = [statement("here", data_sets=("digits",)), statement("elsewhere", data_sets=("MNIST",))]
+    arms = {"claim": UP, "control: broken": DOWN}
+    result = judged(claim(about_two), table(arms, case="digits"))
+    assert (result["verdict"], result["supported"], result["asserted"]) == ("holds", 1, 2)
+    assert [each["verdict"] for each in result["statements"]] == ["holds", "not judged"]
+    assert judged(claim(about_two[1:]), table(arms, case="digits"))["verdict"] == "not run"

@@ -82,6 +82,18 @@ def test_the_iteration_against_its_definition():
     assert np.allclose(machine.dual_coef_[:, 0], alpha, rtol=1e-8, atol=1e-10)
 
 
+def test_an_update_from_centred_gradients():
+    """The covariance of the explicit gradients, from numpy, and not their second moment."""
+    x, y = multi_index(40, 4)
+    gaps = x[:, None] - x[None]
+    K = np.exp(-(gaps**2).sum(2) / (2 * 3.0**2))
+    slopes = -np.einsum("ij,j,ija->ia", K, np.linalg.solve(K + 0.05 * np.eye(40), y + x[:, 0]), gaps) / 3.0**2
+    machine = RFM(kernel="gaussian", bandwidth=3.0, ridge=0.05, power=1, n_iters=1, early_stopping=False, centered=True)
+    np.testing.assert_allclose(
+        machine.fit(x, y + x[:, 0]).features_, np.cov(slopes.T, bias=True), rtol=1e-9, atol=1e-12
+    )
+
+
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian", "exponential", "polynomial", "quadratic"])
 def test_updates_against_their_printed_forms(kernel):
     x, alpha = (torch.from_numpy(stream("updates", kernel, purpose).normal(size=(15, 4))) for purpose in "xa")

@@ -59,10 +59,10 @@ class Case:
     y: torch.Tensor
     loss: object
     per_sample: object
-    about: str
+    description: str
 
     def __repr__(self):
-        return self.about
+        return self.description
 
 
 ACTIVATIONS = {

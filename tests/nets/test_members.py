@@ -159,19 +159,19 @@ def test_stacked_optimizers_agree_with_torch(monkeypatch, name, torch_optimizer,
     stack = StackedParameters(model, initial, 1, torch.float64, "cpu")
     optimizer = StackedOptimizer(stack, three, name, **options)
     parameters = [[torch.nn.Parameter(weights[key].clone()) for key in stack.names] for weights in initial]
-    expected = [torch_optimizer(own, lr=member.lr, weight_decay=member.weight_decay, **options)
-                for own, member in zip(parameters, three, strict=True)]  # fmt: skip
+    expected = [torch_optimizer(member_parameters, lr=member.lr, weight_decay=member.weight_decay, **options)
+                for member_parameters, member in zip(parameters, three, strict=True)]  # fmt: skip
     for step in range(20):
         gradients = [torch.randn(stack.values[key].shape, generator=random).double() for key in stack.names]
-        for index, own in enumerate(parameters):
-            for parameter, gradient in zip(own, gradients, strict=True):
+        for index, member_parameters in enumerate(parameters):
+            for parameter, gradient in zip(member_parameters, gradients, strict=True):
                 parameter.grad = gradient[index]
             expected[index].step()
         for group in stack.groups:
-            own = [gradient[group.members.start] if group.is_single else gradient for gradient in gradients]
-            optimizer.step(group, step, 1.0, own)
-    for index, own in enumerate(parameters):
-        for key, parameter in zip(stack.names, own, strict=True):
+            group_gradients = [gradient[group.members.start] if group.is_single else gradient for gradient in gradients]
+            optimizer.step(group, step, 1.0, group_gradients)
+    for index, member_parameters in enumerate(parameters):
+        for key, parameter in zip(stack.names, member_parameters, strict=True):
             torch.testing.assert_close(stack.values[key][index], parameter.detach(), rtol=1e-13, atol=1e-13)
 
 
@@ -186,7 +186,7 @@ def test_ntk_parametrization_is_gradient_descent_on_the_unscaled_weights(digits,
     roots = {"0": 8.0, "2": 3.0}
     V = {name: torch.nn.Parameter(value * roots[name[0]]) for name, value in first.items()}
     optimizer = torch.optim.SGD(V.values(), lr=0.7, momentum=0.5, weight_decay=0.02)
-    x = digits.numbers(digits.x_train, torch.float64).flatten(1)
+    x = digits.scaled(digits.x_train, torch.float64).flatten(1)
     y = torch.nn.functional.one_hot(digits.y_train).double()
     for _ in range(6):
         W = {name: value / roots[name[0]] for name, value in V.items()}

@@ -15,7 +15,7 @@ from tasks.settings import Settings, Train, read
 RUN = {"data": "photos", "model": {"hidden": [6], "activation": "gelu"}, "loss": "cross_entropy", "optimizer": "sgd",
        "lr": 0.1, "batch": 20, "epochs": 2, "seeds": 2, "snapshots": 1,
        "grid": {"weight_decay": [0.0, 0.1], "label_noise": [0.0, 0.5]}}  # fmt: skip
-SEVERAL = {"sets": {name: {"source": "digits"} for name in ("tens", "fives", "none")}, "here": ["tens", "fives"]}
+SEVERAL = {"sets": {name: {"source": "digits"} for name in ("tens", "fives", "none")}, "affordable": ["tens", "fives"]}
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_every_member_is_found_by_seed_and_case(finished):
     assert run.cases == [
         f"weight_decay={decay},label_noise={noise}" for decay in ("0", "0.1") for noise in ("0", "0.5")
     ]
-    x = run.data.numbers(run.data.x_train, torch.float32).flatten(1)
+    x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
     for case in run.cases:
         for seed in run.seeds:
             loss = LOSSES["cross_entropy"](run.model(2, seed, case)(x), run.labels(seed, case)).mean()
@@ -72,7 +72,7 @@ def test_every_variant_is_a_run(finished):
     assert [run.epochs[-1] for run in variants.values()] == [2, 3]
     assert variants["wide"].settings.optimizer == "whitened"
     for name, run in variants.items():
-        x = run.data.numbers(run.data.x_train, torch.float32).flatten(1)
+        x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
         for case, seed in ((case, seed) for case in run.cases for seed in run.seeds):
             for epoch in run.epochs:
                 model = run.model(epoch, seed, case)
@@ -84,7 +84,7 @@ def test_every_variant_is_a_run(finished):
 
 
 PARTS = {"data": "several", "variants": {"first": {"part": "tens"}, "second": {"part": "fives", "epochs": 1},
-                                         "not here": {"part": "none"}}}  # fmt: skip
+                                         "not affordable": {"part": "none"}}}  # fmt: skip
 
 
 @pytest.mark.parametrize("finished", [PARTS], indirect=True)
@@ -93,7 +93,7 @@ def test_variants_have_the_data_set_that_they_name(finished):
     sizes = {name: (run.data.classes, run.data.inputs) for name, run in variants.items()}
     assert sizes == {"first": (10, 64), "second": (5, 256)}
     for name, run in variants.items():
-        x = run.data.numbers(run.data.x_test, torch.float32).flatten(1)
+        x = run.data.scaled(run.data.x_test, torch.float32).flatten(1)
         case, seed = run.cases[-1], 1
         is_correct = run.model(run.epochs[-1], seed, case)(x).argmax(1) == run.data.y_test
         (value,) = values(run, f"{name},{case}", seed, "test_accuracy", run.epochs[-1])

@@ -38,7 +38,7 @@ def weights(path, seed):
 def test_each_seed_trains_as_a_bare_loop_would(digits, tmp_path, name, options, make_optimizer):
     config = replace(CONFIG, optimizer=name, lr=0.01, **options)
     snapshots, history = fit(mlp(64, [16, 12], 10), digits, config, 2, tmp_path)
-    x, y = digits.numbers(digits.x_train, torch.float64).flatten(1), digits.y_train
+    x, y = digits.scaled(digits.x_train, torch.float64).flatten(1), digits.y_train
     for seed in range(2):
         model = mlp(64, [16, 12], 10).double()
         model.load_state_dict(initialize(model, ("test", seed)))
@@ -77,23 +77,23 @@ def test_a_linear_network_trains_as_its_layers_would(tmp_path, monkeypatch, stra
     snapshots, history = fit(model, data, config, 2, tmp_path / "run")
     saved = load_file(snapshots[4])
     for index, decay in ((1, 0.01), (3, 0.0)):
-        own = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=output_scale).double()
-        own.load_state_dict(initialize(own, ("lin", 1)))
-        optimizer = torch.optim.SGD(own.parameters(), lr=0.1, weight_decay=decay)
+        bare = mlp(6, [8, 7], 3, "linear", bias=False, output_scale=output_scale).double()
+        bare.load_state_dict(initialize(bare, ("lin", 1)))
+        optimizer = torch.optim.SGD(bare.parameters(), lr=0.1, weight_decay=decay)
         shift = torch.zeros(6, 6, dtype=torch.float64)
         for epoch in range(4):
             for rows in torch.from_numpy(stream("lin", 1, "order", epoch).permutation(50)).split(20):
                 x = data.x_train[rows].double().requires_grad_()
                 optimizer.zero_grad()
-                torch.nn.functional.mse_loss(own(x), data.y_train[rows].double()).backward()
+                torch.nn.functional.mse_loss(bare(x), data.y_train[rows].double()).backward()
                 virtual = (x - 0.1 * x.grad).detach()
                 shift += virtual.T @ virtual - (x.T @ x).detach()
                 optimizer.step()
-        for key, value in own.state_dict().items():
+        for key, value in bare.state_dict().items():
             torch.testing.assert_close(saved[key][index], value, rtol=1e-10, atol=1e-13)
         half = saved["observer:virtual_shift"][index]
         torch.testing.assert_close(-(half + half.T), shift, rtol=1e-9, atol=1e-11)
-        test = torch.nn.functional.mse_loss(own(data.x_test.double()), data.y_test.double())
+        test = torch.nn.functional.mse_loss(bare(data.x_test.double()), data.y_test.double())
         last = [row["value"] for row in history if row["quantity"] == "test_loss" and row["seed"] == 1
                 and row["case"] == f"weight_decay={decay:g}"][-1]  # fmt: skip
         assert last == pytest.approx(float(test.detach()), rel=1e-9)
@@ -110,7 +110,7 @@ def test_observers_sum_over_all_steps(digits, tmp_path):
     """The Virtual Covariance Shift agrees with its definition, summed by plain autograd over the same steps."""
     config = replace(CONFIG, epochs=2, snapshots=(2,), observe=("virtual_shift",))
     snapshot = load_file(fit(mlp(64, [6], 10), digits, config, 1, tmp_path)[0][2])
-    x, y = digits.numbers(digits.x_train, torch.float64).flatten(1), digits.y_train
+    x, y = digits.scaled(digits.x_train, torch.float64).flatten(1), digits.y_train
     model = mlp(64, [6], 10).double()
     model.load_state_dict(initialize(model, ("test", 0)))
     shift = torch.zeros(64, 64, dtype=torch.float64)
@@ -141,14 +141,14 @@ def test_a_vae_trains_as_a_bare_loop_would(digits, tmp_path):
     config = replace(CONFIG, loss="vae", beta=3.0, optimizer="adam", lr=0.01)
     model = build("vae", (1, 8, 8), 10, hidden=[12], latent=4)
     snapshots, history = fit(model, digits, config, 2, tmp_path)
-    x, test = (digits.numbers(part, torch.float64).flatten(1) for part in (digits.x_train, digits.x_test))
+    x, test = (digits.scaled(part, torch.float64).flatten(1) for part in (digits.x_train, digits.x_test))
     for seed in range(2):
-        own = copy.deepcopy(model).double()
-        own.load_state_dict(initialize(model, ("test", seed)))
-        optimizer = torch.optim.Adam(own.parameters(), lr=0.01)
+        bare = copy.deepcopy(model).double()
+        bare.load_state_dict(initialize(model, ("test", seed)))
+        optimizer = torch.optim.Adam(bare.parameters(), lr=0.01)
 
-        def terms(x, noise, own=own):
-            logits, mean, log_variance = own(x, torch.from_numpy(noise))
+        def terms(x, noise, bare=bare):
+            logits, mean, log_variance = bare(x, torch.from_numpy(noise))
             pixels = torch.distributions.Bernoulli(logits=logits, validate_args=False)
             q = torch.distributions.Normal(mean, (log_variance / 2).exp())
             prior = torch.distributions.Normal(0.0, 1.0)
@@ -164,7 +164,7 @@ def test_a_vae_trains_as_a_bare_loop_would(digits, tmp_path):
                 (reconstruction + 3 * divergence).backward()
                 optimizer.step()
         for key, value in weights(snapshots[3], seed).items():
-            torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-7, atol=1e-9)
+            torch.testing.assert_close(value, bare.state_dict()[key], rtol=1e-7, atol=1e-9)
         with torch.no_grad():
             expected = terms(test, stream("test", seed, "latent noise", "test").normal(size=(40, 4)))
         last = {row["quantity"]: row["value"] for row in history if (row["seed"], row["x"]) == (seed, 3.0)}
@@ -177,23 +177,23 @@ def test_batch_normalisation_keeps_each_members_statistics(digits, tmp_path):
     """Weights and running statistics of a convolutional network agree with a bare loop."""
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
     snapshots, history = fit(model, digits, CONFIG, 2, tmp_path, checkpoint_seconds=0)
-    x, y = digits.numbers(digits.x_train, torch.float64), digits.y_train
-    test = digits.numbers(digits.x_test, torch.float64)
+    x, y = digits.scaled(digits.x_train, torch.float64), digits.y_train
+    test = digits.scaled(digits.x_test, torch.float64)
     for seed in range(2):
-        own = copy.deepcopy(model).double()
-        own.load_state_dict(initialize(model, ("test", seed)), strict=False)
-        optimizer = torch.optim.SGD(own.parameters(), lr=0.05)
+        bare = copy.deepcopy(model).double()
+        bare.load_state_dict(initialize(model, ("test", seed)), strict=False)
+        optimizer = torch.optim.SGD(bare.parameters(), lr=0.05)
         for epoch in range(3):
             for rows in torch.from_numpy(stream("test", seed, "order", epoch).permutation(150)).split(32):
                 optimizer.zero_grad()
-                nn.functional.cross_entropy(own(x[rows]), y[rows]).backward()
+                nn.functional.cross_entropy(bare(x[rows]), y[rows]).backward()
                 optimizer.step()
         trained = weights(snapshots[3], seed)
-        assert trained.keys() == own.state_dict().keys()
+        assert trained.keys() == bare.state_dict().keys()
         for key, value in trained.items():
-            torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-9, atol=1e-11)
+            torch.testing.assert_close(value, bare.state_dict()[key], rtol=1e-9, atol=1e-11)
         last = [row["value"] for row in history if row["quantity"] == "test_loss" and row["seed"] == seed][-1]
-        assert last == pytest.approx(float(nn.functional.cross_entropy(own.eval()(test), digits.y_test).detach()))
+        assert last == pytest.approx(float(nn.functional.cross_entropy(bare.eval()(test), digits.y_test).detach()))
     assert not model[1].running_mean.any()  # the model that was passed did not change
     again, _ = fit(model, digits, CONFIG, 2, tmp_path, checkpoint_seconds=0)  # from the last checkpoint
     assert weights(again[3], 1)["1.running_var"].equal(trained["1.running_var"])
@@ -221,19 +221,19 @@ def test_a_finite_population_has_weighted_samples(tmp_path):
         history_every=2, name=("test",), dtype="float64",
     )  # fmt: skip
     snapshots, history = fit(model, data, config, 2, tmp_path / "run")
-    own = copy.deepcopy(model).double()
-    own.load_state_dict(initialize(model, ("test", 1)))
-    optimizer = torch.optim.Adam(own.parameters(), lr=0.01, weight_decay=1e-3)
+    bare = copy.deepcopy(model).double()
+    bare.load_state_dict(initialize(model, ("test", 1)))
+    optimizer = torch.optim.Adam(bare.parameters(), lr=0.01, weight_decay=1e-3)
     losses = []
     for _ in range(4):
         optimizer.zero_grad()
-        loss = sum(w * (own(x[None])[0, 0] - y[0]) ** 2
+        loss = sum(w * (bare(x[None])[0, 0] - y[0]) ** 2
                    for w, x, y in zip(data.weight_train, data.x_train, data.y_train, strict=True))  # fmt: skip
         losses.append(float(loss.detach()))
         loss.backward()
         optimizer.step()
     for key, value in weights(snapshots[4], 1).items():
-        torch.testing.assert_close(value, own.state_dict()[key], rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(value, bare.state_dict()[key], rtol=1e-9, atol=1e-11)
     rows = [(row["step"], row["value"]) for row in history if row["seed"] == 1]
     assert [step for step, _ in rows] == [0, 2, 4]
     assert [value for _, value in rows[:2]] == pytest.approx([losses[0], losses[2]])

@@ -1,27 +1,29 @@
-"""Figures 1 and 9 and the EGOP: the rules on planted tables."""
+"""Figures 1 and 9 and the EGOP: the statements on planted tables."""
 
 import pytest
+from centered_nfa_planted import found, refuted, supported
 
 from gramlab import tables
 from gramlab.streams import stream
+from tasks.judging.contract import ContractError
+from tasks.judging.finding import find
 from tasks.judging.rows import Rows
 from tasks.papers.centered_nfa.claims import b_egop, b_fig1, b_fig9
 
 SEEDS = range(5)
 
 
-def first_and_last(**values) -> Rows:
+def first_and_last(arm="claim", steps=(0, 800), **values) -> list[dict]:
     """Rows of each quantity at the first and at the last step, with a little noise."""
-    return Rows(
-        tables.table(
-            [
-                {"seed": seed, "step": step, "quantity": quantity,
-                 "value": value + 0.002 * float(stream("test_checks_b", quantity, seed, step).normal())}
-                for quantity, pair in values.items() for seed in SEEDS
-                for step, value in zip((0, 800), pair, strict=True)
-            ]
-        )
-    )  # fmt: skip
+    return [
+        {"experiment": "planted", "scale": "paper", "arm": arm, "seed": seed, "step": step, "quantity": quantity,
+         "value": value + 0.002 * float(stream("test_checks_b", arm, quantity, seed, step).normal())}
+        for quantity, pair in values.items() for seed in SEEDS for step, value in zip(steps, pair, strict=True)
+    ]  # fmt: skip
+
+
+def planted(**values) -> Rows:
+    return Rows(tables.table(first_and_last(**values)))
 
 
 @pytest.mark.parametrize(
@@ -29,29 +31,72 @@ def first_and_last(**values) -> Rows:
 )
 def test_figures_1_and_9_need_a_higher_correlation_with_k(claim, name, printed):
     def judged(with_K, with_Q):
-        return claim.rule(first_and_last(**{f"{name}/K": (with_K, with_K), f"{name}/Q": (with_Q, with_Q)}))
+        return found(claim, planted(**{f"{name}/K": (with_K, with_K), f"{name}/Q": (with_Q, with_Q)}))
 
-    assert judged(*printed).holds
-    assert judged(*printed).evidence == "matches print"
-    assert judged(0.8, 0.2).holds
-    assert judged(0.8, 0.2).evidence == "direction"
+    assert all(judged(*printed).values())
+    for pair in ((0.8, 0.2), (0.9, 0.8), (0.3, 0.2)):
+        assert judged(*pair)["K above Q"]
+    assert judged(0.8, 0.2)["level with K"] is False
+    assert judged(0.8, 0.2)["level with Q"] is False
     for pair in ((0.2, 0.8), (0.8, 0.9), (0.2, 0.3)):
-        assert judged(*pair).holds is False
-    for pair in ((0.9, 0.8), (0.3, 0.2)):
-        assert judged(*pair).holds
+        assert judged(*pair)["K above Q"] is False
 
 
-def test_egop_needs_every_part():
-    good = {
-        "egop/agop": (0.2, 0.9),
-        "null/egop_agop": (0.1, 0.1),
-        "egop/agop, another target": (0.2, 0.7),
-        "egop/gram": (0.3, 0.8),
-        "r2/train": (0.0, 0.99),
-        "r2/test": (0.0, 0.7),
+def test_the_spread_of_eigenvalues_in_figure_1():
+    spread = b_fig1.SPREAD_OF_K
+    assert supported(b_fig1, planted(**{spread: (5.9, 5.9)})) == {
+        "K is far from the identity",
+        "spread of K's eigenvalues",
     }
-    assert b_egop.rule(first_and_last(**good)).holds
-    broken = {"r2/train": (0.0, 0.5), "egop/agop": (0.95, 0.9), "null/egop_agop": (0.1, 0.85),
-              "egop/agop, another target": (0.2, 0.95), "egop/gram": (0.8, 0.3)}  # fmt: skip
-    for quantity, pair in broken.items():
-        assert b_egop.rule(first_and_last(**{**good, quantity: pair})).holds is False
+    assert refuted(b_fig1, planted(**{spread: (0.0, 0.0)})) == {
+        "K is far from the identity",
+        "spread of K's eigenvalues",
+    }
+    assert supported(b_fig1, planted(**{spread: (3.0, 3.0)})) == {"K is far from the identity"}
+
+
+EGOP = {
+    "egop/agop": (0.2, 0.9),
+    "null/egop_agop": (0.1, 0.1),
+    "egop/agop, another target": (0.2, 0.7),
+    "egop/gram": (0.3, 0.8),
+    "null/egop_gram": (0.2, 0.2),
+    "r2/train": (0.0, 0.99),
+    "r2/test": (0.0, 0.7),
+}
+
+
+def test_each_statement_on_the_egop_can_fail():
+    names = {statement.name for statement in b_egop.STATEMENTS}
+    assert supported(b_egop, planted(**EGOP)) == names
+    for quantity, pair, broken in (
+        ("egop/agop", (0.2, 0.05), {"AGOP resembles EGOP", "nearer to 1 than to chance", "this target and no other"}),
+        ("null/egop_agop", (0.1, 0.85), {"nearer to 1 than to chance"}),
+        # the null of the trained network, and not the one before training
+        ("null/egop_agop", (0.1, 0.95), {"AGOP resembles EGOP", "nearer to 1 than to chance"}),
+        ("egop/agop, another target", (0.2, 0.95), {"this target and no other"}),
+        ("egop/gram", (0.3, 0.15), {"NFM resembles EGOP"}),
+    ):
+        assert refuted(b_egop, planted(**{**EGOP, quantity: pair})) == broken
+
+
+def test_a_network_that_does_not_fit_misses_the_hypothesis_of_the_egop():
+    (hypothesis,) = b_egop.HYPOTHESES
+    assert hypothesis.rule(planted(**EGOP)).holds
+    assert hypothesis.rule(planted(**{**EGOP, "r2/train": (0.0, 0.5)})).holds is False
+
+
+def test_a_table_without_a_seed_is_refused():
+    levels = {"nfa/K": (0.9, 0.9), "nfa/Q": (0.5, 0.5), b_fig1.SPREAD_OF_K: (5.9, 5.9)}
+    ends = {name: pair[1:] for name, pair in levels.items()}
+    table = first_and_last(steps=(800,), **ends)
+    table += first_and_last("control: planted", (800,), **{**ends, "nfa/K": (0.5,)})
+
+    def judged(rows: list[dict]) -> dict:
+        return find(b_fig1, "B", Rows(tables.table(rows)), "planted", "paper", {5})
+
+    assert judged(table)["ran"]
+    with pytest.raises(ContractError):
+        judged([row for row in table if row["seed"] != 3])
+    with pytest.raises(ContractError):
+        judged([row for row in table if (row["quantity"], row["arm"]) != ("nfa/Q", "claim")])

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from centered_nfa_planted import refuted, supported
 
 import gramlab
 from gramlab import tables
@@ -119,7 +120,7 @@ def planted(exceptions=None, **laws) -> Rows:
             [
                 {"seed": seed, "case": case, "layer": layer, "x": scale, "step": step, "quantity": quantity,
                  "value": float((exceptions or {}).get((quantity, case), law)(layer, scale, step)
-                                + 0.003 * stream("test_checks_b", seed, step).normal())}
+                                + 0.003 * stream("test_checks_b", seed, step, layer, str(scale)).normal())}
                 for seed in SEEDS for case in b_centerings.SPECTRA for scale in SCALES for step in STEPS
                 for quantity, law in laws.items() for layer in ([""] if quantity == "test_loss" else ["0", "2"])
             ]
@@ -155,66 +156,83 @@ def rising(layer, scale, step):
     return 0.8 + 0.1 * step / 800
 
 
-def test_figure_2_needs_every_layer_and_scale():
-    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/centered": low}
-    assert b_fig2.rule(planted(**good)).holds
-    for broken in (
-        {"nfa/uncentered": low},
-        {"nfa/centered": lambda layer, scale, step: 0.6 - 0.1 * step / 800},
-        {"nfa/centered": rising},
-        *({"nfa/centered": law} for law in in_one_place(falling, rising)),
-        *({"nfa/centered": law} for law in in_one_place(falling, lambda *_: 0.6)),
-        *({"nfa/uncentered": law} for law in in_one_layer(wide, low)),
+def names(claim, kind="asserted"):
+    return {statement.name for statement in claim.STATEMENTS if statement.kind == kind}
+
+
+def test_each_statement_on_figure_2_can_fail():
+    def least_early(layer, scale, step):  # alike over the scales after the first measurement
+        return 0.8 if step > 5 else 0.9 + 0.04 * np.log10(scale)
+
+    def spreading(layer, scale, step):  # falls less at smaller scales
+        return 0.95 - (0.1 + 0.03 * np.log10(scale)) * step / 800
+
+    good = {"nfa/uncentered": wide, "nfa/centered": spreading, "null/centered": low}
+    assert supported(b_fig2, planted(**good)) >= names(b_fig2)
+    for statement, quantity, bad in (
+        ("high throughout", "nfa/centered", lambda *_: 0.6),
+        ("highest early", "nfa/centered", rising),
+        ("invariant to scale early", "nfa/centered", least_early),
+        ("UC-NFA sensitive to scale", "nfa/uncentered", low),
     ):
-        assert b_fig2.rule(planted(**{**good, **broken})).holds is False
+        for law in in_one_layer(good[quantity], bad):
+            assert statement not in supported(b_fig2, planted(**{**good, quantity: law}))
     low_once = in_one_place(falling, lambda layer, scale, step: 0.5 if step == 400 else falling(layer, scale, step))
     for law in low_once:
-        assert b_fig2.rule(planted(**{**good, "nfa/centered": law})).parts["high"].holds is False
+        assert "high throughout" in refuted(b_fig2, planted(**{**good, "nfa/centered": law}))
+    for law in in_one_place(falling, rising):
+        assert "highest early at each scale" in refuted(b_fig2, planted(**{**good, "nfa/centered": law}))
 
 
 @pytest.mark.parametrize("claim", [b_fig7, b_fig8])
-def test_figures_7_and_8_need_every_part(claim):
+def test_each_statement_on_figures_7_and_8_can_fail(claim):
     good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/uncentered": lambda *_: 0.1,
             "test_loss": lambda layer, scale, step: 1 + 0.1 * scale}  # fmt: skip
-    assert claim.rule(planted(**good)).holds
-    for broken in (
-        {"test_loss": lambda layer, scale, step: 1 - 0.1 * scale},
-        {"nfa/uncentered": lambda layer, scale, step: -wide(layer, scale, step)},
-        {"nfa/centered": lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)},
+
+    def sinking(layer, scale, step):
+        return wide(layer, scale, step) - 0.6 * (step / 800)
+
+    def rising_in_scale(layer, scale, step):
+        return 0.9 + 0.1 * np.log10(scale)
+
+    assert supported(claim, planted(**good)) >= names(claim)
+    losses = planted(**{**good, "test_loss": lambda layer, scale, step: 1 - 0.1 * scale})
+    assert refuted(claim, losses) == {"smaller test loss for smaller scales"}
+    for statement, quantity, bad in (
+        ("UC-NFA becomes high", "nfa/uncentered", sinking),
+        ("higher UC-NFA for smaller scales", "nfa/uncentered", rising_in_scale),
+        ("higher C-NFA for smaller scales", "nfa/centered", rising_in_scale),
+        ("C-NFA more robust", "nfa/centered", rising_in_scale),
     ):
-        assert claim.rule(planted(**{**good, **broken})).holds is False
-    shifted = lambda layer, scale, step: wide(layer, scale, step) - 0.6 * (step / 800)  # noqa: E731
-    high_from_the_start = lambda layer, scale, step: 0.9  # noqa: E731
-    rising_in_scale = lambda layer, scale, step: 0.9 + 0.1 * np.log10(scale)  # noqa: E731
-    broken_parts = [
-        *(("rises", "nfa/uncentered", law) for law in in_one_place(wide, shifted)),
-        *(("small", "nfa/uncentered", law) for law in in_one_place(wide, high_from_the_start)),
-        *(("high", "nfa/uncentered", law) for law in in_one_place(wide, low, scales=(0.01,))),
-        *(("uncentered", "nfa/uncentered", law) for law in in_one_layer(wide, rising_in_scale)),
-        *(("centered", "nfa/centered", law) for law in in_one_layer(falling, rising_in_scale)),
-        *(("robust", "nfa/centered", law) for law in in_one_layer(falling, rising_in_scale)),
-    ]
-    for part, quantity, law in broken_parts:
-        finding = claim.rule(planted(**{**good, quantity: law}))
-        assert finding.holds is False
-        assert finding.parts[part].holds is False
+        for law in in_one_layer(good[quantity], bad):
+            assert statement in refuted(claim, planted(**{**good, quantity: law}))
+    sharper = "small at initialization, high after training"
+    for law in in_one_place(wide, lambda *_: 0.9):
+        assert sharper in refuted(claim, planted(**{**good, "nfa/uncentered": law}))
+    for law in in_one_place(wide, low, scales=(0.01,)):
+        assert sharper in refuted(claim, planted(**{**good, "nfa/uncentered": law}))
 
 
-def test_figures_4_and_5_need_every_layer_and_scale():
+def test_each_statement_on_figure_4_can_fail():
     def grows(layer, scale, step):
         return 0.02 + (0.1 if scale == 1 else 0.5) * step / 800
 
-    assert b_fig4.rule(planted(double_over_centered=grows)).holds
-    for law in in_one_place(grows, lambda *_: 0.02):
-        assert b_fig4.rule(planted(double_over_centered=law)).parts["grows"].holds is not True
-    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 0.2 * (step > 5)):
-        assert b_fig4.rule(planted(double_over_centered=law)).parts["small"].holds is False
-    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + step / 800, scales=(1.0,)):
-        assert b_fig4.rule(planted(double_over_centered=law)).parts["large"].holds is False
+    def judged(law):
+        return refuted(b_fig4, planted(double_over_centered=law))
 
-    assert b_fig5.rule(planted(**{"nfa/ptk_centered": falling})).holds
-    for law in in_one_place(falling, rising):
-        assert b_fig5.rule(planted(**{"nfa/ptk_centered": law})).holds is False
+    assert supported(b_fig4, planted(double_over_centered=grows)) >= names(b_fig4)
+    for law in in_one_place(grows, lambda *_: 0.7):
+        assert "minor early" in judged(law)
+    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 2 * step / 800, scales=(1.0,)):
+        assert "minor for large initialization" in judged(law)
+    for law in in_one_layer(grows, lambda layer, scale, step: 0.4 - 0.3 * step / 800):
+        assert "grows" in judged(law)
+
+
+def test_each_statement_on_figure_5_can_fail():
+    good = planted(**{"nfa/ptk_centered": falling})
+    assert supported(b_fig5, good) >= names(b_fig5)
+    for law in in_one_layer(falling, rising):
         for case in b_fig5.SPECTRA:
             broken = planted(exceptions={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
-            assert b_fig5.rule(broken).holds is False
+            assert refuted(b_fig5, broken) == {f"falls, {case}", f"falls at each scale, {case}"}

@@ -5,8 +5,10 @@ import pytest
 
 from gramlab import tables
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
+from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims import c_rem3_3, c_thm3_1, c_thma_1
+
+CASES = [f"{case}: tanh{', skip' if case % 2 else ''}" for case in range(6)]
 
 
 def rows(records: list[dict]) -> Rows:
@@ -15,7 +17,7 @@ def rows(records: list[dict]) -> Rows:
 
 def remainders(quantity: str, power: float) -> list[dict]:
     return [
-        {"case": str(case), "layer": "0", "dtype": "float64", "quantity": quantity, "x": x, "value": x**power}
+        {"case": CASES[case], "layer": "0", "dtype": "float64", "quantity": quantity, "x": x, "value": x**power}
         for case in range(6)
         for x in 2.0 ** -np.arange(21)
     ]
@@ -23,30 +25,55 @@ def remainders(quantity: str, power: float) -> list[dict]:
 
 def reached(quantity: str) -> list[dict]:
     row = {"layer": "0", "dtype": "float64", "quantity": quantity, "x": 1e-12, "value": 1e-12}
-    return [{**row, "case": str(case)} for case in range(6)]
+    return [{**row, "case": CASES[case]} for case in range(6)]
 
 
-def test_features_at_convergence():
+def holds(claim, name: str, records: list[dict]) -> bool | None:
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
+    return statement.rule(rows([row for row in records if row["quantity"] in statement.reads])).holds
+
+
+def near(quantity: str, power: float = 1) -> list[dict]:
+    return [*remainders(quantity, power), *reached(quantity)]
+
+
+EVERYWHERE = [
+    (claim, statement.name, statement.reads[0])
+    for claim in (c_thm3_1, c_thma_1, c_rem3_3)
+    for statement in claim.STATEMENTS
+    if statement.reads[0].endswith("/error") and statement.name != "not psd elsewhere"
+]
+
+
+@pytest.mark.parametrize(("claim", "name", "quantity"), EVERYWHERE)
+def test_errors_that_vanish_with_the_gradient(claim, name, quantity):
+    assert holds(claim, name, near(quantity))
+    assert not holds(claim, name, near(quantity, 0.5))
+    assert not holds(claim, name, remainders(quantity, 1))  # stops above 1e-9
+
+
+def test_the_premise_is_measured():
+    (hypothesis,) = c_thm3_1.HYPOTHESES
+    assert hypothesis.rule(rows(near("fact/error"))).holds
+    assert not hypothesis.rule(rows(remainders("fact/error", 1))).holds
+
+
+def test_networks_with_skip_connections_are_judged_on_their_own():
+    plain = [row for row in near("fact/error") if "skip" not in row["case"]]
+    skip = [row for row in near("fact/error", 0) if "skip" in row["case"]]
+    assert not holds(c_thm3_1, "beside skip connections", [*plain, *skip])
+    with pytest.raises(JudgeError, match="skip"):
+        holds(c_thm3_1, "beside skip connections", plain)
+
+
+def test_the_gradient_bounds_the_error():
     ratio = {"quantity": "fact/ratio", "value": 0.7}
-    valid = [*remainders("fact/error", 1), *reached("fact/error"), ratio]
-    assert c_thm3_1.rule(rows(valid)).holds
-    assert not c_thm3_1.rule(rows([*remainders("fact/error", 1), ratio])).holds  # stops above 1e-9
-    assert not c_thm3_1.rule(rows([*remainders("fact/error", 0), *reached("fact/error"), ratio])).holds
-    assert not c_thm3_1.rule(rows([*valid, {**ratio, "value": 1.01}])).holds
+    assert holds(c_thm3_1, "the gradient bounds the error", [ratio])
+    assert not holds(c_thm3_1, "the gradient bounds the error", [ratio, {**ratio, "value": 1.01}])
 
 
-@pytest.mark.parametrize("claim", [c_rem3_3, c_thma_1])
-def test_other_forms_of_features_at_convergence(claim):
-    def finding(**other: float) -> Finding:
-        powers = {**dict.fromkeys(claim.QUANTITIES, 1.0), **other}
-        return claim.rule(rows([row for name, p in powers.items() for row in [*remainders(name, p), *reached(name)]]))
-
-    assert finding().holds
-    for quantity in claim.QUANTITIES:
-        assert not finding(**{quantity: 0.5}).holds
-
-
-def test_fact_is_psd_at_critical_points_only():
-    everywhere = {"layer": "0", "dtype": "float64", "quantity": "fact/cone/error", "x": 2.0, "value": 1e-6}
-    valid = [row for quantity in c_rem3_3.QUANTITIES for row in [*remainders(quantity, 1), *reached(quantity)]]
-    assert not c_rem3_3.rule(rows([*valid, *({**everywhere, "case": str(case)} for case in range(6))])).holds
+def test_fact_is_not_psd_elsewhere():
+    far = {"layer": "0", "dtype": "float64", "quantity": "fact/cone/error", "x": 2.0, "case": CASES[0]}
+    psd = [{**row, "value": 1e-17} for row in near("fact/cone/error")]
+    assert not holds(c_rem3_3, "not psd elsewhere", psd)
+    assert holds(c_rem3_3, "not psd elsewhere", [*psd, {**far, "value": 0.1}])

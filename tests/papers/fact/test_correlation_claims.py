@@ -18,12 +18,17 @@ def noisy(value: float, *name: object, size: float = 0.02) -> float:
     return float(np.tanh(np.arctanh(value) + size * stream("test_checks_c", *map(str, name)).normal()))
 
 
-def side(check) -> str:
+def holds(claim, name: str, rows: Rows) -> bool | None:
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
+    return statement.rule(rows.where(quantity=set(statement.reads))).holds
+
+
+def side(claim) -> str:
     """The side of the layer that the claim is about, as in its quantities."""
-    return "back_" if "back_" in check.QUANTITIES[0] else ""
+    return "back_" if "back_" in claim.STATEMENTS[0].reads[0] else ""
 
 
-def after_training(check, worst: dict[str, float], where: str = "CIFAR-10") -> Rows:
+def after_training(claim, worst: dict[str, float], where: str = "CIFAR-10") -> Rows:
     """FACT at 0.95, all others at 0.8, except ``worst`` on layer 4; at the readout, which is not hidden, AGOP at 1."""
     records = []
     for seed, case in product(range(5), ("CIFAR-10", "MNIST")):
@@ -35,43 +40,58 @@ def after_training(check, worst: dict[str, float], where: str = "CIFAR-10") -> R
                 if layer == "10" and name == "agop":
                     value = 0.9999
                 records.append({"case": case, "seed": seed, "layer": layer, "x": 9.0, "step": 9,
-                             "quantity": f"pearson/{side(check)}{name}",
+                             "quantity": f"pearson/{side(claim)}{name}",
                              "value": noisy(value, seed, case, layer, name)})  # fmt: skip
     return Rows(tables.table(records))
 
 
-@pytest.mark.parametrize("check", [c_fig3, c_fig9])
-def test_fact_is_ahead_on_every_layer(check):
-    assert check.rule(after_training(check, {})).holds
+@pytest.mark.parametrize("claim", [c_fig3, c_fig9])
+def test_fact_is_ahead_on_every_layer(claim):
+    of_agop, of_enfa, _ = (statement.name for statement in claim.STATEMENTS)
+    assert holds(claim, of_agop, after_training(claim, {}))
+    assert holds(claim, of_enfa, after_training(claim, {}))
     for other in ("agop", "root agop", "enfa", "root enfa"):
-        assert check.rule(after_training(check, {other: 0.97})).holds is False
+        rows = after_training(claim, {other: 0.97})
+        assert [holds(claim, of_agop, rows), holds(claim, of_enfa, rows)] == [
+            "agop" not in other, "enfa" not in other
+        ]  # fmt: skip
     for where in ("CIFAR-10", "MNIST"):
-        assert check.rule(after_training(check, {"fact": 0.6}, where)).holds is False
+        assert holds(claim, of_agop, after_training(claim, {"fact": 0.6}, where)) is False
 
 
-def with_null(rows: Rows, name: str, value: float, *cases: str) -> Rows:
-    """The table with this null in all seeds and layers of the cases."""
-    records = [{"case": case, "seed": seed, "layer": layer, "x": 9.0, "step": 99, "quantity": f"null/{name}",
-                "scale": "paper", "value": value} for case in cases for seed in range(5)
-               for layer in sorted(set(rows.where(case=case).layer.tolist()))]  # fmt: skip
-    return Rows(pd.concat([rows.frame, Rows(tables.table(records)).frame], ignore_index=True))
+def with_null(rows: Rows, name: str, value: float) -> Rows:
+    """The table with this null in all cases, seeds and layers."""
+    last = rows.frame[rows.frame["quantity"] == f"pearson/{name}"].drop_duplicates(["case", "seed", "layer"])
+    null = last.assign(quantity=f"null/{name}", value=value, step=rows.frame["step"].max())
+    return Rows(pd.concat([rows.frame, null], ignore_index=True))
 
 
-@pytest.mark.parametrize("check", [c_fig3, c_fig8, c_fig9, c_fig10, c_tab2])
-def test_correlations_are_compared_with_their_null(check):
+@pytest.mark.parametrize("claim", [c_fig3, c_fig8, c_fig9, c_fig10, c_tab2])
+def test_correlations_are_compared_with_their_null(claim):
     late, root = (lambda t: 0.1 + 0.88 * t**6), (lambda t: 0.5 + 0.48 * t**6)
-    if check is c_tab2:
-        rows, cases = table_2(), ("1K", "2K")
-    elif check in (c_fig3, c_fig9):
-        rows, cases = after_training(check, {}), ("CIFAR-10", "MNIST")
+    if claim is c_tab2:
+        rows = table_2()
     else:
-        rows, cases = along_training(check, late, root), ("CIFAR-10",)
-    name = "symmetric fact" if check is c_tab2 else f"{side(check)}fact"
-    assert not any("null" in part for part in check.rule(rows).parts)  # an older table without nulls
-    assert check.rule(with_null(rows, name, 0.3, *cases)).holds
-    finding = check.rule(with_null(rows, name, 0.9999, *cases))
-    assert finding.holds is False
-    assert finding.part.endswith(f"{name} above its null")
+        rows = after_training(claim, {}) if claim in (c_fig3, c_fig9) else along_training(claim, late, root)
+    assert holds(claim, "fact above its null", with_null(rows, f"{side(claim)}fact", 0.3))
+    assert holds(claim, "fact above its null", with_null(rows, f"{side(claim)}fact", 0.9999)) is False
+
+
+def test_the_hypotheses_are_measured():
+    interpolation, critical = c_tab2.HYPOTHESES
+
+    def runs(quantity: str, values: dict[int, float]) -> Rows:
+        records = [{"case": case, "layer": "0", "seed": seed, "x": epoch, "quantity": quantity, "value": value}
+                   for case in "ab" for seed in range(3) for epoch, value in values.items()]  # fmt: skip
+        return Rows(tables.table([*records, {**records[-1], "case": "c", "x": 9}]))
+
+    assert interpolation.rule(runs("train_accuracy", {0: 0.2, 5: 1.0})).holds
+    assert not interpolation.rule(runs("train_accuracy", {0: 1.0, 5: 0.98})).holds
+    assert critical.rule(runs("stationarity", {5: 0.4})).holds
+    assert not critical.rule(runs("stationarity", {5: 0.6})).holds
+    layers = Rows(tables.table([{"case": "a", "layer": layer, "quantity": "stationarity", "value": value, "seed": seed}
+                                for layer, value in (("0", 0.1), ("2", 0.9)) for seed in range(2)]))  # fmt: skip
+    assert not critical.rule(layers).holds  # a single layer is enough
 
 
 def test_both_networks_of_the_paper_are_trained():
@@ -80,9 +100,9 @@ def test_both_networks_of_the_paper_are_trained():
     assert hidden == {"MNIST": [1024] * 5, "CIFAR-10": [3072] * 5}
 
 
-def along_training(check, fact, root) -> Rows:
+def along_training(claim, fact, root) -> Rows:
     records = [
-        {"case": case, "seed": seed, "layer": layer, "step": epoch, "quantity": f"pearson/{side(check)}{name}",
+        {"case": case, "seed": seed, "layer": layer, "step": epoch, "quantity": f"pearson/{side(claim)}{name}",
          "value": noisy(law(epoch / 20) if case == "CIFAR-10" else 0.5, seed, layer, epoch)}
         for case in ("CIFAR-10", "MNIST")
         for seed in range(5)
@@ -93,18 +113,28 @@ def along_training(check, fact, root) -> Rows:
     return Rows(tables.table(records))
 
 
-@pytest.mark.parametrize("check", [c_fig8, c_fig10])
-def test_fact_is_low_and_then_rises(check):
+@pytest.mark.parametrize("claim", [c_fig8, c_fig10])
+def test_fact_is_low_and_then_rises(claim):
     late, root = (lambda t: 0.1 + 0.88 * t**6), (lambda t: 0.5 + 0.48 * t**6)
-    assert check.rule(along_training(check, late, root)).holds
-    assert check.rule(along_training(check, lambda t: 0.98, root)).holds is False  # never low
-    assert check.rule(along_training(check, lambda t: 0.1, root)).holds is False  # never rises
-    assert check.rule(along_training(check, late, lambda t: 0.05)).holds is False  # the root is no better
+    names = ("low at most epochs", "rises", "ends near 1", "the root is higher")
+
+    def verdicts(fact, root) -> list[bool | None]:
+        return [holds(claim, name, along_training(claim, fact, root)) for name in names]
+
+    assert verdicts(late, root) == [True] * 4
+    assert verdicts(lambda t: 0.98, root)[0] is False  # never low
+    assert verdicts(lambda t: 0.3 - 0.2 * t, root)[1:3] == [False, False]  # falls
+    assert verdicts(late, lambda t: 0.05)[3] is False  # the root is no better
 
 
-def table_2(check=c_tab2, **changed: float) -> Rows:
+def table_2(claim=c_tab2, roots: bool = True, **changed: float) -> Rows:
+    """Table 2 as printed, with AGOP and eNFA below their roots, or above them."""
+    table = dict(claim.TABLE)
+    for name in ("agop", "enfa"):
+        shift = -0.1 if roots else 0.05
+        table[name] = {case: value + shift for case, value in table[f"root {name}"].items()}
     records = []
-    for name, printed in check.TABLE.items():
+    for name, printed in table.items():
         for case, value in printed.items():
             value = min(changed.get(f"{name} {case}", value), 0.9985)
             records += [{"case": case, "seed": seed, "layer": "0", "quantity": f"pearson/{name}", "scale": "paper",
@@ -113,19 +143,19 @@ def table_2(check=c_tab2, **changed: float) -> Rows:
 
 
 def test_table_2():
-    finding = c_tab2.rule(table_2())
-    assert finding.holds  # with FACT behind at n = 1K, as printed
-    assert all(value for name, value in finding.numbers.items() if name.endswith("matches print"))
-    assert c_tab2.rule(table_2(**{"fact 2K": 0.85})).holds is False
-    assert c_tab2.rule(table_2(**{"symmetric fact 1K": 0.85})).holds is False
-    assert not c_tab2.rule(table_2(**{"fact 2K": 0.95})).numbers["2K, fact, matches print"]
+    for name in ("FACT ahead", "its symmetrisation ahead", "roots ahead", "the printed numbers"):
+        assert holds(c_tab2, name, table_2()), name  # with FACT behind at n = 1K, as printed
+    assert holds(c_tab2, "FACT ahead", table_2(**{"fact 2K": 0.85})) is False
+    assert holds(c_tab2, "its symmetrisation ahead", table_2(**{"symmetric fact 1K": 0.85})) is False
+    assert holds(c_tab2, "roots ahead", table_2(roots=False)) is False
+    assert not holds(c_tab2, "the printed numbers", table_2(**{"fact 2K": 0.95}))
 
 
-@pytest.mark.parametrize("check", [c_tab2_mnist, c_tab2_cifar10])
-def test_other_columns_of_table_2(check):
-    assert check.rule(table_2(check)).holds
-    for case in check.TABLE["fact"]:
-        assert check.rule(table_2(check, **{f"fact {case}": 0.7})).holds is False
+@pytest.mark.parametrize("claim", [c_tab2_mnist, c_tab2_cifar10])
+def test_other_columns_of_table_2(claim):
+    assert holds(claim, "FACT ahead", table_2(claim))
+    for case in claim.TABLE["fact"]:
+        assert holds(claim, "FACT ahead", table_2(claim, **{f"fact {case}": 0.7})) is False
 
 
 def linear(
@@ -144,7 +174,14 @@ def linear(
     return Rows(tables.table(records))
 
 
-def test_deep_linear_networks():
-    assert c_fig11.rule(linear()).holds
-    for broken in ({"agop": 0.98}, {"other": 0.9999}, {"fact": 0.99}, {"balance": 0.2}, {"null": 0.99999}):
-        assert c_fig11.rule(linear(**broken)).holds is False
+@pytest.mark.parametrize(("name", "broken"), [
+    ("AGOP to the power 1/L", {"agop": 0.98}),
+    ("1/L is the best power", {"other": 0.9999}),
+    ("FACT at every depth", {"fact": 0.998}),
+    ("balanced", {"balance": 0.2}),
+    ("above the null", {"null": 0.99999}),
+])  # fmt: skip
+def test_deep_linear_networks(name, broken):
+    assert holds(c_fig11, name, linear())
+    assert holds(c_fig11, name, linear(**broken)) is False
+    assert holds(c_fig11, "FACT at every depth", linear(fact=0.9988))  # rounds to the print

@@ -91,8 +91,13 @@ def rows(records: list[dict]) -> Rows:
     return Rows(tables.table(records))
 
 
-def lemma(ratio: float = 1.0, residual: float = 1e-17) -> Rows:
-    records = [{"quantity": "lemd2/ratio", "value": ratio}, {"quantity": "lemd2/search", "value": 1e-5}]
+def holds(claim, name: str, table: Rows) -> bool | None:
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
+    return statement.rule(table.where(quantity=set(statement.reads))).holds
+
+
+def lemma(ratio: float = 1.0, residual: float = 1e-17, search: float = 1e-5) -> Rows:
+    records = [{"quantity": "lemd2/ratio", "value": ratio}, {"quantity": "lemd2/search", "value": search}]
     for case in "abcde":
         for quantity in ("lemd2/represented", "lemd2/attained"):
             for dtype, size in (("float64", residual), ("float32", residual * 2.0**29)):
@@ -101,9 +106,10 @@ def lemma(ratio: float = 1.0, residual: float = 1e-17) -> Rows:
 
 
 def test_lemma_d_2():
-    assert c_lemd_2.rule(lemma()).holds
-    assert not c_lemd_2.rule(lemma(ratio=2 / (3 * 2 ** (-2 / 3)))).holds
-    assert not c_lemd_2.rule(lemma(residual=1e-13)).holds
+    assert all(holds(c_lemd_2, statement.name, lemma()) for statement in c_lemd_2.STATEMENTS)
+    assert not holds(c_lemd_2, "least norm", lemma(ratio=2 / (3 * 2 ** (-2 / 3))))
+    assert not holds(c_lemd_2, "at most d neurons", lemma(residual=1e-13))
+    assert not holds(c_lemd_2, "the search finds it", lemma(search=0.1))
 
 
 def separation(power=lambda s: min(2, 2 * s), fact: float = 1e-16, no_minimum: float = 0.0) -> Rows:
@@ -119,27 +125,34 @@ def separation(power=lambda s: min(2, 2 * s), fact: float = 1e-16, no_minimum: f
 
 
 def test_theorem_3_4():
-    assert c_thm3_4.rule(separation()).holds
-    assert not c_thm3_4.rule(separation(power=lambda s: 0.0)).holds
-    assert not c_thm3_4.rule(separation(fact=1e-6)).holds
-    assert not c_thm3_4.rule(separation(no_minimum=1.0)).holds
+    assert all(holds(c_thm3_4, statement.name, separation()) for statement in c_thm3_4.STATEMENTS)
+    level = separation(power=lambda s: 0.0 if s == 0.25 else 2.0)  # one power s is enough
+    assert not holds(c_thm3_4, "uncorrelated with AGOP", level)
+    assert not holds(c_thm3_4, "the proof's order", separation(power=lambda s: 1.0))
+    assert not holds(c_thm3_4, "FACT holds", separation(fact=1e-6))
+    (hypothesis,) = c_thm3_4.HYPOTHESES
+    for count, expected in ((0.0, True), (1.0, False)):
+        minima = separation(no_minimum=count).where(quantity="thm3.4/no minimum")
+        assert hypothesis.rule(minima).holds is expected
 
 
-def figure(fact: float, agop: float, null: float = 0.8) -> Rows:
+def figure(fact: float = 0.999, agop: float = 0.06, null: float = 0.8) -> Rows:
     records = []
     for seed in range(6):
-        higher = seed == 5  # a seed in another local minimum is left out
-        values = {"minimiser/fact": fact, "minimiser/agop": 0.9 if higher else agop, "adam/fact": fact,
-                  "adam/agop": agop, "null/fact": null, "excess": 0.2 * higher, "distance": 1e-12}  # fmt: skip
+        higher = seed == 5  # AGOP's cosine in another local minimum is left out
+        noise = 1e-5 * seed
+        values = {"minimiser/fact": fact + noise, "minimiser/agop": 0.9 if higher else agop + noise,
+                  "null/fact": null, "excess": 0.2 * higher, "distance": 1e-12}  # fmt: skip
         records += [{"seed": seed, "quantity": f"fig4/{name}", "value": value} for name, value in values.items()]
     return rows(records)
 
 
 def test_figure_4():
-    assert c_fig4.rule(figure(0.999, 0.06)).holds
-    assert c_fig4.rule(figure(0.999, 0.082)).holds is False
-    assert c_fig4.rule(figure(0.99, 0.06)).holds is False
-    assert c_fig4.rule(figure(0.999, 0.06, null=0.9995)).holds is False
-    # p-values, which Holm's correction needs
-    assert all(part.p < 0.05 for part in c_fig4.rule(figure(0.999, 0.06)).parts.values())
-    assert c_fig4.rule(figure(0.999, 0.082)).p > 0.95
+    assert all(holds(c_fig4, statement.name, figure()) for statement in c_fig4.STATEMENTS)
+    assert holds(c_fig4, "FACT at convergence", figure(fact=0.99)) is False
+    assert holds(c_fig4, "AGOP is uncorrelated", figure(agop=0.082))
+    assert holds(c_fig4, "AGOP is uncorrelated", figure(agop=0.7)) is False
+    assert holds(c_fig4, "AGOP's level", figure(agop=0.082)) is False
+    assert holds(c_fig4, "FACT above its null", figure(null=0.9995)) is False
+    (hypothesis,) = c_fig4.HYPOTHESES
+    assert hypothesis.rule(figure().where(quantity="fig4/distance")).holds

@@ -1,74 +1,157 @@
-"""Figures 1 and 3 of paper D on planted tables: the rules accept a collapse, and reject one with any part broken."""
+"""Figures 1 and 3 to 6 of paper D on planted tables: a collapse holds, and each broken part fails its statement."""
 
+import numpy as np
 import pytest
+import torch
+from planted_collapse import found, verdict
 
-from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rows import Rows
+from tasks.judging.contract import ContractError
 from tasks.papers.neural_collapse.claims import d_fig1, d_fig3
+from tasks.papers.neural_collapse.experiments import d_deep_rfm
+
+SEEDS, LAYERS = 6, 8
+CASES = ("digits, gaussian, relu", "digits, laplace, relu", "digits, laplace, fourier")
+COLLAPSED = {"nc1": 0.5, "agop": 0.3, "features": 1.5, "nc2": 0.8}
 
 
-def collapse(nc1_by_layer: tuple[float, ...] = (), **factors: float) -> Rows:
-    """NC1 and NC2 that change by these factors in each layer, or a given NC1, with some noise between seeds."""
+def collapse(arm: str = "claim", nc1_by_layer: tuple[float, ...] = (), accuracy: float = 1.0, **factors: float):
+    """NC1 and NC2 that change by these factors in each layer, or given NC1, with some noise between seeds."""
+    factors = {**COLLAPSED, **factors}
     rows = []
-    for seed in range(5):
-        noise = stream("test_checks_d", seed).uniform(0.95, 1.05)
-        for layer in range(1, 9):
-            data = nc1_by_layer[layer - 1] if nc1_by_layer else factors.get("nc1", 0.5) ** layer
-            values = {"nc1/data": data, "nc1/agop": data * factors.get("agop", 0.3)}
-            values["nc1/features"] = values["nc1/agop"] * factors.get("features", 1.5)
-            values["nc2/data"] = factors.get("nc2", 0.8) ** layer
-            values["ridge"] = 1.5e-8 if layer > 6 - seed % 2 else 0.0
-            rows += [{"case": "digits, laplace, relu", "seed": seed, "x": float(layer), "quantity": name,
-                      "value": value * noise ** (layer % 3)} for name, value in values.items()]  # fmt: skip
-    return Rows(tables.table(rows))
+    for case in CASES:
+        for seed in range(SEEDS):
+            noise = float(stream("test_checks_d", arm, case, seed).uniform(0.95, 1.05))
+            rows.append({"arm": arm, "case": case, "seed": seed, "quantity": "train_accuracy", "value": accuracy})
+            for layer in range(1, LAYERS + 1):
+                data = nc1_by_layer[layer - 1] if nc1_by_layer else factors["nc1"] ** layer
+                values = {"nc1/data": data, "nc1/agop": data * factors["agop"]}
+                values["nc1/features"] = values["nc1/agop"] * factors["features"]
+                values["nc2/data"] = factors["nc2"] ** layer
+                values = {name: value * noise ** (layer % 3) for name, value in values.items()}
+                values["ridge"] = 1.5e-8 if layer > 6 - seed % 2 else 0.0
+                rows += [{"arm": arm, "case": case, "seed": seed, "layer": str(layer), "x": float(layer),
+                          "quantity": name, "value": value} for name, value in values.items()]  # fmt: skip
+    return rows
 
 
-def test_figure_3_accepts_a_collapse():
-    assert d_fig3.rule(collapse()).holds
+BROKEN = {
+    "NC1 falls with depth": {"nc1": 1.2},
+    "M^{1/2} lowers NC1": {"agop": 1.2},
+    "the feature map raises NC1": {"features": 0.7},
+    "NC2 falls with depth": {"nc2": 1.2},
+}
 
 
-@pytest.mark.parametrize("factors", [{"nc1": 1.1}, {"agop": 1.2}, {"features": 0.7}, {"nc2": 1.1}])
-def test_figure_3_rejects_a_broken_part(factors):
-    assert d_fig3.rule(collapse(**factors)).holds is False
+@pytest.mark.parametrize("name", BROKEN)
+def test_figure_3_accepts_a_collapse_and_refutes_its_contrary(name):
+    assert found(d_fig3, name, collapse()).holds
+    assert found(d_fig3, name, collapse(**BROKEN[name])).holds is False
 
 
-def test_figure_3_rejects_an_nc1_that_rises_after_a_steep_fall():
-    finding = d_fig3.rule(collapse((1, 0.3, 0.1, 0.01, 0.02, 0.04, 0.06, 0.08)))  # falls in 3 of 7 steps
-    assert finding.holds is False
-    assert [name for name, part in finding.parts.items() if not part.holds] == [
-        "digits, laplace, relu: NC1 layer by layer"
-    ]
+def test_figure_3_judges_relu_features_alone():
+    other = [row for row in collapse(nc1=1.2) if row["case"].endswith("fourier")]
+    relu = [row for row in collapse() if row["case"].endswith("relu")]
+    assert found(d_fig3, "NC1 falls with depth", relu + other).holds
 
 
-def test_figure_3_rejects_a_last_nc1_above_the_first():
-    finding = d_fig3.rule(collapse((0.1, 1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)))
-    assert finding.parts["digits, laplace, relu: NC1 at last"].holds is False
+def test_figure_3_wants_every_case():
+    bad = [row for row in collapse(nc1=1.2) if row["case"] == CASES[0]]
+    good = [row for row in collapse() if row["case"] != CASES[0]]
+    assert found(d_fig3, "NC1 falls with depth", good + bad).holds is False
+
+
+def test_a_seed_that_collapses_to_round_off_is_no_obstacle():
+    """Its logarithms have so large a spread that their interval decides nothing."""
+    rows = collapse()
+    for row in rows:
+        if row["seed"] == 0 and row["quantity"].startswith("nc1"):
+            row["value"] *= 10.0 ** (-1.5 * (row["x"] - 1))
+    for name in ("NC1 falls with depth", "M^{1/2} lowers NC1", "the feature map raises NC1"):
+        assert found(d_fig3, name, rows).holds
+
+
+def test_a_fall_in_every_layer_is_literal():
+    wavering = (1, 0.3, 0.1, 0.01, 0.02, 0.04, 0.06, 0.08)  # falls in 3 of 7 steps
+    assert found(d_fig3, "NC1 falls in every layer", collapse()).holds
+    finding = found(d_fig3, "NC1 falls in every layer", collapse(nc1_by_layer=wavering))
+    assert (finding.holds, finding.statistic) == (False, pytest.approx(3 / 7))
 
 
 def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():
-    measured = d_fig3.rule(collapse()).measured
-    # NC1 of the data before M^{1/2}: 2^-1 and 2^-8 times the noise
-    assert measured.startswith("NC1 at most 0.49 in the first layer and 0.0038 in the last;")
-    assert measured.endswith("digits, laplace, relu: ridge 1.6e-08 in 2 to 3 of 8 layers")
+    measured = found(d_fig3, "NC1 falls with depth", collapse()).measured
+    assert "digits, gaussian, relu: NC1 0.5 in the first layer, 0.0039 in the last" in measured
+    assert "ridge 1.5e-08 in 2 to 3 of 8 layers" in measured
 
 
-def simplex(within: float = 0.98, across: float = -0.11, spread: float = 0.05) -> Rows:
+def figure_3(**changed) -> list[dict]:
+    broken = {"nc1": 1.2, "agop": 1.2, "features": 0.7, "nc2": 1.2}
+    return collapse(**changed) + collapse(arm="control: fitted to shuffled labels", **broken)
+
+
+def test_the_verdict_on_figure_3():
+    assert verdict(d_fig3, figure_3(), SEEDS)["verdict"] == "holds"
+    kept = collapse() + collapse(arm="control: fitted to shuffled labels", agop=0.4)
+    assert (verdict(d_fig3, kept, SEEDS)["verdict"], verdict(d_fig3, kept, SEEDS)["reason"]) == (
+        "inconclusive", "control kept",
+    )  # fmt: skip
+    untrained = verdict(d_fig3, figure_3(accuracy=0.9), SEEDS)
+    assert (untrained["verdict"], untrained["reason"]) == ("inconclusive", "hypothesis not met")
+
+
+def test_a_case_of_other_features_may_miss_the_hypothesis():
+    other = [row for row in figure_3(accuracy=0.9) if row["case"].endswith("fourier")]
+    relu = [row for row in figure_3() if row["case"].endswith("relu")]
+    assert verdict(d_fig3, relu + other, SEEDS)["verdict"] == "holds"
+
+
+def test_a_table_without_a_seed_or_half_of_the_layers_is_refused():
+    with pytest.raises(ContractError, match="the settings have 6"):
+        verdict(d_fig3, [row for row in figure_3() if row["seed"] or row["case"] != CASES[1]], SEEDS)
+    with pytest.raises(ContractError, match="the statement needs 90"):
+        verdict(d_fig3, [row for row in figure_3() if row["quantity"] != "nc1/data" or row["x"] <= 4], SEEDS)
+
+
+def simplex(within: float = 0.98, across: float = -0.11, spread: float = 0.05) -> list[dict]:
+    """Two layers: the first is far from a simplex, the last has these cosines."""
     values = {"within": within, "across": across, "spread": spread}
-    rows = [{"case": "digits, gaussian, relu", "seed": seed, "x": float(layer), "quantity": f"gram/{name}",
-             "value": value + 0.001 * seed} for seed in range(5) for layer in (1, 2)
-            for name, value in values.items()]  # fmt: skip
-    return Rows(tables.table(rows))
+    first = {"within": 0.2, "across": 0.5, "spread": 0.6}
+    return [
+        {"case": "mnist, gaussian, relu", "seed": seed, "layer": str(layer), "x": float(layer),
+         "quantity": f"gram/{name}", "value": value + 0.001 * seed}
+        for seed in range(SEEDS)
+        for layer, cosines in ((1, first), (2, values))
+        for name, value in cosines.items()
+    ] + [
+        {"case": "mnist, gaussian, relu", "seed": seed, "layer": str(layer), "x": float(layer), "quantity": "ridge",
+         "value": 0.0}
+        for seed in range(SEEDS)
+        for layer in (1, 2)
+    ]  # fmt: skip
 
 
-def test_figure_1_accepts_a_simplex():
-    finding = d_fig1.rule(simplex())
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("points of one class", {"within": 0.8}), ("points of two classes", {"across": 0.1}),
+     ("points of two classes", {"across": 0.0}), ("class means", {"spread": 0.2})],
+)  # fmt: skip
+def test_figure_1_is_about_the_last_layer(name, broken):
+    finding = found(d_fig1, name, simplex())
     assert finding.holds
-    assert finding.p < 0.05  # Holm's correction uses it
+    assert finding.p < 0.025  # Holm's correction uses it
+    assert found(d_fig1, name, simplex(**broken)).holds is False
 
 
-@pytest.mark.parametrize("broken", [{"within": 0.8}, {"across": 0.1}, {"spread": 0.2}])
-def test_figure_1_rejects_a_broken_part(broken):
-    finding = d_fig1.rule(simplex(**broken))
-    assert finding.holds is False
-    assert finding.p > 0.95
+def test_cosines_pair_by_pair():
+    draw = stream("test_checks_d", "cosines")
+    labels = np.array([0, 1, 2, 0, 1, 2, 2, 2])
+    h = draw.normal(size=(8, 4)) + 2 * draw.normal(size=(3, 4))[labels]
+    centred = h - np.mean([h[labels == c].mean(0) for c in range(3)], axis=0)
+    pairs = {True: [], False: []}
+    for i in range(8):
+        for j in range(8):
+            if i != j:
+                cosine = centred[i] @ centred[j] / np.linalg.norm(centred[i]) / np.linalg.norm(centred[j])
+                pairs[bool(labels[i] == labels[j])].append(cosine)
+    within, across = d_deep_rfm.cosines(torch.from_numpy(h), torch.from_numpy(labels))
+    assert (within, across) == (pytest.approx(np.mean(pairs[True])), pytest.approx(np.mean(pairs[False])))

@@ -2,121 +2,135 @@
 
 import numpy as np
 import pytest
+import torch
+from planted_collapse import found, verdict
+from torch import nn
 
-from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rows import Rows
-from tasks.judging.rules import equals
+from tasks.judging.contract import ContractError
 from tasks.papers.neural_collapse.claims import d_fig2, d_fig7, d_fig10, d_fig11
+from tasks.papers.neural_collapse.experiments.shared import collapse
 
-SEEDS = range(3)
+SEEDS = 6
+MOSTLY, RELU = "S Vᵀ takes most of the fall", "the ReLU does not lower NC1"
+COLLAPSE, LOSS, NFA = "the last features collapse", "the loss falls", "the NFA is not trivial"
+RISE, LEVEL = "training raises the NFA", "level of the NFA on MNIST"
 
 
 def noise(*name) -> float:
     return 1 + 0.02 * float(stream("test_checks_d_networks", *name).normal())
 
 
-def falls(projection: float = 4.0, activation: float = 0.5, nfa: float = 0.8, data_set: str = "MNIST") -> list[dict]:
-    values = {"fall/projection": projection, "fall/activation": activation, "nfa/mean": nfa}
-    return [
-        {"case": data_set, "seed": seed, "step": step, "quantity": quantity,
-         "value": value * step * noise(seed, quantity)}
-        for seed in SEEDS
-        for step in (0, 1)
-        for quantity, value in values.items()
-    ]  # fmt: skip
+def network(
+    arm: str = "claim", case: str = "MNIST", projection: float = 4.0, activation: float = -0.5, within: float = 0.05,
+    loss: float = 0.01, before: float = 0.5, nfa: float = 0.8, null: float = 0.4, accuracy: float = 1.0,
+    spread: float = 1.0, only: str = "",
+) -> list[dict]:  # fmt: skip
+    """Rows before training, twice on the way and at the end."""
+    at_the_end = {
+        "fall/projection": projection, "fall/activation": activation, "within": within, "train_loss": loss,
+        "nfa/mean": nfa, "train_accuracy": accuracy, "nfa/null": null,
+    }  # fmt: skip
+    first = {"fall/projection": 0.0, "fall/activation": 0.0, "within": 0.8, "train_loss": 1.0, "nfa/mean": before,
+             "train_accuracy": 0.1}  # fmt: skip
+    rows = []
+    for seed in range(SEEDS):
+        for step, share in ((0, 0.0), (3, 0.3), (6, 0.6), (10, 1.0)):
+            values = {name: (1 - share) * value + share * at_the_end[name] for name, value in first.items()}
+            if step == 10:
+                values["nfa/null"] = null
+            for name, value in values.items():
+                value = min(value * noise(arm, case, seed, step, name) ** spread, 1.0 if "acc" in name else np.inf)
+                value = 1.0 if name == "train_accuracy" and share == accuracy == 1.0 else value
+                rows.append({"arm": arm, "case": case, "seed": seed, "step": step, "quantity": name, "value": value})
+    return [row for row in rows if row["quantity"].startswith(only)]
 
 
-def figure_7(**values: float):
-    return d_fig7.rule(Rows(tables.table(falls(**values))))
+def test_most_of_the_fall_is_that_of_the_projection():
+    assert found(d_fig7, MOSTLY, network()).holds
+    assert "falls by 3.96 at S Vᵀ, by -0.50 at U" in found(d_fig7, MOSTLY, network()).measured
+    assert found(d_fig7, MOSTLY, network(projection=1.0, activation=3.0)).holds is False
+    assert found(d_fig7, MOSTLY, network(projection=2.0, activation=2.0)).holds is None
+    # most of a rise is not most of a fall
+    assert found(d_fig7, MOSTLY, network(projection=-0.2, activation=-1.0)).holds is False
 
 
-def test_the_share_of_the_fall_is_relative_to_projection_and_activation():
-    finding = figure_7()
-    assert finding.holds
-    assert finding.numbers["MNIST, share of S V^T"] == pytest.approx(4 / 4.5, abs=0.03)
-    assert finding.numbers["MNIST, its low"] < 4 / 4.5 < finding.numbers["MNIST, its high"]
-    assert figure_7(projection=1.0, activation=3.0).holds is False
-    assert figure_7(projection=2.0, activation=2.0).holds is None
-    assert figure_7(projection=-1.0, activation=-0.2).holds is False  # most of a rise is not most of a fall
-    assert figure_7(projection=4.0, activation=-0.5).holds  # the activation undoes a part
-    assert figure_7(nfa=0.5).holds is False
+def test_whether_the_relu_lowers_nc1_stands_beside():
+    assert found(d_fig7, RELU, network(activation=-0.5)).holds
+    assert found(d_fig7, RELU, network(activation=0.5)).holds is False
+    assert [statement.kind for statement in d_fig7.STATEMENTS if statement.name == RELU] == ["ours"]
 
 
-def test_every_data_set_is_judged_separately():
-    supported, refuted = falls(), falls(projection=1.0, activation=3.0, data_set="CIFAR-10")
-    assert d_fig7.rule(Rows(tables.table(supported + falls(data_set="CIFAR-10")))).holds
-    finding = d_fig7.rule(Rows(tables.table(supported + refuted)))
+def test_every_data_set_must_agree():
+    refuted = network(case="CIFAR-10", projection=1.0, activation=3.0)
+    assert found(d_fig7, MOSTLY, network() + network(case="CIFAR-10")).holds
+    finding = found(d_fig7, MOSTLY, network() + refuted)
     assert finding.holds is False
-    assert finding.part == "CIFAR-10"
     assert [(name, part.holds) for name, part in finding.parts.items()] == [("MNIST", True), ("CIFAR-10", False)]
 
 
 def test_figure_2_is_about_cifar_10_alone():
-    supported, refuted = falls(), falls(projection=1.0, activation=3.0, data_set="CIFAR-10")
-    assert d_fig2.rule(Rows(tables.table(supported + refuted))).holds is False
-    assert d_fig2.rule(Rows(tables.table(falls(nfa=0.1) + falls(data_set="CIFAR-10 (digits)")))).holds
-
-
-def traces(
-    last: float = 0.05, divisor: float = 1.0, nfa: float = 0.8, null: float = 0.4, loss: float = 0.01,
-    scale: str = "quick", data_set: str = "MNIST", spread: float = 1.0,
-) -> list[dict]:  # fmt: skip
-    rows = []
-    for seed in SEEDS:
-        for step, within, error in ((0, 0.8, 1.0), (1, last * noise(seed, "within"), loss * noise(seed, "loss"))):
-            labels = {"case": data_set, "seed": seed, "step": step, "scale": scale}
-            rows += [
-                {**labels, "quantity": "within", "value": within},
-                {**labels, "quantity": "between", "value": divisor * (1 - within)},
-                {**labels, "quantity": "train_loss", "value": error},
-                {**labels, "quantity": "nfa/null", "value": null},
-            ]
-            rows += [
-                {**labels, "layer": str(layer), "quantity": "nfa", "value": nfa * noise(seed, layer) ** spread}
-                for layer in range(1, 6)
-            ]
-    return rows
-
-
-def figure_10(**values):
-    return d_fig10.rule(Rows(tables.table(traces(**values))))
-
-
-def test_traces_nfa_and_loss():
-    finding = figure_10()
-    assert finding.holds
-    assert finding.measured.startswith("MNIST: NFA 0.8")
-    assert figure_10(divisor=10).parts["MNIST"].part == "sum"  # as the authors' code divides
-
-
-@pytest.mark.parametrize("broken", [{"divisor": 10}, {"last": 0.9}, {"nfa": 0.55}, {"null": 0.9}, {"loss": 1.3}])
-def test_a_broken_trace_nfa_or_loss_is_rejected(broken):
-    assert figure_10(**broken).holds is False
+    refuted = network(case="CIFAR-10", projection=1.0, activation=3.0)
+    assert found(d_fig2, MOSTLY, network() + refuted).holds is False
+    assert found(d_fig2, MOSTLY, network(projection=1.0, activation=3.0) + network(case="CIFAR-10 (digits)")).holds
 
 
 @pytest.mark.parametrize(
-    ("nfa", "spread", "answer"),
-    [(0.9, 1.0, ", not equal to the print"), (0.74, 1.0, ", not decided whether equal to the print"),
-     (0.74, 0.1, ", equal to the print")],
+    ("name", "broken"),
+    [(COLLAPSE, {"within": 0.9}), (LOSS, {"loss": 1.3}), (LOSS, {"loss": 0.72}), (NFA, {"null": 0.9}),
+     (RISE, {"before": 0.9})],
 )  # fmt: skip
-def test_at_paper_scale_the_nfa_is_compared_with_the_printed_number(nfa, spread, answer):
-    finding = figure_10(nfa=nfa, scale="paper", spread=spread)
-    assert finding.holds
-    assert answer in finding.measured
+def test_a_broken_trace_loss_or_nfa_is_refuted(name, broken):
+    assert found(d_fig10, name, network()).holds
+    assert found(d_fig10, name, network(**broken)).holds is False
 
 
-def test_only_at_paper_scale_and_on_its_data_set_the_printed_number_is_tested():
-    assert figure_10(nfa=0.74).evidence == "direction"
-    rows = traces(nfa=0.74, scale="paper", spread=0.1) + traces(scale="paper", data_set="SVHN")
-    finding = d_fig10.rule(Rows(tables.table(rows)))
-    assert finding.evidence == "matches print"
-    assert "print" not in finding.measured.split("SVHN")[1]
-    on_mnist = d_fig11.rule(Rows(tables.table(traces(nfa=0.74, scale="paper"))))
-    assert "print" not in on_mnist.measured  # the printed number of a ResNet is for CIFAR-10
+def test_the_loss_of_the_best_constant():
+    """Ten classes of one size, labels of ±1: the least squared error over constants, on a grid."""
+    labels = np.where(np.arange(10) == 3, 1.0, -1.0)
+    losses = [np.mean((labels - constant) ** 2) for constant in np.linspace(-1, 1, 2001)]
+    (statement,) = [statement for statement in d_fig10.STATEMENTS if statement.name == LOSS]
+    assert f"{min(losses):.2f}, a constant's loss" in found(d_fig10, LOSS, network()).rule
+    assert statement.kind == "asserted"
 
 
-def test_equivalence_has_three_answers():
-    assert equals(np.array([0.739, 0.741, 0.74]), 0.74, 0.01).holds is True
-    assert equals(np.array([0.839, 0.841, 0.84]), 0.74, 0.01).holds is False
-    assert equals(np.array([0.6, 0.75, 0.9]), 0.74, 0.01).holds is None
+@pytest.mark.parametrize(("nfa", "spread", "answer"), [(0.9, 1.0, False), (0.74, 0.1, True)])
+def test_the_printed_level_is_that_of_one_data_set(nfa, spread, answer):
+    rows = network(nfa=nfa, spread=spread) + network(case="SVHN", nfa=0.3)
+    assert found(d_fig10, LEVEL, rows).holds is answer
+    assert not [statement for statement in d_fig11.STATEMENTS if statement.name == LEVEL]  # CIFAR-10's
+    assert [statement.scales for statement in d_fig10.STATEMENTS if statement.name == LEVEL] == [("paper",)]
+
+
+def figure_7(**changed) -> list[dict]:
+    shuffled = network("control: labels shuffled at the measure, MNIST", projection=0.1, activation=0.2, only="fall/")
+    return network(**changed) + shuffled
+
+
+def test_the_verdict_on_figure_7():
+    assert verdict(d_fig7, figure_7(), SEEDS)["verdict"] == "holds"
+    for changed, reason in (({"accuracy": 0.9}, "reduced too far"), ({"null": 0.9}, "hypothesis not met")):
+        unmet = verdict(d_fig7, figure_7(**changed), SEEDS)
+        assert (unmet["verdict"], unmet["reason"]) == ("inconclusive", reason)
+    refuted = verdict(d_fig7, figure_7(projection=1.0, activation=3.0), SEEDS)
+    assert (refuted["verdict"], refuted["reason"]) == ("fails", "refuted")
+
+
+def test_a_table_without_a_seed_is_refused():
+    with pytest.raises(ContractError, match="the settings have 6"):
+        verdict(d_fig7, [row for row in figure_7() if row["seed"] or row["quantity"] != "fall/activation"], SEEDS)
+    with pytest.raises(ContractError, match="'fall/projection' has 12 rows in the arm claim; the statement needs 20"):
+        verdict(d_fig7, [row for row in figure_7() if row["step"] in (0, 10)], SEEDS)
+
+
+def test_turned_weights_keep_their_singular_values_and_their_left_singular_vectors():
+    torch.manual_seed(0)
+    head = nn.Sequential(
+        nn.Linear(7, 5, bias=False), nn.ReLU(), nn.Linear(5, 6, bias=False), nn.ReLU(), nn.Linear(6, 3)
+    )
+    turned = collapse.turned(head, stream("test_checks_d_networks", "turned"))
+    for index in (0, 2):
+        W, Q = (part[index].weight.detach().double() for part in (head, turned))
+        torch.testing.assert_close(W @ W.mT, Q @ Q.mT, rtol=1e-5, atol=1e-6)
+        assert float((W - Q).norm() / W.norm()) > 0.5
+    assert torch.equal(turned[4].weight, head[4].weight)  # the readout is no hidden layer

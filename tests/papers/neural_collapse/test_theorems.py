@@ -4,42 +4,52 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from planted_collapse import found, planted, verdict
 
-from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.finding import find
-from tasks.judging.rows import Rows
-from tasks.judging.verdict import judge
+from tasks.judging.contract import ContractError
 from tasks.papers.neural_collapse.claims import d_propa_1, d_thm4_3, d_thm4_4
 from tasks.papers.neural_collapse.experiments import d_lemmas
 from tasks.papers.neural_collapse.experiments import d_thm4_3 as recursion
 from tasks.papers.neural_collapse.experiments import d_thm4_4 as problem_3
 
+THEOREM_4_3 = {  # the quantity that each statement reads, where it is to be at most 1
+    "inequality": "ratio", "fixed point": "exact", "proof: κ": "kappa", "proof: partial collapse": "collapsed",
+    "proof: norm of Ψ̃": "psi",
+}  # fmt: skip
 
-def table(rows: list[dict]) -> Rows:
-    return Rows(tables.table(rows))
 
-
-def theorem_4_3(power: float = 2.0, ratio: float = 0.6) -> list[dict]:
-    rows = [{"quantity": "thm4_3/ratio", "value": ratio}, {"quantity": "thm4_3/floor", "value": 0.1}]
-    for case in ("a", "b"):
-        rows += [
-            {"case": case, "dtype": "float64", "quantity": "thm4_3/remainder", "x": x, "value": x**power}
-            for x in 2.0 ** -np.arange(10)
-        ]
+def theorem_4_3(power: float = 2.0, **values: float) -> list[dict]:
+    """Sixty steps of lambda_k in each of twelve cases; the remainder falls with this power."""
+    rows = []
+    for case in range(12):
+        for x in 2.0 ** -np.linspace(0, 12, 60):
+            numbers = {name: values.get(name, 0.6) for name in (*THEOREM_4_3.values(), "floor")}
+            numbers["remainder"] = x**power
+            rows += [{"case": str(case), "dtype": "float64", "quantity": f"thm4_3/{name}", "x": float(x),
+                      "value": float(value)} for name, value in numbers.items()]  # fmt: skip
     return rows
 
 
-def test_theorem_4_3():
-    assert d_thm4_3.rule(table(theorem_4_3())).holds
-    assert d_thm4_3.rule(table(theorem_4_3(power=1.0))).holds is False
-    assert d_thm4_3.rule(table(theorem_4_3(ratio=1.1))).holds is False
+@pytest.mark.parametrize("name", THEOREM_4_3)
+def test_theorem_4_3_is_a_bound_on_every_instance(name):
+    assert found(d_thm4_3, name, theorem_4_3()).holds
+    rows = theorem_4_3()
+    rows[[row["quantity"] for row in rows].index(f"thm4_3/{THEOREM_4_3[name]}")]["value"] = 1.1
+    assert found(d_thm4_3, name, rows).holds is False
 
 
-@pytest.mark.parametrize("quantity", ["kappa", "collapsed", "psi"])
-def test_theorem_4_3_needs_each_of_its_proofs_constants(quantity):
-    constants = [{"quantity": f"thm4_3/{quantity}", "value": value} for value in (0.9, 1.1)]
-    assert d_thm4_3.rule(table(theorem_4_3() + constants)).holds is False
+def test_the_remainder_of_theorem_4_3_is_of_second_order():
+    assert found(d_thm4_3, "order of the remainder", theorem_4_3()).holds
+    assert found(d_thm4_3, "order of the remainder", theorem_4_3(power=1.0)).holds is False
+
+
+def test_half_of_theorem_4_3s_table_is_refused():
+    rows = theorem_4_3() + [{**row, "arm": "control: c"} for row in theorem_4_3(power=1.0, **dict.fromkeys(
+        THEOREM_4_3.values(), 2.0))]  # fmt: skip
+    assert verdict(d_thm4_3, rows)["verdict"] == "holds"
+    with pytest.raises(ContractError, match="has 360 rows in the arm claim; the statement needs"):
+        verdict(d_thm4_3, [row for row in rows if int(row["case"]) < 6])
 
 
 def test_the_proofs_constants_at_c_1():
@@ -56,13 +66,25 @@ def test_the_proofs_constants_at_c_1():
     assert constants["thm4_3/psi"] == pytest.approx(max(1, (ridge + n) / (ridge + n + distance)) / 2)
 
 
-def test_the_control_without_lambda_phi_breaks_the_inequality():
+@pytest.fixture(scope="module")
+def recursion_rows() -> list[dict]:
+    return list(recursion.measure(SimpleNamespace(instances=1)))
+
+
+def test_the_control_without_lambda_phi_breaks_the_inequality(recursion_rows):
     """Except where the first Gram is a multiple of I, which leaves nothing to remove."""
-    rows = [row for row in recursion.measure(SimpleNamespace(instances=1)) if row["arm"] == recursion.NONE]
-    ratio = table(rows).where(quantity="thm4_3/ratio")
+    rows = [row for row in recursion_rows if row["arm"] == recursion.NONE]
+    ratio = planted(rows).where(quantity="thm4_3/ratio")
     multiple = np.array(["multiple of I" in layer for layer in ratio.layer])
     assert (ratio.value[multiple] <= 1).all()
     assert ratio.value[~multiple].max() > 1
+
+
+def test_the_verdict_on_theorem_4_3(recursion_rows):
+    result = verdict(d_thm4_3, recursion_rows)
+    assert result["verdict"] == "holds corrected"
+    answers = {statement["name"]: statement["verdict"] for statement in result["statements"]}
+    assert answers == {**dict.fromkeys(answers, "holds corrected"), "proof: norm of Ψ̃": "holds"}
 
 
 @pytest.mark.parametrize("n", [1, 3, 10])
@@ -96,9 +118,20 @@ def test_theorem_4_4():
         for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
     ]
     good = [{"quantity": "thm4_4/ratio", "value": 0.9}, {"quantity": "thm4_4/near", "value": 0.5}]
-    assert d_thm4_4.rule(table([*exact, *good])).holds
-    for quantity in ("thm4_4/ratio", "thm4_4/near"):
-        assert d_thm4_4.rule(table([*exact, *good, {"quantity": quantity, "value": 1.01}])).holds is False
+    assert found(d_thm4_4, "value at k*", exact).holds
+    assert found(d_thm4_4, "value at k*", [{**row, "value": 1e-3} for row in exact]).holds is False
+    for name, quantity in (("no better kernel", "thm4_4/ratio"), ("kernels near k*", "thm4_4/near")):
+        assert found(d_thm4_4, name, good).holds
+        assert found(d_thm4_4, name, [*good, {"quantity": quantity, "value": 1.01}]).holds is False
+
+
+@pytest.mark.parametrize("least", [-1.5, problem_3.NEARLY])
+@pytest.mark.parametrize("mu", [0.01, 1.0, 100.0])
+def test_the_controls_kernel_has_the_eigenvalue_that_it_asks_for(least, mu):
+    for C, n in ((2, 3), (3, 1), (1, 5)):
+        k = problem_3.indefinite(problem_3.labels(C, n), mu, least)
+        assert np.linalg.eigvalsh(k)[0] == pytest.approx(least * mu, rel=1e-9)
+        np.testing.assert_array_equal(np.diag(k), 1.0)
 
 
 def test_theorem_4_4_has_the_minus():
@@ -111,23 +144,26 @@ def test_theorem_4_4_has_the_minus():
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
     value = np.trace(A @ (k @ k + mu * k) @ A.T) - 2 * np.trace(A @ k @ Y.T)
     assert value == pytest.approx(-C * n * n / (n + mu))
-    finding = find(d_thm4_4, "D", table(list(problem_3.measure(SimpleNamespace(instances=2)))))
-    verdict = judge({"d_thm4_4": finding})["d_thm4_4"]
-    assert (verdict["verdict"], verdict["printed form"]["holds"]) == ("holds corrected", False)
+    result = verdict(d_thm4_4, list(problem_3.measure(SimpleNamespace(instances=8))))
+    assert result["verdict"] == "holds corrected"
+    answers = {statement["name"]: statement["verdict"] for statement in result["statements"]}
+    assert answers == {"value at k*": "holds corrected", "no better kernel": "holds", "kernels near k*": "holds"}
 
 
-def proposition_a_1(away: float = 1.0, order: float = 1.0) -> Rows:
-    return table([
-        {"arm": "claim", "case": str(r), "dtype": "float64", "quantity": f"propA1/{name}", "x": x, "value": value}
+def proposition_a_1(away: float = 1.0, order: float = 1.0) -> list[dict]:
+    return [
+        {"case": str(r), "dtype": "float64", "quantity": f"propA1/{name}", "x": x, "value": value}
         for r in range(3)
         for x in 2.0 ** -np.arange(3, 12)
         for name, value in (("away", away), ("remainder", x**order))
-    ])  # fmt: skip
+    ]
 
 
 def test_proposition_a_1_judges_a_mean_and_a_variance():
-    assert d_propa_1.rule(proposition_a_1()).holds
-    assert d_propa_1.rule(proposition_a_1(away=5.0)).holds is False
-    assert d_propa_1.rule(proposition_a_1(order=0.5)).holds is False
+    by_random_w, variance = "closed form, by random W", "variance"
+    assert found(d_propa_1, by_random_w, proposition_a_1()).holds
+    assert found(d_propa_1, variance, proposition_a_1()).holds
+    assert found(d_propa_1, by_random_w, proposition_a_1(away=5.0)).holds is False
+    assert found(d_propa_1, variance, proposition_a_1(order=0.5)).holds is False
     assert d_lemmas.closed_form(np.float64(0.0)) == pytest.approx(1 / np.pi)
     assert d_lemmas.closed_form(np.float64(1.0)) == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Claims on identities and inequalities against planted tables: one where the claim holds, others where a part fails.
+"""Claims on identities and inequalities against planted tables: all statements hold, or one fails.
 
 Brute force finds the extremal instances again that the bounds' best constants rest on.
 """
@@ -8,11 +8,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from planted import ratios, remainders, residuals, rows
+from planted import UNITS, rows
 
 from gramlab.streams import stream
+from tasks.judging.contract import ContractError
+from tasks.judging.finding import find
+from tasks.judging.statement import quantities
+from tasks.judging.verdict import judge
 from tasks.papers.weight_gram.claims import (
     a_bce,
+    a_eq1,
+    a_eq2,
     a_lem1,
     a_lem2,
     a_lem4,
@@ -29,74 +35,99 @@ from tasks.papers.weight_gram.claims import (
 )
 from tasks.papers.weight_gram.experiments import a_linear, a_taylor
 
-EXACT = {
-    a_tl: ["tl/residual"],
-    a_ols: ["ols/residual"],
-    a_bce: ["bce/residual", "bce/gradient"],
-    a_prop4: ["prop4/residual"],
-    a_whiten: [*a_whiten.QUANTITIES],
-}
-BOUND = {a_lem2: "lem2/ratio", a_thm2: "thm2/ratio"}
+CLAIMS = (a_bce, a_eq1, a_eq2, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop1, a_prop2, a_prop3, a_prop4, a_thm1,
+          a_thm2, a_tl, a_whiten)  # fmt: skip
+STEPS = 2.0 ** -np.arange(12)
+RATIOS = ("ratio", "sharp", "by linearity")
+COUNTS = ("violated", "opposite signs", "not positive")
+BEST = {a_thm2: 4 / 27, a_lem4: 0.5}  # left / right side where a sharper statement of ours holds too
 
 
-@pytest.mark.parametrize("claim", EXACT, ids=lambda claim: claim.ID)
-def test_identities(claim):
-    names = EXACT[claim]
-    assert claim.rule(rows([row for name in names for row in residuals(name)])).holds
-    for broken in names:
-        records = [row for name in names for row in residuals(name, 1e3 if name == broken else 0.1)]
-        assert claim.rule(rows(records)).holds is False
-        float64 = [row for row in records if row["dtype"] == "float64"]
-        with pytest.raises(ValueError, match="float32"):
-            claim.rule(rows(float64))
+def planted(claim, arm: str = "claim", broken: tuple[str, ...] = ()) -> list[dict]:
+    """As many rows as the claim's statements need; the ``broken`` quantities do not obey their rule."""
+    records = []
+    for quantity in quantities(claim):
+        readers = [statement for statement in claim.STATEMENTS if quantity in statement.reads]
+        count, cases = (max(getattr(reader, least) for reader in readers) for least in ("rows", "cases"))
+        columns = {"arm": arm, "quantity": quantity, "experiment": "planted", "scale": "quick", "dtype": "float64"}
+        name, wrong = quantity.partition("/")[2], quantity in broken
+        per_number = {"remainder": len(STEPS), "gap": 6, "nc1": 6}.get(name, 1 if name in (*RATIOS, *COUNTS) else 2)
+        for number in range(max(-(-count // per_number), cases)):
+            row = {**columns, "case": str(number % cases), "layer": str(number // cases), "seed": number}
+            if name == "remainder":
+                records += [{**row, "x": x, "value": x if wrong else x**2} for x in STEPS]
+            elif name in ("gap", "nc1"):
+                time = 6 * number / count
+                records += [{**row, "case": "trained", "seed": seed, "step": number, "layer": "",
+                             "value": 0.5 * np.exp(-9 * (time if not wrong else -time)) + 1e-6 * seed}
+                            for seed in range(6)]  # fmt: skip
+            elif name in RATIOS:
+                worst = BEST.get(claim, 1.0) / (1 + number)
+                records.append({**row, "value": 1.01 if wrong and number == 0 else worst})
+            elif name in COUNTS:
+                records.append({**row, "value": float(wrong and number == 0)})
+            else:
+                size = (1e3 if wrong else 0.1) * stream("test_checks_a", number).uniform(0.5, 1)
+                records += [{**row, "dtype": dtype, "value": unit * size} for dtype, unit in UNITS.items()]
+    factor = 1.001 if arm.startswith("control") else 1.0  # no control has the numbers of the claim
+    return [{**record, "value": factor * record["value"]} for record in records]
 
 
-@pytest.mark.parametrize("claim", BOUND, ids=lambda claim: claim.ID)
-def test_bounds(claim):
-    assert claim.rule(rows(ratios(BOUND[claim]))).holds
-    assert claim.rule(rows(ratios(BOUND[claim], 1.0001))).holds is False
+def judged(claim, records: list[dict]) -> dict:
+    return judge({"planted": find(claim, "A", rows(records), "planted", "quick", set())})["planted"]
 
 
-@pytest.mark.parametrize(("claim", "name"), [(a_lem1, "lem1"), (a_lem4, "lem4")])
-def test_a_violation_refutes_where_no_ratio_is_defined(claim, name):
-    valid, violated = ({"quantity": f"{name}/violated", "value": value} for value in (0.0, 1.0))
-    assert claim.rule(rows([*ratios(f"{name}/ratio"), valid])).holds
-    assert claim.rule(rows([*ratios(f"{name}/ratio", 1.01), valid])).holds is False
-    assert claim.rule(rows([*ratios(f"{name}/ratio"), valid, violated])).holds is False
+def verdicts(claim, records: list[dict]) -> dict[str, str]:
+    return {statement["name"]: statement["verdict"] for statement in judged(claim, records)["statements"]}
 
 
-def test_lemma_2_reports_the_best_constant():
-    finding = a_lem2.rule(rows([*ratios("lem2/ratio"), *ratios("lem2/sharp", 0.99)]))
-    assert finding.holds
-    assert finding.numbers["worst left / right with the best κ"] == pytest.approx(0.99)
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.ID)
+def test_a_broken_quantity_refutes_the_statements_that_read_it_and_no_other(claim):
+    control = planted(claim, "control: broken", quantities(claim))
+    assert judged(claim, planted(claim) + control)["verdict"] == "holds"
+    assert set(verdicts(claim, planted(claim) + control).values()) == {"holds"}
+    for quantity in quantities(claim):
+        found = verdicts(claim, planted(claim, broken=(quantity,)) + control)
+        asserted_by = {statement.name for statement in claim.STATEMENTS if quantity in statement.reads}
+        if quantity == "prop2/nc1":
+            continue  # reported, not judged
+        assert {name for name, verdict in found.items() if verdict == "fails"} == asserted_by, quantity
 
 
-@pytest.mark.parametrize(("claim", "name"), [(a_lem5, "lem5"), (a_prop3, "prop3")])
-def test_bound_and_equality(claim, name):
-    assert claim.rule(rows([*ratios(f"{name}/ratio", 1.0), *residuals(f"{name}/residual")])).holds
-    assert claim.rule(rows([*ratios(f"{name}/ratio", 1.01), *residuals(f"{name}/residual")])).holds is False
-    assert claim.rule(rows([*ratios(f"{name}/ratio", 1.0), *residuals(f"{name}/residual", 1e3)])).holds is False
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.ID)
+def test_a_control_that_is_kept_leaves_the_claim_undecided(claim):
+    kept = [{**row, "value": 0.99 * row["value"]} for row in planted(claim, "control: kept")]
+    if all("not positive" not in each and "violated" not in each and "signs" not in each for each in quantities(claim)):
+        found = judged(claim, planted(claim) + kept)
+        assert (found["verdict"], found["reason"]) == ("inconclusive", "control kept")
 
 
-def test_proposition_2_reports_features_without_nc2_and_does_not_judge_by_them():
-    constructed = [row for name in ("prop2/gram", "prop2/residual") for row in residuals(name)]
-    finding = a_prop2.rule(rows([*constructed, *residuals("prop2/without NC2", 1e6)]))
-    assert finding.holds
-    assert finding.numbers["G_id = YYᵀ under NC1 alone, means in general position"] > 1e5
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.ID)
+def test_half_of_a_quantity_or_a_single_case_is_refused(claim):
+    control = planted(claim, "control: broken", quantities(claim))
+    for quantity in quantities(claim):
+        table = planted(claim)
+        of_quantity = [row for row in table if row["quantity"] == quantity]
+        others = [row for row in table if row["quantity"] != quantity]
+        if len(of_quantity) < 2 * max(each.rows for each in claim.STATEMENTS if quantity in each.reads):
+            with pytest.raises(ContractError, match=r" rows in the arm claim"):
+                find(
+                    claim, "A", rows(others + of_quantity[: len(of_quantity) // 2] + control), "planted", "quick", set()
+                )
+        if max(each.cases for each in claim.STATEMENTS if quantity in each.reads) > 1:
+            single = [{**row, "case": "0", "layer": f"{row['case']} {row['layer']}"} for row in of_quantity]
+            with pytest.raises(ContractError, match="1 cases in the arm claim"):
+                find(claim, "A", rows(others + single + control), "planted", "quick", set())
 
 
-def test_proposition_1():
-    valid = [{"quantity": "prop1/ratio", "value": 0.5}, {"quantity": "prop1/opposite signs", "value": 0.0}]
-    assert a_prop1.rule(rows(valid)).holds
-    assert not a_prop1.rule(rows([*valid, {"quantity": "prop1/ratio", "value": 1.01}])).holds
-    assert not a_prop1.rule(rows([*valid, {"quantity": "prop1/opposite signs", "value": 1.0}])).holds
-
-
-def test_theorem_1():
-    closed_form = residuals("thm1/residual")
-    assert a_thm1.rule(rows([*closed_form, *remainders("thm1/remainder", 2)])).holds
-    assert not a_thm1.rule(rows([*closed_form, *remainders("thm1/remainder", 1)])).holds
-    assert not a_thm1.rule(rows([*residuals("thm1/residual", 1e4), *remainders("thm1/remainder", 2)])).holds
+def test_only_strictness_of_lemmas_1_and_4_is_corrected():
+    for claim, name in ((a_lem1, "lem1"), (a_lem4, "lem4")):
+        control = planted(claim, "control: broken", quantities(claim))
+        corrected = planted(claim, "corrected")
+        found = judged(claim, planted(claim, broken=(f"{name}/violated",)) + corrected + control)
+        forms = {statement["name"]: statement["verdict"] for statement in found["statements"]}
+        assert found["verdict"] == "holds corrected"
+        assert (forms["bound"], forms["strictness"]) == ("holds", "holds corrected")
 
 
 @pytest.mark.parametrize("r", [1.0, 1.3, 1.61, 1.63, 3.0, 100.0])
@@ -144,3 +175,27 @@ def test_features_are_homogeneous(kind):
     degree = {"relu^2": 2, "relu^3": 3, "relu^2, 2 layers": 4, "degree 1/2": 0.5, "cubic": 3}.get(kind, 1)
     phi = a_taylor.features(kind, weights)
     assert torch.allclose(phi(1.7 * x), 1.7**degree * phi(x))
+
+
+def test_the_pull_of_a_class_may_be_negative_although_the_class_is_more_similar_to_itself():
+    """Against the sums over both classes, pair by pair."""
+    H, y, f = np.array([[1.0, 0.9]]), np.array([1.0, 0.0]), np.log([9.0, 9.0])  # both predicted as 0.9
+    assert a_linear.pull(H, y, f) == pytest.approx(1 * 1 * (1 - 0.9) - 1 * 0.9 * 0.9)
+    draw = stream("test_checks_a", "pull")
+    H, y, f = draw.normal(size=(3, 7)), np.array([1.0, 0, 0, 1, 1, 0, 1]), draw.normal(size=7)
+    total = 0.0
+    for i in range(7):
+        for j in range(7):
+            residual = y[j] - 1 / (1 + np.exp(-f[j]))
+            total += y[i] * residual * sum(H[row, i] * H[row, j] for row in range(3))
+    assert a_linear.pull(H, y, f) == pytest.approx(total)
+
+
+def test_the_corrected_condition_makes_the_pull_positive():
+    measured = [row for instance in range(100) for row in a_linear.pull_of_a_class(instance)]
+    counts = {
+        arm: sum(row["value"] for row in measured if row["arm"] == arm) for arm in {row["arm"] for row in measured}
+    }
+    assert counts["corrected"] == 0
+    assert 0 < counts["claim"] < 100
+    assert 0 < counts[a_linear.CROSS_CLASS] < 100

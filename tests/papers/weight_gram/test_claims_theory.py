@@ -1,58 +1,115 @@
-"""Theorems 3 and 4, Lemma 3 and Proposition 2 on trained networks: planted tables, and what the experiments build."""
+"""Theorems 3 and 4 and Lemma 3 on trained networks: planted tables, and what the experiments build."""
 
 import numpy as np
 import pytest
 import torch
-from planted import residuals, rows
+from planted import rows
 
 from gramlab.data import DataSet
 from gramlab.streams import stream
-from tasks.judging.rows import Rows
-from tasks.papers.weight_gram.claims import a_lem3, a_prop2, a_thm3, a_thm4
+from tasks.judging.contract import ContractError
+from tasks.judging.finding import find
+from tasks.judging.verdict import judge
+from tasks.papers.weight_gram.claims import a_lem3, a_thm3, a_thm4
 from tasks.papers.weight_gram.experiments import a_thm3 as experiment
 from tasks.papers.weight_gram.experiments import a_thm4 as interpolating
 
 
-def steps(slope: float = 1.0, noise: float = 0.1, layer: str = "0") -> list[dict]:
+def statement(claim, name: str):
+    """The statement of this name; its rule is judged on planted rows of one arm."""
+    return next(each for each in claim.STATEMENTS if each.name == name)
+
+
+def steps(
+    case: str = "ReLU, planted", layer: str = "0", slope: float = 1.0, noise: float = 0.1, seeds: int = 5
+) -> list[dict]:
     """Measured and predicted changes whose signs alternate in training."""
     records = []
-    for seed in range(5):
+    for seed in range(seeds):
         draw = stream("test_checks_a_theory", seed, layer)
         predicted = draw.normal(size=30)
         measured = slope * predicted + noise * draw.normal(size=30)
         for side, values in (("measured", measured), ("predicted", predicted)):
-            records += [{"case": "net", "layer": layer, "seed": seed, "step": step, "quantity": f"thm3/{side}",
+            records += [{"case": case, "layer": layer, "seed": seed, "step": step, "quantity": f"thm3/{side}",
                          "value": float(value)} for step, value in enumerate(values)]  # fmt: skip
     return records
 
 
-def test_theorem_3():
-    assert a_thm3.rule(rows(steps())).holds
-    assert a_thm3.rule(rows(steps(slope=0.3))).holds is False
-    assert a_thm3.rule(rows(steps(slope=3.0))).holds is False
-    assert a_thm3.rule(rows(steps(slope=-1.0))).holds is False
-    assert not a_thm3.rule(rows(steps(slope=0.0, noise=1.0))).holds
+@pytest.mark.parametrize(("name", "case"), [("m = 1", "ReLU, planted"), ("m > 1", "ReLU², planted")])
+def test_theorem_3(name, case):
+    rule = statement(a_thm3, f"change of the surrogate, {name}").rule
+    # the other kind of network does not matter; one of both must be the network that the figure shows
+    other = [*steps(a_thm3.NETWORK, "1"), *steps("ReLU², other", "1")]
+    others = [row for row in other if row["case"].startswith("ReLU²") != case.startswith("ReLU²")]
+    if name == "m = 1":
+        others += steps(a_thm3.NETWORK, "1")
+    assert rule(rows([*others, *steps(case)])).holds
+    for wrong in ({"slope": 0.3}, {"slope": 3.0}, {"slope": -1.0}, {"slope": 0.0, "noise": 1.0}):
+        assert rule(rows([*others, *steps(case, **wrong)])).holds is False
     # one layer's failure is the network's; the readout is not judged
-    assert a_thm3.rule(rows([*steps(), *steps(slope=3.0, layer="1")])).holds is False
-    assert a_thm3.rule(rows([*steps(), *steps(slope=3.0, layer="readout")])).holds
+    assert rule(rows([*others, *steps(case), *steps(case, "2", slope=3.0)])).holds is False
+    assert rule(rows([*others, *steps(case), *steps(case, "readout", slope=3.0)])).holds
+    # a seed whose two sides have opposite signs takes the interval to the other side
+    assert not rule(rows([*others, *steps(case, seeds=2), *(
+        {**row, "seed": row["seed"] + 2} for row in steps(case, slope=-1.0, seeds=3))])).holds  # fmt: skip
+
+
+def test_the_error_of_theorem_3_is_set_against_the_smaller_side():
+    """Against the norms written out: sides 2 and 1 in the same direction have an error of 1, opposite ones of 3."""
+    two, unit = np.array([2.0, 0.0]), np.array([1.0, 0.0])
+    assert a_thm3._log_error(two, unit) == pytest.approx(0)
+    assert a_thm3._log_error(unit, two) == pytest.approx(0)
+    assert a_thm3._log_error(-two, unit) == pytest.approx(np.log(3))
+
+
+def aligned(rate: float, end: float) -> list[dict]:
+    """f^T y by seed and step."""
+    return [
+        {"case": case, "seed": seed, "step": step, "quantity": "thm3/alignment",
+         "value": end + rate * (step - 19) + 0.01 * float(stream("aligned", case, seed, step).normal())}
+        for case in ("ReLU, planted", "ReLU², planted") for seed in range(5) for step in range(20)
+    ]  # fmt: skip
+
+
+def test_the_alignment_of_theorem_3_grows_positive():
+    rule = statement(a_thm3, "alignment of predictions and labels").rule
+    assert rule(rows(aligned(0.05, 1.0))).holds
+    assert rule(rows(aligned(-0.05, 1.0))).holds is False  # it falls
+    assert rule(rows(aligned(0.05, -1.0))).holds is False  # it rises, and stays negative
 
 
 def test_lemma_3():
     near = [
-        {"case": str(case), "dtype": "float64", "quantity": "lem3/remainder", "x": x, "value": x**2 * (1 + case)}
-        for case in range(5)
-        for x in 2.0 ** -np.arange(12)
-    ]
-    far = [
-        {"case": "net", "layer": "0", "seed": seed, "quantity": f"lem3/{name}", "value": value + 0.01 * seed}
-        for seed in range(5)
-        for name, value in (("correlation", 0.6), ("null", 0.2), ("error", 0.8))
-    ]
-    assert a_lem3.rule(rows([*near, *far])).holds
-    assert not a_lem3.rule(rows([*({**row, "value": row["x"]} for row in near), *far])).holds
-    exchange = {"lem3/correlation": "lem3/null", "lem3/null": "lem3/correlation"}
-    swapped = [{**row, "quantity": exchange.get(row["quantity"], row["quantity"])} for row in far]
-    assert a_lem3.rule(rows([*near, *swapped])).holds is False
+        {"case": kind, "seed": instance, "dtype": "float64", "quantity": "lem3/remainder", "x": x,
+         "value": x**2 * (1 + instance)}
+        for kind in ("ReLU²", "norms") for instance in range(3) for x in 2.0 ** -np.arange(12)
+    ]  # fmt: skip
+    rule = statement(a_lem3, "first order").rule
+    assert rule(rows(near)).holds
+    linear = [{**row, "value": row["x"]} if (row["case"], row["seed"]) == ("norms", 2) else row for row in near]
+    assert rule(rows(linear)).holds is False
+
+    def on_samples(error: float, size: float) -> list[dict]:
+        return [{"case": "net", "layer": layer, "seed": seed, "quantity": f"lem3/{name}",
+                 "value": value * (1 + wobble * seed)}
+                for layer in "01" for seed in range(5)
+                for name, value, wobble in (("error", error if layer == "1" else 0.1, 0.01),
+                                            ("size", size, 0.02))]  # fmt: skip
+
+    rule = statement(a_lem3, "on the training samples").rule
+    assert rule(rows(on_samples(0.8, 1.0))).holds
+    assert rule(rows(on_samples(1.6, 1.0))).holds is False
+    assert rule(rows(on_samples(0.8, 0.4))).holds is False  # larger than the smaller side
+
+    def correlations(correlation: float, null: float) -> list[dict]:
+        return [{"case": "net", "layer": "0", "seed": seed, "quantity": f"lem3/{name}",
+                 "value": value + 0.01 * seed * wobble}
+                for seed in range(5)
+                for name, value, wobble in (("correlation", correlation, 1), ("null", null, 0))]  # fmt: skip
+
+    rule = statement(a_lem3, "correlated on the training samples").rule
+    assert rule(rows(correlations(0.6, 0.2))).holds
+    assert rule(rows(correlations(0.2, 0.6))).holds is False
 
 
 @pytest.mark.parametrize("case", ["ReLU, squared", "ReLU², squared"])
@@ -64,21 +121,66 @@ def test_at_the_readout_the_prediction_is_exact_up_to_the_square_of_the_step(cas
     assert readout["thm3/measured"] == pytest.approx(readout["thm3/predicted"], rel=1e-3)
 
 
-def interpolation(worst: float = 0.5, growth: float = 2.0) -> Rows:
-    records = [
-        {"case": case, "layer": layer, "seed": seed, "quantity": f"thm4/{quantity}", "value": value * (1 + 0.01 * seed)}
-        for case in ("ReLU", "ReLU²")
-        for index, layer in enumerate(("0", "1", "2", "readout"))
-        for seed in range(5)
-        for quantity, value in (("ratio", worst if layer == "1" else 0.1), ("surrogate", growth**index))
-    ]
-    return rows(records)
+def interpolation(worst: float = 0.5, growth: float = 2.0, nfa: float = 0.95, fit: float = 0.99) -> list[dict]:
+    """A table of Theorem 4's networks; ``worst``, ``growth`` and ``nfa`` are those of the ReLU² networks' layer 1."""
+    layers = ("0", "1", "2", "readout")
+    records = []
+    for case in interpolating.CASES:
+        changed = case.startswith("ReLU²")
+        for seed in range(12):
+            columns = {"arm": "claim", "case": case, "seed": seed, "experiment": "a_thm4", "scale": "quick"}
+            records.append({**columns, "quantity": "thm4/fit", "value": (fit if changed else 0.99) + 1e-4 * seed})
+            for index, layer in enumerate(layers):
+                rise = (growth if changed else 2.0) ** index
+                values = {"thm4/ratio": worst if changed and layer == "1" else 0.1, "thm4/bound": 2.0**index,
+                          "thm4/nfa": nfa if changed and layer == "1" else 0.95, "null/nfa": 0.5,
+                          "thm4/with readout": 0.1, "thm4/step": 1.0, "thm4/surrogate": rise,
+                          "thm4/normalised": rise, "null/normalised": 0.1}  # fmt: skip
+                records += [{**columns, "layer": layer, "quantity": quantity, "value": value * (1 + 1e-3 * seed)}
+                            for quantity, value in values.items()
+                            if (quantity, layer) != ("thm4/ratio", "readout")]  # fmt: skip
+    for seed in range(12):
+        records += [{"arm": "claim", "case": a_thm4.EVEN, "seed": seed, "layer": layer, "quantity": "even/ratio",
+                     "experiment": "a_thm4", "scale": "quick", "value": 0.1 + 1e-3 * seed}
+                    for layer in "01"]  # fmt: skip
+    return records
+
+
+def judged(records: list[dict]) -> dict[str, tuple[str, str]]:
+    """By statement the verdict and its reason; every control has surrogates of 0."""
+    control = [{**row, "arm": "control: broken", "value": 1e9 + row["seed"] if row["quantity"].endswith("/ratio")
+                else 1e-9 / (1 + row["seed"] + ord(row.get("layer", "0")[-1]))}
+               for row in records]  # fmt: skip
+    finding = find(a_thm4, "A", rows(records + control), "a_thm4", "quick", {12})
+    claim = judge({"a_thm4": finding})["a_thm4"]
+    return {each["name"]: (each["verdict"], each["reason"]) for each in claim["statements"]}
 
 
 def test_theorem_4():
-    assert a_thm4.rule(interpolation()).holds
-    assert a_thm4.rule(interpolation(worst=1.1)).holds is False
-    assert a_thm4.rule(interpolation(growth=0.5)).holds is False
+    assert {verdict for verdict, _ in judged(interpolation()).values()} == {"holds"}
+    found = judged(interpolation(worst=1.1))
+    assert found["lower bound, m > 1"] == ("fails", "refuted")
+    assert found["lower bound, m = 1"] == ("holds", "")
+    found = judged(interpolation(growth=0.5))
+    assert found["the surrogate grows with the layer, m > 1"] == ("fails", "refuted")
+    assert found["the normalised surrogate grows with the layer, m > 1"] == ("fails", "refuted")
+    assert found["the surrogate grows with the layer, m = 1"] == ("holds", "")
+
+
+@pytest.mark.parametrize("missed", [{"nfa": 0.8}, {"fit": 0.9}])
+def test_theorem_4_is_not_judged_where_a_hypothesis_is_not_met(missed):
+    found = judged(interpolation(worst=1.1, **missed))
+    assert found["lower bound, m > 1"] == ("inconclusive", "hypothesis not met")
+    assert found["the surrogate grows with the layer, m > 1"] == ("inconclusive", "hypothesis not met")
+    assert found["lower bound, m = 1"] == ("holds", "")
+
+
+def test_theorem_4_needs_every_seed_and_network():
+    table = interpolation()
+    with pytest.raises(ContractError, match="seeds"):
+        judged([row for row in table if row["seed"] < 11])
+    with pytest.raises(ContractError, match="cases"):
+        judged([row for row in table if row["case"] != "ReLU², digits"])
 
 
 def test_the_even_target_meets_every_hypothesis_of_theorem_4_and_has_a_surrogate_of_zero():
@@ -120,31 +222,3 @@ def test_linear_regions_against_a_sum_of_hinges():
     # all three switch at 0, where the slope goes from -2 * 3 to 1 + 0.5 * 4
     assert crossed == 1
     assert jump == pytest.approx(9.0)
-
-
-def collapsing(end: float = 1e-3, power: float = 1.0) -> list[dict]:
-    """Gap and NC1 along training, and the residuals of the constructed features."""
-    return [*residuals("prop2/gram"), *residuals("prop2/residual")] + [
-        {"case": "trained", "seed": seed, "x": float(step), "quantity": f"prop2/{name}", "value": value}
-        for seed in range(5)
-        for step, t in enumerate(np.linspace(0, 1, 9))
-        for name, value in (
-            ("nc1", float(np.exp(-3 * t + 0.1 * stream("nc1", seed, step).normal()))),
-            ("nc2", 0.5),
-            ("gap", end * float(np.exp(power * 5 * (1 - t)))),
-        )
-    ]
-
-
-def test_proposition_2_on_trained_networks():
-    assert a_prop2.rule(rows(collapsing())).holds
-    assert a_prop2.rule(rows(collapsing(end=0.1))).holds is False
-    assert a_prop2.rule(rows(collapsing(power=-1.0))).holds is False
-    # a control of trained networks only: its gap does not depend on NC1
-    independent = [{**row, "value": 0.9 + 0.01 * float(stream("gap", row["seed"], row["x"]).normal())}
-                   if row["quantity"] == "prop2/gap" else row
-                   for row in collapsing() if row["case"] == "trained"]  # fmt: skip
-    finding = a_prop2.rule(rows(independent))
-    assert finding.holds is False
-    assert finding.parts["along_training"].holds is not True
-    assert "gram" not in finding.parts

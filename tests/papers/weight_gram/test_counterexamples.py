@@ -10,15 +10,16 @@ from gramlab import tables
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
 from tasks.judging.rules import bound
+from tasks.judging.statement import Statement
 from tasks.judging.verdict import judge
 from tasks.measuring.counterexamples import Arrays, array, smallest
 from tasks.papers.weight_gram.experiments import a_features, a_linear, a_prop1, a_taylor, a_tl, a_whiten, architectures
 
 CLAIM = SimpleNamespace(
     __name__="planted", __doc__="A bound.", ID="A.x", KIND="bound", TITLE="t", PRINTED="p",
-    QUANTITIES=("x/ratio",), rule=bound,
+    STATEMENTS=(Statement(name="bound", quote="q", place="p", rule=bound, reads=("x/ratio",)),),
 )  # fmt: skip
-DRAWN = [{"arm": arm, "quantity": "x/ratio", "value": value, "dtype": "float64"}
+DRAWN = [{"arm": arm, "case": "drawn", "quantity": "x/ratio", "value": value, "dtype": "float64"}
          for arm, value in (("claim", 0.5), ("control: broken", 2.0))]  # fmt: skip
 
 
@@ -34,7 +35,8 @@ def searched(largest_norm: float) -> list[dict]:
 
 
 def verdict(rows: list[dict]) -> dict:
-    return judge({"a_x": find(CLAIM, "A", Rows(tables.table(rows)))})["a_x"]
+    table = tables.table([{**row, "scale": "quick"} for row in rows])
+    return judge({"a_x": find(CLAIM, "A", Rows(table), "", "quick", set())})["a_x"]
 
 
 def test_a_violation_is_shrunk_and_turns_the_verdict():

@@ -1,0 +1,88 @@
+"""Tables that no rule may judge are refused, with the rows named."""
+
+import pandas as pd
+import pytest
+from planted_claims import claim, rows, statement, table
+
+from tasks.judging.contract import ContractError, admit
+from tasks.judging.rows import Rows
+
+SEEDS = {"claim": [1.0, 1.1, 1.2], "corrected": [3.0, 3.1, 3.2], "control: c": [-1.0, -1.1, -1.2]}
+
+
+def admitted(table_rows, module=None, seeds=frozenset({3})) -> None:
+    module = module or claim()
+    table_rows = table_rows if isinstance(table_rows, Rows) else rows(table_rows)
+    admit(table_rows, module, list(module.STATEMENTS), "e", "quick", set(seeds))
+
+
+def test_a_whole_table_is_admitted():
+    admitted(table(SEEDS))
+
+
+def changed(**columns) -> list[dict]:
+    first, *others = table(SEEDS)
+    return [{**first, **columns}, *others]
+
+
+@pytest.mark.parametrize(
+    ("table_rows", "words"),
+    [
+        (changed(experiment="f"), "1 rows of another experiment than e: arm claim, quantity q"),
+        (changed(scale="paper"), "of another scale than quick"),
+        (table(SEEDS) + table(SEEDS)[:1], "2 rows with the same key"),
+        ([*table(SEEDS), {**table(SEEDS)[0], "value": 7.0}], "2 rows with the same key"),
+        (table(SEEDS)[1:], r"has the seeds \[1, 2\]; the settings have 3"),
+        (changed(seed=7), r"has the seeds \[1, 2, 7\]"),
+        (table(SEEDS) + table({"claim": [5.0]}, step=1), "have 1 to 2 rows"),
+        (table({**SEEDS, "contrl: b": [1.0, 2.0, 3.0]}), "no arm 'contrl: b'"),
+        (table({"claim": SEEDS["claim"]}), "no control"),
+        (table({"control: c": SEEDS["control: c"]}), "no arm 'claim'"),
+        (table({**SEEDS, "control: c": SEEDS["claim"]}), "'control: c' has the same numbers as the arm 'claim'"),
+    ],
+)
+def test_what_is_refused(table_rows, words):
+    with pytest.raises(ContractError, match=words):
+        admitted(table_rows)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("column", ["value", "x"])
+def test_a_number_that_is_not_finite(number, column):
+    frame = pd.DataFrame(rows(table(SEEDS)).frame)
+    frame.loc[frame.index[-1], column] = number
+    with pytest.raises(ContractError, match="1 rows without a finite number: arm control: c"):
+        admitted(Rows(frame))
+
+
+def test_equal_seeds_are_refused():
+    """Two seeds with the same numbers throughout are a single seed; equal accuracies of 1 are none."""
+    two_quantities = [statement(), statement("second", reads=("r",))]
+    copied = table(SEEDS) + table({arm: [2.0, 2.0, 2.0] for arm in SEEDS}, "r")
+    admitted(copied, claim(two_quantities))
+    for arm in ("claim", "corrected"):
+        values = SEEDS[arm][0]
+        with pytest.raises(ContractError, match=rf"seeds 0 and 1 of the arm '{arm}' are equal"):
+            admitted(
+                table({**SEEDS, arm: [values, values, 9.0]}) + table({a: [2.0, 2.0, 2.5] for a in SEEDS}, "r"),
+                claim(two_quantities),
+            )
+
+
+def test_declared_parts_are_needed():
+    with pytest.raises(ContractError, match="second: 'r' has 0 rows in the arm claim; the statement needs 1"):
+        admitted(table(SEEDS), claim([statement(), statement("second", reads=("r",))]))
+    with pytest.raises(ContractError, match="'q' has 1 cases in the arm claim; the statement needs 2"):
+        admitted(table(SEEDS), claim([statement(cases=2)]))
+    with pytest.raises(ContractError, match="'q' has 3 rows in the arm claim; the statement needs 4"):
+        admitted(table(SEEDS), claim([statement(rows=4)]))
+    corrected = table(SEEDS) + table({"claim": [1.0, 2.0, 3.0]}, "r")
+    with pytest.raises(ContractError, match="'r' has 0 rows in the arm corrected"):
+        admitted(corrected, claim([statement("both", reads=("q", "r"))]))
+
+
+def test_rows_of_an_identity_need_a_case():
+    arms = {"claim": [1.0, 2.0, 3.0], "control: c": [4.0, 5.0, 6.0]}
+    admitted(table(arms, case="square"), claim(kind="exact"))
+    with pytest.raises(ContractError, match="rows without a case"):
+        admitted(table(arms), claim(kind="exact"))

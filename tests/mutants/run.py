@@ -1,0 +1,231 @@
+"""Plant each mutant in a copy of the tree and run its tests: ``python -m tests.mutants.run`` (``make mutants``).
+
+A result is kept in reports/mutants.json under a hash of the mutant, of the file that it changes and of its tests; only
+what has no result runs. So a run that was killed goes on where it was. docs/mutants.md has more.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from gramlab.files import atomic
+from tests.mutants.mutants import Mutant, read
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = Path("reports/mutants.json")
+SLOWER = 5  # a mutant's tests may take so many times as long as without it
+# loaded before processes are copied from one another; torch alone takes seconds
+LIBRARIES = ["torch", "numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.optimize", "pydantic", "pytest"]
+STATUS = "pytest ended with "
+PROCESSES = multiprocessing.get_context("forkserver")
+
+
+def main() -> None:
+    """Read the lists, run what has no result, write the results; exit with 1 if a mutant could not be judged."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="GROUP", action="append", help="only the mutants of tests/mutants/GROUP.toml")
+    parser.add_argument("--jobs", type=int, default=2, help="how many run at once (default 2)")
+    parser.add_argument("--list", action="store_true", help="print the mutants and their last results, and run nothing")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="another project (default: this one)")
+    parser.add_argument("--seconds", type=float, default=120, help="on top of five times a test's own time: its limit")
+    options = parser.parse_args()
+    mutants, old = read(options.tree), previous(options.tree)
+    results = {each: old.get(key(options.tree, each), {}) for each in mutants}
+    if options.list:
+        for each, result in results.items():
+            print(f"{each.group}: {each.kind}: {each.name}: {result.get('result', 'not run')}")
+        return
+    todo = [each for each, result in results.items() if not result and each.group in (options.only or [each.group])]
+    print(f"{len(mutants)} mutants, {len(todo)} to run")
+    if todo:
+        os.environ["OMP_NUM_THREADS"] = "1"  # read when torch loads; threads of several jobs only wait for each other
+        PROCESSES.set_forkserver_preload(LIBRARIES if (options.tree / "gramlab").is_dir() else [])
+        for each, result in judged(options.tree, todo, options.jobs, options.seconds):
+            results[each] = result
+            print(f"{each.group}: {each.name}: {result['result']} {result['by']}".rstrip(), flush=True)
+            write(options.tree, results)
+    write(options.tree, results)
+    counts = [sum(result.get("result") == word for result in results.values()) for word in ("killed", "survived")]
+    failed = [each for each in todo if results[each]["result"] not in ("killed", "survived")]
+    print(f"{counts[0]} killed, {counts[1]} survived, {len(failed)} not judged")
+    sys.exit(1 if failed else 0)
+
+
+def previous(tree: Path) -> dict[str, dict[str, Any]]:
+    """Results of earlier runs by key; those of mutants that were not judged are left out."""
+    path = tree / RESULTS
+    results = json.loads(path.read_text(encoding="utf-8"))["mutants"] if path.is_file() else []
+    return {result["key"]: result for result in results if result["result"] in ("killed", "survived")}
+
+
+def key(tree: Path, mutant: Mutant) -> str:
+    """A hash of the mutant, the file that it changes, its test files, and the helpers beside those."""
+    paths = {tree / mutant.file, tree / "tests/conftest.py"}
+    for test in map(file_of, mutant.tests):
+        inside = (tree / test).rglob("*.py") if (tree / test).is_dir() else [tree / test]
+        helpers = (tree / test).parent.glob("*.py") if test.startswith("tests") else ()
+        paths |= {*inside, *(path for path in helpers if not path.name.startswith("test_"))}
+    digest = hashlib.sha256(repr((mutant.old, mutant.new, mutant.file, mutant.tests)).encode())
+    for path in sorted(path for path in paths if path.is_file()):
+        digest.update(f"\0{path.relative_to(tree).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def file_of(test: str) -> str:
+    """The file, or folder, of a node id."""
+    return test.split("::")[0]
+
+
+def write(tree: Path, results: dict[Mutant, dict[str, Any]]) -> None:
+    """Write the results that are there, in the order of the lists, with the commit of the last run."""
+    rows = []
+    for each, result in results.items():
+        if result:
+            labels = {"group": each.group, "kind": each.kind, "name": each.name, "file": each.file}
+            rows.append({**labels, **result, "explained": each.explained})
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, capture_output=True, text=True).stdout.strip()
+    path = tree / RESULTS
+    if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["mutants"] == rows:
+        return
+    path.parent.mkdir(exist_ok=True)
+    with atomic(path) as temporary:
+        content = json.dumps({"commit": commit, "mutants": rows}, indent=1, ensure_ascii=False)
+        temporary.write_text(content + "\n", encoding="utf-8")
+
+
+def judged(tree: Path, mutants: list[Mutant], jobs: int, seconds: float) -> Iterator[tuple[Mutant, dict[str, Any]]]:
+    """Yield the result of each mutant, as it comes; its tests run without any mutant first."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
+        copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(jobs):
+            copies.put(copy(tree, Path(folder) / str(number)))
+
+        files = test_files(mutants)
+        clean: dict[str, tuple[str, str, float]] = {}  # how the tests of a file end without a mutant
+
+        def judge(mutant: Mutant) -> dict[str, Any]:
+            with taken(copies) as there:
+                needed = list(dict.fromkeys(map(file_of, mutant.tests)))
+                for name in needed:
+                    if name not in clean:
+                        clean[name] = run_tests(there, files[name], 900)
+                return result_of(there, mutant, [clean[name] for name in needed], seconds)
+
+        futures = {pool.submit(judge, each): each for each in mutants}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def test_files(mutants: list[Mutant]) -> dict[str, tuple[str, ...]]:
+    """What is run of each test file: the whole file, or the node ids that the mutants name."""
+    named = {test for each in mutants for test in each.tests}
+    files = sorted({file_of(test) for test in named})
+    return {file: (file,) if file in named else tuple(sorted(t for t in named if file_of(t) == file)) for file in files}
+
+
+@contextlib.contextmanager
+def taken(copies: "queue.SimpleQueue[Path]") -> Iterator[Path]:
+    """A copy that no other mutant is planted in meanwhile."""
+    there = copies.get()
+    try:
+        yield there
+    finally:
+        copies.put(there)
+
+
+def copy(tree: Path, there: Path) -> Path:
+    """Copy the tree as it stands, committed or not, to a git repository that some tests need."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=tree, capture_output=True, check=True).stdout.decode().split("\0")
+    for name in filter(None, names):
+        if (tree / name).is_file():
+            (there / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(tree / name, there / name)
+    for command in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *command], cwd=there, check=True, capture_output=True)
+    return there
+
+
+def result_of(there: Path, mutant: Mutant, clean: list[tuple[str, str, float]], seconds: float) -> dict[str, Any]:
+    """Plant a mutant in a copy, run its tests, and mend the copy. ``clean`` is how its test files end without it."""
+    result = {"result": "does not apply", "by": "", "change": [], "key": key(there, mutant)}
+    if red := [by for outcome, by, _ in clean if outcome != "survived"]:
+        return {**result, "result": "tests fail without it", "by": red[0]}
+    path = there / mutant.file
+    source = path.read_text(encoding="utf-8") if path.is_file() else ""
+    try:
+        mutated = mutant.planted_in(source)
+    except (ValueError, SyntaxError) as error:
+        return {**result, "by": str(error)}
+    path.write_text(mutated, encoding="utf-8")
+    try:
+        outcome, by, _ = run_tests(there, mutant.tests, SLOWER * sum(usual for *_, usual in clean) + seconds)
+    finally:
+        path.write_text(source, encoding="utf-8")
+    return {**result, "result": outcome, "by": by, "change": mutant.change(source)}
+
+
+def run_tests(there: Path, tests: tuple[str, ...], limit: float) -> tuple[str, str, float]:
+    """Run tests in a copy: "survived" if all pass or else "killed", the test that failed first, and the seconds."""
+    log, start = there.parent / f"{there.name}.log", time.monotonic()
+    log.unlink(missing_ok=True)
+    process = PROCESSES.Process(target=pytest_in, args=(there, tests, log))
+    process.start()
+    process.join(limit)
+    seconds = time.monotonic() - start
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # the tests' own processes too
+    process.join()
+    if seconds >= limit:
+        return "killed", "the time limit", seconds
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    if lines[-1:] == [STATUS + "0"]:
+        return "survived", "", seconds
+    failures = [found.group(1) for line in lines if (found := re.match(r"(?:FAILED|ERROR) (.*?)(?: - .*)?$", line))]
+    return "killed", failures[0] if failures else (lines or ["a crash"])[-1], seconds
+
+
+def pytest_in(there: Path, tests: tuple[str, ...], log: Path) -> None:
+    """Run pytest in a copy, in a process that has not yet imported anything of the project."""
+    os.setsid()
+    with log.open("wb") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("gramlab", "tasks", "flows", "tests")]:
+        del sys.modules[name]
+    # a mutant of the same length in the same second must not meet the bytecode of the one before
+    sys.dont_write_bytecode = True
+    os.environ |= {"PYTHONPATH": str(there), "PYTHONDONTWRITEBYTECODE": "1"}
+    os.chdir(there)
+    sys.path[:] = [str(there), *(path for path in sys.path if path and Path(path).resolve() not in (ROOT, there))]
+    import pytest
+    from hypothesis import Phase, settings
+
+    # the first example that fails is enough; the search for the smallest one takes minutes
+    settings.register_profile("mutants", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
+    options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+    status = int(pytest.main([*options, *tests]))
+    # in the log, since two threads that ask for a process's exit status may both get a wrong one
+    os.write(1, f"\n{STATUS}{status}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""The tables of B.fig3, B.fig6 and B.prop10, number by number, from sums over samples and networks."""
+
+import numpy as np
+import pytest
+import torch
+from centered_nfa_oracle import (
+    appendix_e,
+    assert_same_table,
+    cosine,
+    data_matrices,
+    moments_of_the_weights,
+    quadratic_derivatives,
+    ratio,
+)
+
+from gramlab.data.alignment import alignment_reversing
+from gramlab.data.polynomials import chain_monomial, high_rank_polynomial
+from gramlab.streams import stream
+from tasks.papers.centered_nfa.experiments import b_fig3, b_fig6, b_prop10
+
+
+def drawn_network(*name: str | int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    draw = stream(*name)
+    return draw.normal(size=size), draw.normal(size=(size, size)) / np.sqrt(size)
+
+
+def test_figure_3():
+    size, draws, balances = 6, 3, [0.2, 0.35, 0.5, 0.8, 1.0]
+    a, W = drawn_network("b_fig3", "network", 0, size=size)
+    others = [drawn_network("b_fig3", "network", number, size=size) for number in (1, 2, 3)]
+    r = [sum(moments_of_the_weights(*other)[power] for other in others) / draws for power in range(4)]
+    expected = []
+    for seed in (0, 1):
+        not_reversed = alignment_reversing(size, size, 1.0, scale=size**-0.8, seed=seed).x_train.numpy()
+        for balance in balances:
+            for arm, scale in (("claim", 1.0), ("corrected", size**-0.8)):
+                if arm == "claim" and balance not in (0.2, 0.5, 1.0):
+                    continue
+                data = alignment_reversing(size, size, balance, scale=scale, seed=seed)
+                X, y = data.x_train.numpy(), data.y_train.numpy()[:, 0]
+                observed = cosine(*quadratic_derivatives(X, y, a, W))
+                M, B = data_matrices(X, y)
+                # Proposition 10, corrected, at width k = d
+                mean_agop = 3 / size * np.trace(B) * M @ M + (1 + 5 / size) * M @ B @ M
+                predictions = {arm: ratio(appendix_e(M @ M, B, r, last_term=True))}
+                row = {"case": "n = d = k = 6", "seed": seed, "x": balance}
+                if arm == "corrected":
+                    predictions["control: first-order term alone"] = cosine(M @ M, M @ B @ M)
+                    mean_term = cosine(M @ M, mean_agop)
+                    expected.append({**row, "arm": arm, "quantity": "fig3/mean term", "value": mean_term})
+                    row["arm"] = "control: data that are not reversed"
+                    observed_there = cosine(*quadratic_derivatives(not_reversed, y, a, W))
+                    expected.append({**row, "quantity": "fig3/observed", "value": observed_there})
+                for arm_of_prediction, predicted in predictions.items():
+                    row["arm"] = arm_of_prediction
+                    expected.append({**row, "quantity": "fig3/predicted", "value": predicted})
+                    expected.append({**row, "quantity": "fig3/observed", "value": observed})
+    settings = b_fig3.Settings(instances=2, sizes=[size], draws=draws, balances=balances)
+    assert_same_table(b_fig3.measure(settings), expected, rel=1e-7)
+
+
+def expected_kernel(X: np.ndarray, activation: str) -> np.ndarray:
+    """E[𝒦] of two hidden layers, pair by pair: by Wick's theorem for squares, by angles for ReLU."""
+    S = X @ X.T / X.shape[1]
+    kernel = np.ones(S.shape)
+    for _ in range(2):
+        following = np.zeros(S.shape)
+        for i, j in np.ndindex(S.shape):
+            if activation == "quadratic":
+                slopes, following[i, j] = 4 * S[i, j], S[i, i] * S[j, j] + 2 * S[i, j] ** 2
+            else:
+                length = np.sqrt(S[i, i] * S[j, j])
+                angle = np.arccos(min(1.0, S[i, j] / length)) if i != j else 0.0
+                slopes = (np.pi - angle) / (2 * np.pi)
+                following[i, j] = length * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
+            kernel[i, j] *= slopes
+        S = following
+    return kernel
+
+
+def matrices_of_a_kernel(X: np.ndarray, y: np.ndarray, kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """XᵀY𝒦YX and XᵀY𝒦²YX, as sums over pairs of samples."""
+    pairs = list(np.ndindex(kernel.shape))
+    square = kernel @ kernel
+    return tuple(sum(y[i] * y[j] * K[i, j] * np.outer(X[i], X[j]) for i, j in pairs) for K in (kernel, square))
+
+
+def output_and_slope(x: np.ndarray, weights: list[np.ndarray], activation: str) -> tuple[float, np.ndarray]:
+    """f(x) and ∂f/∂h at the first layer's pre-activations of one sample, by automatic differentiation."""
+    first, second, last = (torch.from_numpy(weight) for weight in weights)
+    phi = {"quadratic": lambda t: t * t, "relu": lambda t: t.clamp_min(0)}[activation]
+    h = first @ torch.from_numpy(x)
+    slope = torch.autograd.functional.jacobian(lambda h: last @ phi(second @ phi(h)), h)
+    return float(last @ phi(second @ phi(h))), slope[0].numpy()
+
+
+def observed_in_figure_6(X: np.ndarray, y: np.ndarray, weights: list[np.ndarray], activation: str) -> list[float]:
+    """ρ(ẆᵀẆ, ẆᵀKẆ) where the residuals are the labels, and where they are y − f."""
+    samples = [output_and_slope(x, weights, activation) for x in X]
+    K = sum(np.outer(slope, slope) for _, slope in samples)
+    correlations = []
+    for residuals in (y, y - np.array([output for output, _ in samples])):
+        W_dot = sum(
+            residual * np.outer(slope, x) for residual, (_, slope), x in zip(residuals, samples, X, strict=True)
+        )
+        correlations.append(cosine(W_dot.T @ W_dot, W_dot.T @ K @ W_dot))
+    return correlations
+
+
+def weights_of_figure_6(width: int, seed: int, inputs: int) -> list[np.ndarray]:
+    draw = stream("b_fig6", "network", width, seed)
+    shapes = ((width, inputs), (width, width), (1, width))
+    return [draw.normal(size=shape) / np.sqrt(shape[1]) for shape in shapes]
+
+
+def test_figure_6():
+    n, widths, expected = 6, [5, 9], []
+    targets = {
+        "low rank": lambda **options: chain_monomial(n, n, rank=5, **options),
+        "high rank": lambda **options: high_rank_polynomial(n, n, **options),
+    }
+    for seed in (0, 1):
+        networks = {width: weights_of_figure_6(width, seed, n) for width in widths}
+        for target, sample in targets.items():
+            isotropic = sample(seed=seed).x_train.numpy()
+            for decay in (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0):
+                data = sample(decay=decay, seed=seed)
+                X, y = data.x_train.numpy(), data.y_train.numpy()[:, 0]
+                for activation in ("quadratic", "relu"):
+                    row = {"case": f"{activation}, {target}", "seed": seed, "x": decay}
+                    inputs = {"claim": X, "control: prediction for isotropic inputs": isotropic}
+                    for arm, x in inputs.items():
+                        predicted = cosine(*matrices_of_a_kernel(x, y, expected_kernel(x, activation)))
+                        expected.append(
+                            {**row, "arm": arm, "layer": "0", "quantity": "fig6/predicted", "value": predicted}
+                        )
+                    for width, weights in networks.items():
+                        row["layer"] = str(width)
+                        observed, of_residuals = observed_in_figure_6(X, y, weights, activation)
+                        for arm in inputs:
+                            expected.append({**row, "arm": arm, "quantity": "fig6/observed", "value": observed})
+                        name = "fig6/observed, residuals"
+                        expected.append({**row, "arm": "claim", "quantity": name, "value": of_residuals})
+    assert_same_table(b_fig6.measure(b_fig6.Settings(instances=2, sizes=[n], widths=widths)), expected, rel=1e-7)
+
+
+def data_of_proposition_10(number: int) -> tuple[np.ndarray, np.ndarray]:
+    noise = stream("b_prop10", "data", number).normal(size=(4, 4))
+    lengths = [1, 1 / 2, 1 / 4, 1 / 8]
+    X = np.array([length * (np.eye(4)[i] + noise[i] / 10) for i, length in enumerate(lengths)])
+    return X, np.array([sign / length**2 for sign, length in zip((1, -1, 1, -1), lengths, strict=True)])
+
+
+def mean_derivatives(
+    X: np.ndarray, y: np.ndarray, width: int, networks: int, seed: int, columns: list[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means of ẆᵀẆ and ẆᵀKẆ, network by network; ``columns`` multiply the columns of W."""
+    draw = stream("b_prop10", "networks", width, seed)
+    a, W = draw.normal(size=(networks, width, 1)), draw.normal(size=(networks, width, 4))
+    W = W * np.array(columns) / np.sqrt(width)
+    pairs = [quadratic_derivatives(X, y, a[number, :, 0], W[number]) for number in range(networks)]
+    return sum(nfm for nfm, _ in pairs) / networks, sum(agop for _, agop in pairs) / networks
+
+
+def test_proposition_10():
+    draws, expected = 120, []
+    equal, unequal = [1.0, 1.0, 1.0, 1.0], [0.5, 1.0, 1.5, 2.0]
+    for width in (1, 4):
+        corrected = (3 / width, 1 + 5 / width)
+        arms = {
+            "claim": (equal, draws, (3, 6)),
+            "corrected": (equal, draws, corrected),
+            "control: W of unequal columns": (unequal, draws // 10, corrected),
+        }
+        for seed in (0, 1):
+            for number in (0, 1):
+                X, y = data_of_proposition_10(number)
+                M, B = data_matrices(X, y)
+                M2, rest = M @ M, M / np.linalg.norm(M)
+                bases = (
+                    (M2, np.linalg.norm(M2) * rest),
+                    (np.trace(B) * M2, M @ B @ M, np.trace(B) * np.linalg.norm(M2) * rest),
+                )
+                for arm, (columns, networks, (of_trace, of_product)) in arms.items():
+                    means = mean_derivatives(X, y, width, networks // int(width**0.5), seed, columns)
+                    nfm, agop = (
+                        np.linalg.lstsq(np.stack([matrix.flatten() for matrix in basis], 1), mean.flatten(), None)[0]
+                        for mean, basis in zip(means, bases, strict=True)
+                    )
+                    values = {"nfm": nfm[0] - 1, "nfm, rest": nfm[1],
+                              "agop, trace": agop[0] / of_trace - 1, "agop, product": agop[1] / of_product - 1,
+                              "agop, rest": agop[2]}  # fmt: skip
+                    for name, value in values.items():
+                        expected.append({"arm": arm, "case": f"data set {number}", "seed": seed, "x": float(width),
+                                         "quantity": f"prop10/{name}", "value": value})  # fmt: skip
+    settings = b_prop10.Settings(instances=2, draws=draws, widths=[1, 4])
+    assert_same_table(b_prop10.measure(settings), expected, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_coefficients_of_proposition_10_are_those_of_the_expectation(width):
+    """By quadrature with three nodes a weight, on two inputs: exact, since no weight has a power above 5."""
+    draw = stream("test_tables_at_initialization", width)
+    X, y = draw.normal(size=(3, 2)), draw.normal(size=3)
+    nodes, chances = np.sqrt(3) * np.array([-1.0, 0.0, 1.0]), np.array([1 / 6, 2 / 3, 1 / 6])
+    expected = np.zeros((2, 2))
+    for choice in np.ndindex((3,) * (width + 2 * width)):
+        numbers = nodes[list(choice)]
+        agop = quadratic_derivatives(X, y, numbers[:width], numbers[width:].reshape(width, 2) / np.sqrt(width))[1]
+        expected += chances[list(choice)].prod() * agop
+    M, B = data_matrices(X, y)
+    trace, product = (b_prop10.formula(name, width) for name in ("agop, trace", "agop, product"))
+    np.testing.assert_allclose(expected, trace * np.trace(B) * M @ M + product * M @ B @ M, rtol=1e-9)

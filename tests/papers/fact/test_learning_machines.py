@@ -1,0 +1,193 @@
+"""The tables of c_modular and c_parity, number by number, from explicit sums and refitted machines."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from machine_oracle import (
+    QUADRATIC,
+    gaussian,
+    left_out_errors,
+    machines,
+    pairs,
+    values,
+)
+
+from gramlab.streams import stream
+from tasks.papers.fact.experiments import c_modular, c_parity
+
+MARGIN = 1e-6  # a class that leads by less could be another one on another processor
+
+
+def by_key(rows, *names):
+    rows = list(rows)
+    by = {tuple(row.get(name, 0) for name in names): row["value"] for row in rows}
+    assert len(by) == len(rows)
+    return by
+
+
+def share_correct(scores, classes):
+    """The share of samples whose highest score is their class's; no score may tie with the highest."""
+    ordered = np.sort(scores, 1)
+    assert (ordered[:, -1] - ordered[:, -2]).min() > MARGIN
+    return float(np.mean([np.argmax(row) == label for row, label in zip(scores, classes, strict=True)]))
+
+
+# Modular addition -----------------------------------------------------------------------------------------------
+
+
+def addition(p, fraction, seed):
+    """Samples and classes of the training and of the test part of the table of x + y modulo p."""
+    table = [(a, b) for a in range(p) for b in range(p)]
+    order = stream("modular", seed, "split").permutation(p * p)
+    codes = np.array([np.eye(p)[list(table[index])].ravel() for index in order])
+    sums = np.array([sum(table[index]) % p for index in order])
+    n = round(fraction * p * p)
+    return codes[:n], sums[:n], codes[n:], sums[n:]
+
+
+def explained_by_circulants(M):
+    """The share of the variance within four blocks that means along one kind of their diagonals explain."""
+    p = len(M) // 2
+    explained = total = 0.0
+    for row, column in product(range(2), repeat=2):
+        entries = {
+            (i, j): M[row * p + i, column * p + j] for i in range(p) for j in range(p) if row != column or i != j
+        }
+        mean = np.mean(list(entries.values()))
+        total += sum((value - mean) ** 2 for value in entries.values())
+        shares = []
+        for sign in (1, -1):
+            lines = {}
+            for (i, j), value in entries.items():
+                lines.setdefault((i + sign * j) % p, []).append(value)
+            shares.append(sum(len(line) * (np.mean(line) - mean) ** 2 for line in lines.values()))
+        explained += max(shares)
+    return explained / total if total > 1e-20 else 0.0
+
+
+def test_modular_addition():
+    p, fraction, steps, every, seeds = 9, 0.8, 9, 4, 2
+    settings = c_modular.Settings(instances=seeds, modulus=p, fraction=fraction, steps=steps, every=every)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a singular kernel would be solved with another ridge
+        rows = list(c_modular.measure(settings))
+    measured = by_key(
+        (row for row in rows if not row["quantity"].endswith("pair")), "arm", "case", "seed", "quantity", "x"
+    )
+    drawn_pairs = [row for row in rows if row["quantity"].endswith("pair")]
+    expected, expected_pairs = {}, []
+    for seed in range(seeds):
+        x, classes, x_test, classes_test = addition(p, fraction, seed)
+        shuffled = stream("c_modular", "numbers", seed).permutation(p)
+        relabelled = np.ix_([*shuffled, *(shuffled + p)], [*shuffled, *(shuffled + p)])
+        for case, update in (("NFA-RFM", "AGOP^(1/2)"), ("FACT-RFM", "|FACT M|^(1/2)")):
+            path = machines(update, QUADRATIC, x, np.eye(p)[classes], 0.0, steps + 1)
+            for step in (0, 4, 8, 9):
+                for arm, (M, alpha), features in (
+                    ("claim", path[step], path[step][0]),
+                    ("control: no feature learning", path[0], path[0][0]),
+                    ("control: numbers relabelled", path[step], path[step][0][relabelled]),
+                ):
+                    key = (arm, case, seed)
+                    scores = [values(QUADRATIC, inputs, x, M) @ alpha for inputs in (x, x_test)]
+                    expected[*key, "modular/train accuracy", step] = share_correct(scores[0], classes)
+                    expected[*key, "modular/accuracy", step] = share_correct(scores[1], classes_test)
+                    expected[*key, "modular/circulancy", step] = explained_by_circulants(features)
+            M = path[-1][0]
+            if seed == 0:
+                for index, value in enumerate((M / abs(M).max()).ravel()):
+                    expected["claim", case, 0, "modular/feature", index] = value
+        draw, identity = stream("c_modular", "pairs", seed), np.eye(2 * p)
+        first = draw.integers(len(x), size=1000)
+        second = (first + draw.integers(1, len(x), size=1000)) % len(x)
+        assert (first != second).all()
+        for arm, name, own, other in (
+            ("claim", "pair", M, M),
+            ("claim", "untrained pair", identity, identity),
+            ("control: k' of relabelled M", "pair", M, M[relabelled]),
+        ):
+            slopes, of_other = 2 * pairs(QUADRATIC, x, x, own), 2 * pairs(QUADRATIC, x, x, other)
+            for step, (i, j) in enumerate(zip(first, second, strict=True)):
+                tau = np.mean(slopes[:, i] * slopes[:, j])
+                expected_pairs.append((arm, f"modular/{name}", "FACT-RFM", seed, step, of_other[i, j], tau))
+    assert measured == {key: pytest.approx(value, rel=1e-6, abs=1e-9) for key, value in expected.items()}
+    assert len(drawn_pairs) == len(expected_pairs)
+    for row, (*labels, slope, tau) in zip(drawn_pairs, expected_pairs, strict=True):
+        assert [row[name] for name in ("arm", "quantity", "case", "seed", "step")] == labels
+        assert (row["x"], row["value"]) == pytest.approx((slope, tau), rel=1e-6, abs=1e-9)
+    accuracies = {value for (*_, quantity, _), value in expected.items() if quantity == "modular/accuracy"}
+    assert len(accuracies) > 3  # they differ by iterate, update and seed
+
+
+# Sparse parities ------------------------------------------------------------------------------------------------
+
+PARITIES = [
+    {"degree": 2, "dimension": 5, "samples": 22, "test_samples": 31, "steps": 3},
+    {"degree": 3, "dimension": 4, "samples": 13, "test_samples": 30, "steps": 2, "transition": True},
+]
+RIDGES = [3e-4, 1e-2, 1.0]
+
+
+def parity_data(parity, part, n, seed):
+    """Signs over sqrt(d), and labels: 1 where their product over the support is positive."""
+    bits = stream("sparse_parity", seed, "data", part).integers(2, size=(n, parity["dimension"]), dtype=np.int8)
+    support = sorted(stream("sparse_parity", seed, "support").permutation(parity["dimension"])[: parity["degree"]])
+    signs = 1.0 - 2.0 * bits
+    return signs / np.sqrt(parity["dimension"]), (signs[:, support].prod(1) > 0).astype(float)[:, None], support
+
+
+def chosen_path(update, x, y, steps):
+    """The machines at the ridge at which one of them leaves out with the least error; errors by step; the ridge."""
+    choices = []
+    for ridge in RIDGES:
+        path = machines(update, gaussian(5.0), x, y, ridge, steps + 1)
+        errors = [np.mean(left_out_errors(gaussian(5.0), x, y, M, ridge) ** 2) for M, _ in path]
+        choices.append((min(errors), path, errors, ridge))
+    _, path, errors, ridge = min(choices, key=lambda choice: choice[0])
+    return path, int(np.argmin(errors)), ridge
+
+
+def expected_parities(instances):
+    chosen = set()
+    expected = {}
+    for parity, seed in product(PARITIES, range(instances)):
+        x, y, support = parity_data(parity, "train", parity["samples"], seed)
+        x_test, y_test, _ = parity_data(parity, "test", parity["test_samples"], seed)
+        coins = stream("c_parity", "random labels", parity["degree"], parity["samples"], seed).integers(2, size=y.shape)
+        transition = parity.get("transition", False)
+        figure, updates = ("transition", ("FACT-RFM",)) if transition else ("parity", ("NFA-RFM", "FACT-RFM"))
+        for case, (arm, targets) in product(updates, (("claim", y), ("control: random labels", coins.astype(float)))):
+            update = {"NFA-RFM": "AGOP^(1/2)", "FACT-RFM": "|FACT M|^(1/2)"}[case]
+            path, best, ridge = chosen_path(update, x, targets, parity["steps"])
+            chosen.add((ridge, best))
+            key = (arm, f"k = {parity['degree']}, {case}", seed)
+            for step, (M, alpha) in enumerate(path):
+                train, test = (values(gaussian(5.0), inputs, x, M) @ alpha for inputs in (x, x_test))
+                assert min(abs(train - 0.5).min(), abs(test - 0.5).min()) > 1e-9
+                numbers = {
+                    "accuracy": np.mean((test > 0.5) == (y_test == 1)),
+                    "train accuracy": np.mean((train > 0.5) == (targets == 1)),
+                    "mass": sum(M[i, i] for i in support) / sum(M[i, i] for i in range(len(M))),
+                }
+                for name, value in numbers.items():
+                    expected[*key, f"{figure}/{name}", step] = value
+                    if step == best:
+                        expected[*key, f"{figure}/chosen {name}", step] = value
+            if seed == 0:
+                order = [*support, *(i for i in range(len(M)) if i not in support)]
+                M = path[best][0]
+                for index, (i, j) in enumerate(product(order, repeat=2)):
+                    expected[*key, f"{figure}/feature", index] = M[i, j] / abs(M).max()
+    return expected, chosen
+
+
+def test_sparse_parities():
+    expected, chosen = expected_parities(2)
+    assert len({ridge for ridge, _ in chosen}) > 1  # the choice of the ridge and of the iterate matters
+    assert len({best for _, best in chosen}) > 2
+    settings = c_parity.Settings(instances=2, ridges=RIDGES, parities=PARITIES)
+    measured = by_key(c_parity.measure(settings, "cpu"), "arm", "case", "seed", "quantity", "x")
+    assert measured == {key: pytest.approx(value, rel=1e-5, abs=1e-8) for key, value in expected.items()}
+    assert len(set(expected.values())) > 50

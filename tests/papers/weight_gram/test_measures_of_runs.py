@@ -1,0 +1,613 @@
+"""Every number that paper A's experiments measure on a training run, against plain formulas on runs made by hand."""
+
+import itertools
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from formulas import (
+    hidden_states,
+    input_jacobians,
+    linearity,
+    one_hot,
+    pearson,
+    replaced_labels,
+    surrogate,
+)
+from handmade import assert_same_rows, classes_data, target_data
+
+from gramlab.streams import stream
+from tasks.papers.weight_gram.experiments import (
+    a_differences,
+    a_fig1,
+    a_fig2,
+    a_fig4,
+    a_fig6,
+    a_fig7,
+    a_fig8,
+    a_fig9,
+    a_fig10,
+    a_fig12,
+    a_fig13,
+)
+
+SINGLE = 2e-4  # relative error of networks in single precision
+
+
+def samples(data, part="train") -> np.ndarray:
+    """The samples of a part, flat, as the networks see them."""
+    stored = getattr(data, f"x_{part}").double().numpy() * data.factor
+    return stored.reshape(len(stored), -1)
+
+
+def by_layer(weights, x, Y, activation="gelu") -> list[dict]:
+    """Surrogate, Theorem 4's surrogate ("bounded") and Target Linearity of every hidden state, by its next layer."""
+    rows = []
+    for layer, h in enumerate(hidden_states(weights, x, activation)[1:-1], start=1):
+        W = weights[f"{2 * layer}.weight"]
+        size = sum(float((W @ row) @ (W @ row)) for row in h)
+        rows.append({"layer": str(layer), "quantity": "surrogate", "value": surrogate(h, W, Y)})
+        rows.append({"layer": str(layer), "quantity": "bounded", "value": surrogate(h, W, Y - Y.mean(0)) / size})
+        rows.append({"layer": str(layer), "quantity": "target_linearity", "value": linearity(h, Y)})
+    return rows
+
+
+def linearity_alone(rows) -> list[dict]:
+    """The rows of Target Linearity."""
+    return [row for row in rows if row["quantity"] == "target_linearity"]
+
+
+def accuracies(made, arms) -> list[dict]:
+    """The accuracies of the history in the arms that ``arms(row)`` names."""
+    return [{**row, "arm": arm} for row in made.history if row["quantity"] in ("train_accuracy", "test_accuracy")
+            for arm in arms(row)]  # fmt: skip
+
+
+RANDOM = "control: random features"
+# where a network's measurements stand: the arm and the quantity
+AS_PRINTED = {name: ("claim", name) for name in ("surrogate", "target_linearity")}
+IN_BOTH_FORMS = {**AS_PRINTED, "bounded": ("corrected", "surrogate")}
+CORRECTED = {"surrogate": ("corrected", "surrogate, raw"), "bounded": ("corrected", "surrogate"),
+             "target_linearity": ("corrected", "target_linearity")}  # fmt: skip
+IN_THE_CONTROL = {"surrogate": (RANDOM, "surrogate"), "bounded": (f"{RANDOM}, corrected", "surrogate"),
+                  "target_linearity": (RANDOM, "target_linearity")}  # fmt: skip
+
+
+def placed(rows, places) -> list[dict]:
+    """The measurements of a network in their arms."""
+    return [{**row, "arm": places[row["quantity"]][0], "quantity": places[row["quantity"]][1]}
+            for row in rows if row["quantity"] in places]  # fmt: skip
+
+
+def random_features(key, seed, epoch, widths) -> dict:
+    """Initial weights and biases of a new network, from their named streams."""
+    return {
+        f"{2 * layer}.{kind}": stream(key, "random features", seed, epoch, "init", f"{2 * layer}.{kind}").uniform(
+            -1, 1, shape) / math.sqrt(fan_in)
+        for layer, (fan_in, fan_out) in enumerate(pairwise(widths))
+        for kind, shape in (("weight", (fan_out, fan_in)), ("bias", (fan_out,)))
+    }  # fmt: skip
+
+
+MOMENTUM = {"text": {}, "momentum": {"momentum": 0.95}}
+
+
+@pytest.mark.parametrize(
+    ("key", "experiment", "hidden", "optimizers"),
+    [
+        ("a_fig4", a_fig4, [4, 5, 3], {}),
+        ("a_fig9", a_fig9, [4, 5, 3], {}),
+        ("a_fig4", a_fig4, [7, 8], MOMENTUM),
+    ],
+    ids=["Figure 4", "Figure 9", "Figure 4 with both momenta"],
+)
+def test_growth_of_surrogate_and_linearity(handmade, key, experiment, hidden, optimizers):
+    """Figures 4 and 9: each epoch's network on its own data set; the control draws a new network at each epoch.
+
+    The corrected arm has Theorem 4's surrogate: of the same networks, or of those trained with the authors' momentum
+    where there are any. After training, the linearity of shuffled labels for the networks of the text.
+    """
+    sets = {"CIFAR-10": classes_data("a", train=11), "CIFAR-100": classes_data("b", train=13, classes=4, factor=0.5)}
+    settings = {"sets": [*sets], "model": {"hidden": hidden, "activation": "gelu"}, "epochs": 3, "snapshots": 2}
+    settings |= {"optimizer": "adam"} if key == "a_fig9" else {}
+    settings |= {"arms": optimizers} if optimizers else {}
+    made = handmade(key, settings, sets)
+    forms = {"text": AS_PRINTED, "momentum": CORRECTED} if optimizers else {"": IN_BOTH_FORMS}
+    expected = []
+    for (name, data), (optimizer, places) in itertools.product(sets.items(), forms.items()):
+        variant, x, Y = f"{name} {optimizer}".strip(), samples(data), one_hot(data.y_train, data.classes)
+        for epoch, seed in itertools.product((0, 2, 3), (0, 1)):
+            columns = {"case": name, "seed": seed, "step": epoch * math.ceil(len(x) / 3), "x": float(epoch)}
+            weights = made.weights(epoch, seed, variant=variant)
+            rows = placed(by_layer(weights, x, Y), places)
+            if optimizer != "momentum":
+                untrained = random_features(key, seed, epoch, (6, *hidden, data.classes))
+                rows += placed(by_layer(untrained, x, Y), IN_THE_CONTROL)
+            if optimizer != "momentum" and epoch == 3:
+                order = stream(key, seed, "shuffled labels").permutation(len(x))
+                null = linearity_alone(by_layer(weights, x, Y[order]))
+                rows += placed(null, {"target_linearity": ("claim", "null/target_linearity")})
+            expected += [{**columns, **row} for row in rows]
+
+    def shown(row):
+        if row["case"].endswith("momentum"):
+            return ("corrected",)
+        return ("claim", RANDOM) if row["step"] == 0 else ("claim",)
+
+    expected += [{**row, "case": row["case"].partition(" ")[0]} for row in accuracies(made, shown)]
+    assert_same_rows(experiment.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+
+
+@pytest.mark.parametrize("variants", [("momentum",), ("text", "momentum")], ids=["one", "two"])
+def test_random_labels(handmade, variants):
+    """Figure 12: the labels that each network was trained on; controls with redrawn labels and before training.
+
+    The networks trained with the authors' momentum are the claim's where those of the text are not trained.
+    """
+    data = classes_data(train=14, classes=4)
+    settings = {"grid": {"label_noise": [0.0, 0.5, 1.0]}, "epochs": 3, "snapshots": 2}
+    made = handmade("a_fig12", {**settings, "variants": {name: MOMENTUM[name] for name in variants}}, data)
+    forms = {"text": ("claim", ""), "momentum": ("corrected", ", corrected")}
+    forms = forms if len(variants) == 2 else {"momentum": ("claim", "")}
+
+    def arms(variant, step):
+        arm, suffix = forms[variant]
+        controls = ["control: other labels", *(["control: untrained"] if step == 0 else [])]
+        return [arm, *(control + suffix for control in controls)]
+
+    expected, x = [], samples(data)
+    for case, probability in (("label_noise=0", 0.0), ("label_noise=0.5", 0.5), ("label_noise=1", 1.0)):
+        for seed in (0, 1):
+            trained = replaced_labels(data.y_train, 4, probability, stream, "a_fig12", seed, "label noise")
+            redrawn = replaced_labels(data.y_train, 4, 1.0, stream, "a_fig12", seed, "other labels", case)
+            assert (trained != redrawn).any()
+            for epoch, variant in itertools.product((0, 2, 3), variants):
+                for arm in arms(variant, epoch):
+                    labels = redrawn if "other labels" in arm else trained
+                    columns = {"arm": arm, "case": case, "seed": seed, "step": 5 * epoch, "x": float(epoch)}
+                    rows = by_layer(made.weights(epoch, seed, case, variant), x, one_hot(labels, 4))
+                    expected += [{**columns, **row} for row in rows if row["quantity"] != "bounded"]
+    rows = accuracies(made, lambda row: arms(row["case"].partition(",")[0], row["step"]))
+    expected += [{**row, "case": row["case"].partition(",")[2]} for row in rows]
+    assert_same_rows(a_fig12.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+
+
+def test_grokking(handmade):
+    """Figures 13 and 14: the claim has a weight decay, a control has none, the other shuffles the claim's labels.
+
+    Accuracies at the kept epochs only.
+    """
+    data = classes_data(train=11)
+    settings = {"optimizer": "adamw", "grid": {"weight_decay": [0.0, 0.25, 0.75]}, "epochs": 3, "snapshots": 2,
+                "model": {"hidden": [4, 5], "activation": "relu"}, "dtype": "float64"}  # fmt: skip
+    made = handmade("a_fig13", settings, data)
+    x, Y, expected = samples(data), one_hot(data.y_train, 3), []
+    decayed = ("claim", "control: shuffled labels")
+    arms = {"weight_decay=0": ("control: no weight decay",), "weight_decay=0.25": decayed, "weight_decay=0.75": decayed}
+    for case, seed, epoch in itertools.product(arms, (0, 1), (0, 2, 3)):
+        weights = made.weights(epoch, seed, case)
+        order = stream("a_fig13", seed, "shuffled labels").permutation(len(Y))
+        assert (Y[order] != Y).any()
+        for arm in arms[case]:
+            labels = Y[order] if arm == "control: shuffled labels" else Y
+            columns = {"arm": arm, "case": case, "seed": seed, "step": 4 * epoch, "x": float(epoch)}
+            expected += [{**columns, **row} for row in linearity_alone(by_layer(weights, x, labels, "relu"))]
+    expected += [row for row in accuracies(made, lambda row: arms[row["case"]]) if row["x"] != 1]
+    assert_same_rows(a_fig13.measure(made.run), expected)
+
+
+def test_swiss_roll(handmade):
+    """Figure 1: the points less a rate times the summed gradients, as printed and in the authors' script (700)."""
+    data = target_data(train=9, shape=(2,), outputs=1)
+    settings = {"loss": "mse", "lr": 0.05, "batch": None, "observe": ["virtual_update"], "epochs": 3, "snapshots": 2}
+    made = handmade("a_fig1", settings, data)
+    X, y, expected = samples(data), data.y_train.numpy(), []
+    shuffled = "control: shuffled targets"
+    places = {  # by rate and intercept
+        (0.05, False): ("{}", ""), (0.05, True): ("{}", ", with intercept"),
+        (700.0, False): ("{}", ", at c = 700"), (700.0, True): ("{}, corrected", ""),
+    }  # fmt: skip
+    for epoch in (0, 2, 3):
+        for seed in (0, 1):
+            for control, name in (("claim", "virtual_update"), (shuffled, "virtual_update/shuffled")):
+                sums = made.sums(name, epoch, seed) if epoch else np.zeros_like(X)
+                for (rate, intercept), (arm, suffix) in places.items():
+                    arm = "corrected" if (control, arm) == ("claim", "{}, corrected") else arm.format(control)
+                    expected.append({"arm": arm, "seed": seed, "step": epoch, "x": rate,
+                                     "quantity": f"target_linearity{suffix}",
+                                     "value": linearity(X - rate * sums, y, intercept)})  # fmt: skip
+        moved = X - 700 * (made.sums("virtual_update", epoch, 0) if epoch else np.zeros_like(X))
+        W = made.weights(epoch, 0)["0.weight"]
+        columns = {"arm": "claim", "seed": 0, "step": epoch}
+        for i, j in ((0, 0), (0, 1), (1, 1)):
+            value = sum(W[unit, i] * W[unit, j] for unit in range(len(W)))
+            expected.append({**columns, "quantity": f"gram/{i}{j}", "value": value})
+        expected += [{**columns, "quantity": f"virtual/{axis}", "x": float(index), "value": moved[index, axis]}
+                     for axis in (0, 1) for index in range(9)]  # fmt: skip
+    columns = {"arm": "claim", "seed": 0, "step": 0}
+    expected += [{**columns, "quantity": f"input/{axis}", "x": float(index), "value": X[index, axis]}
+                 for axis in (0, 1) for index in range(9)]  # fmt: skip
+    expected += [{**columns, "quantity": "target", "x": float(index), "value": y[index, 0]} for index in range(9)]
+    assert_same_rows(a_fig1.measure(made.run), expected, rel=1e-7)
+
+
+def test_virtual_covariance_shift(handmade):
+    """Figure 7: correlations of the VCS and the AGOP with the last Gram and with its change, and the nulls."""
+    data = classes_data(train=8, shape=(1, 2, 3), factor=0.5)
+    made = handmade("a_fig7", {"model": {"hidden": [4], "activation": "gelu"}, "observe": ["virtual_shift"]}, data)
+    expected, x = accuracies(made, lambda row: ("claim",)), samples(data)
+    for seed in (0, 1):
+        weights = made.weights(2, seed)
+        W, W0 = weights["0.weight"], made.weights(0, seed)["0.weight"]
+        gram = sum(np.outer(row, row) for row in W)
+        change = gram - sum(np.outer(row, row) for row in W0)
+        jacobians = input_jacobians(weights, x, "gelu")
+        agop = sum(np.outer(gradient, gradient) for jacobian in jacobians for gradient in jacobian) / len(x)
+        columns = {"seed": seed, "layer": "0", "step": 2 * 3}
+        nulls = []
+        spectrum = np.sort(np.linalg.svd(W, compute_uv=False) ** 2)[::-1]
+        for draw in range(100):
+            Q = np.linalg.qr(stream("a_fig7", "null", seed, draw).normal(size=(6, 4)))[0]
+            nulls.append(np.diag(Q @ np.diag(spectrum) @ Q.T))
+        for arm, name in (("claim", "virtual_shift"), ("control: shuffled labels", "virtual_shift/shuffled")):
+            P = made.sums(name, 2, seed)
+            vcs = -P - P.T
+            for quantity, (a, b) in {"vcs_gram": (vcs, gram), "agop_gram": (agop, gram), "vcs_change": (vcs, change),
+                                     "agop_change": (agop, change)}.items():  # fmt: skip
+                for part, of in (("diagonal", np.diag), ("whole", np.asarray)):
+                    expected.append({**columns, "arm": arm, "quantity": f"pearson/{quantity}_{part}",
+                                     "value": pearson(of(a), of(b))})  # fmt: skip
+            expected += [{**columns, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(index),
+                          "value": pearson(np.diag(vcs), null)} for index, null in enumerate(nulls)]  # fmt: skip
+            if seed == 0 and arm == "claim":
+                matrices = {"gram": gram, "agop": agop, "vcs": vcs, "gram_change": change}
+                expected += [{**columns, "arm": arm, "quantity": f"diagonal/{quantity}", "x": float(pixel),
+                              "value": matrix[pixel, pixel]}
+                             for quantity, matrix in matrices.items() for pixel in range(6)]  # fmt: skip
+    assert_same_rows(a_fig7.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+
+
+NTK, EXCHANGED, UNTRAINED, WIDTH_ALONE = (
+    "control: NTK-scaled", "control: narrowest and widest exchanged", "control: untrained",
+    "control: lazy by width alone",
+)  # fmt: skip
+WIDTHS = {"narrowest": 3, "narrow": 4, "widest": 6}
+SCALED, IN_NTK_SCALING = ({name: f"{name} {scaling}" for name in WIDTHS} for scaling in ("scaled", "in NTK scaling"))
+IN_FIGURE_8 = [  # arm, width shown, the variant measured
+    *(("claim", width, name) for name, width in WIDTHS.items()),
+    *((arm, width, SCALED[name]) for arm in ("corrected", UNTRAINED) for name, width in WIDTHS.items()),
+    (EXCHANGED, 3, SCALED["widest"]), (EXCHANGED, 4, SCALED["narrow"]), (EXCHANGED, 6, SCALED["narrowest"]),
+    (NTK, 3, IN_NTK_SCALING["narrowest"]), (NTK, 4, SCALED["narrow"]), (NTK, 6, SCALED["widest"]),
+]  # fmt: skip
+IN_FIGURE_3 = [  # arm, regime, the variants measured by width
+    ("claim", "rich", dict(zip(WIDTHS, WIDTHS, strict=True))), ("claim", "lazy", IN_NTK_SCALING),
+    (UNTRAINED, "rich", dict(zip(WIDTHS, WIDTHS, strict=True))), (UNTRAINED, "lazy", IN_NTK_SCALING),
+    (WIDTH_ALONE, "rich", dict(zip(WIDTHS, WIDTHS, strict=True))), (WIDTH_ALONE, "lazy", SCALED),
+]  # fmt: skip
+
+
+class NetworksByWidth:
+    """What Figures 3 and 8 show of the networks of a run made by hand, sample by sample."""
+
+    def __init__(self, made, x, y):
+        self.made, self.x, self.y = made, x, y
+
+    def state(self, variant, epoch, seed):
+        """Features, outputs and y_OLS."""
+        *_, H, f = hidden_states(self.made.weights(epoch, seed, variant=variant), self.x, "relu")
+        gram, target = 0.01 * np.eye(H.shape[1]), np.zeros(H.shape[1])
+        for h, label in zip(H, self.y, strict=True):
+            gram, target = gram + np.outer(h, h), target + h * label
+        return H, self.scale(variant) * f[:, 0], H @ np.linalg.inv(gram) @ target
+
+    @staticmethod
+    def scale(variant):
+        return 0.4 if variant.endswith(" scaled") else 1.0
+
+    def linearized(self, variant, epoch, seed):
+        """Outputs of the network that is linear in the weights: the derivative by each weight times its change."""
+        start, stop = (self.made.weights(at, seed, variant=variant) for at in (0, epoch))
+        first, second, readout = (start[f"{layer}.weight"] for layer in (0, 2, 4))
+        moved = [stop[f"{layer}.weight"] - start[f"{layer}.weight"] for layer in (0, 2, 4)]
+        outputs = []
+        for x in self.x:
+            h = np.maximum(first @ x, 0)
+            g = np.maximum(second @ h, 0)
+            by_second = readout[0] * (second @ h > 0)
+            by_first = (second.T @ by_second) * (first @ x > 0)
+            change = sum((np.outer(slope, read) * delta).sum() for slope, read, delta in
+                         zip((by_first, by_second, np.ones(1)), (x, h, g), moved, strict=True))  # fmt: skip
+            outputs.append(readout[0] @ g + change)
+        return self.scale(variant) * np.array(outputs)
+
+    def distances(self, variant, epoch, seed, before=False) -> dict:
+        """The distances and movements at an epoch; ``before``: of the network that is never trained."""
+        size = np.linalg.norm(self.y)
+        H0, f0, ols0 = self.state(variant, 0, seed)
+        H, f, ols = self.state(variant, 0 if before else epoch, seed)
+        distance, chase, error = (np.linalg.norm(part) / size for part in (self.y - ols, f - ols, self.y - f))
+        values = {"target/distance": distance, "target/chase": chase, "target/error": error,
+                  "target/triangle ratio": error / (distance + chase),
+                  "movement/target": np.linalg.norm(ols - ols0) / size,
+                  "movement/features": np.linalg.norm(H - H0) / np.linalg.norm(H0)}  # fmt: skip
+        if epoch == 2:
+            linear = f if before else self.linearized(variant, epoch, seed)
+            moved = 1.0 if before else np.linalg.norm(f - f0)
+            values["movement/linearization"] = np.linalg.norm(f - linear) / moved
+        return values
+
+    def plane(self, variant, epoch, seed) -> dict:
+        """Outputs and y_OLS over the labels' norm, by Gram-Schmidt: the labels first, then the initial f - y_OLS."""
+        (_, f0, ols0), (_, f, ols) = (self.state(variant, at, seed) for at in (0, epoch))
+        basis = np.linalg.qr(np.stack([self.y, f0 - ols0], 1))
+        directions = basis.Q * np.sign(np.diag(basis.R))
+        return {f"plane/{name}/{axis}": point @ directions[:, axis] / np.linalg.norm(self.y)
+                for name, point in (("f", f), ("ols", ols)) for axis in (0, 1)}  # fmt: skip
+
+
+def test_best_linear_predictor_by_width(handmade):
+    """Figures 3 and 8: which network each arm shows at which width, and its distances over the labels' norm."""
+    data = target_data(train=9, outputs=1)
+    variants = {name: {"model": {"hidden": [width, width]}} for name, width in WIDTHS.items()}
+    variants |= {SCALED[name]: {"model": {"hidden": [width, width], "output_scale": 0.4}}
+                 for name, width in WIDTHS.items()}  # fmt: skip
+    variants |= {IN_NTK_SCALING[name]: {"parametrization": "ntk", "model": {"hidden": [width, width]}}
+                 for name, width in WIDTHS.items()}  # fmt: skip
+    settings = {"model": {"hidden": [3, 3], "activation": "relu", "bias": False}, "loss": "mse", "variants": variants,
+                "batch": 4, "epochs": 2}  # fmt: skip
+    made = handmade("a_fig8", settings, data)
+    networks = NetworksByWidth(made, samples(data), data.y_train[:, 0].numpy())
+    expected = []
+    for epoch, seed in itertools.product((0, 1, 2), (0, 1)):
+        columns = {"seed": seed, "step": 3 * epoch, "x": float(epoch)}
+        for arm, width, variant in IN_FIGURE_8:
+            values = networks.distances(variant, epoch, seed, arm == UNTRAINED)
+            expected += [{**columns, "arm": arm, "case": f"width={width}", "quantity": quantity, "value": value}
+                         for quantity, value in values.items()]  # fmt: skip
+        for (arm, regime, measured), (name, width) in itertools.product(IN_FIGURE_3, WIDTHS.items()):
+            distances = networks.distances(measured[name], epoch, seed, arm == UNTRAINED)
+            values = {kind: distances[f"movement/{kind}"] for kind in ("target", "features", "linearization")
+                      if f"movement/{kind}" in distances}  # fmt: skip
+            if arm == "claim" and seed == 0 and (regime, name) in (("rich", "narrowest"), ("lazy", "narrow")):
+                values |= networks.plane(measured[name], epoch, seed)
+            expected += [{**columns, "arm": arm, "case": f"width={width}", "quantity": f"{regime}/{quantity}",
+                          "value": value} for quantity, value in values.items()]  # fmt: skip
+    assert_same_rows(a_fig8.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+
+
+WHITENING_ARMS = {
+    "original": {}, "whitened": {"optimizer": "whitened"},
+    "complement": {"optimizer": "whitened_complement", "grid": {"lr": [0.1]}},
+    "original-momentum": {"momentum": 0.85, "grid": {"lr": [0.1]}},
+    "whitened-momentum": {"optimizer": "whitened", "momentum": 0.85, "grid": {"lr": [0.1]}},
+    "whitened-ten-steps": {"optimizer": "whitened", "method": "ten-steps", "grid": {"lr": [0.1]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "experiment"), [("a_fig2", a_fig2), ("a_fig6", a_fig6)])
+def test_whitened_against_plain_descent(handmade, key, experiment):
+    """Figures 2 and 6: which curves each arm compares, at which learning rates; the gaps and leads of all variants."""
+    convolutional = key == "a_fig6"
+    shape = (1, 5, 5) if convolutional else (6,)
+    arms = {name: arm for name, arm in WHITENING_ARMS.items() if not convolutional or "-" not in name}
+    sets = {name: classes_data(name, train=5, shape=shape) for name in ("MNIST", "SVHN")}
+    settings = {"sets": [*sets], "arms": arms, "grid": {"lr": [0.01, 0.1]}, "epochs": 8, "snapshots": 8}
+    settings |= {"model": {"kind": "cnn", "channels": 2}} if convolutional else {}
+    made = handmade(key, settings, sets)
+    values = {(row["case"], row["seed"], row["x"], row["quantity"]): row for row in made.history}
+    expected, control = [], "control: only the removed part"
+    for (case, _, _, quantity), row in values.items():
+        for data_set in sets:
+            for rate in ("lr=0.01", "lr=0.1"):
+                shown = [("claim", "original", "original"), ("claim", "whitened", "whitened")]
+                if rate == "lr=0.1":  # the control was trained at this rate alone
+                    shown += [(control, "original", "original"), (control, "whitened", "complement")]
+                expected += [{**row, "arm": arm, "case": f"{data_set}, {rate}", "quantity": f"{name}/{quantity}"}
+                             for arm, name, update in shown if case == f"{data_set} {update},{rate}"]  # fmt: skip
+    compared = {"": ("original", "whitened"), ", momentum": ("original-momentum", "whitened-momentum"),
+                ", ten steps": ("original", "whitened-ten-steps")}  # fmt: skip
+    for suffix, updates in {} if convolutional else compared.items():
+        for data_set in sets:
+            for seed in (0, 1):
+                plain, whitened = ([values[f"{data_set} {update},lr=0.1", seed, float(epoch), "test_accuracy"]["value"]
+                                    for epoch in range(9)] for update in updates)  # fmt: skip
+                columns = {"arm": "claim", "case": f"{data_set}, lr=0.1", "seed": seed, "step": 16, "x": 8.0}
+                expected.append({**columns, "quantity": f"gap{suffix}", "value": whitened[8] - plain[8]})
+                expected.append({**columns, "quantity": f"lead{suffix}",
+                                 "value": max(whitened[1:6]) - max(plain[1:])})  # fmt: skip
+    assert_same_rows(experiment.measure(made.run), expected)
+
+
+def autoencoder(weights, x, noise=None):
+    """Logits, and the means of the latents, of an autoencoder with two hidden GELU layers."""
+
+    def layers(prefix, rows):
+        named = {name.removeprefix(f"{prefix}."): value for name, value in weights.items() if name.startswith(prefix)}
+        return named, rows
+
+    encoder, rows = layers("encoder", x)
+    # the last linear layer of hidden_states has no activation, so the layers after the encoder's are appended
+    mean = hidden_states({**encoder, "4.weight": weights["mean.weight"], "4.bias": weights["mean.bias"]}, rows, "gelu")
+    variance = hidden_states({**encoder, "4.weight": weights["log_variance.weight"],
+                              "4.bias": weights["log_variance.bias"]}, rows, "gelu")  # fmt: skip
+    z = mean[-1] if noise is None else mean[-1] + noise * np.exp(variance[-1]) ** 0.5
+    return decoded_logits(weights, z), mean[-1]
+
+
+def decoded_logits(weights, z):
+    decoder = {name.removeprefix("decoder."): value for name, value in weights.items() if name.startswith("decoder.")}
+    return hidden_states(decoder, z, "gelu")[-1]
+
+
+def sigmoid(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+def pixel_data(name, train, test):
+    """Images of eight bits of nine classes, each in the test set twice, in another order than by class."""
+    data = classes_data(name, train=train, test=test, shape=(1, 2, 3), classes=9)
+    draw = np.random.default_rng(len(name))
+    x, x_test = (torch.from_numpy(draw.integers(0, 256, size=(n, 1, 2, 3)).astype(np.uint8)) for n in (train, test))
+    y_test = torch.from_numpy(draw.permutation(np.arange(test) % 9))
+    return type(data)(name, x, data.y_train, x_test, y_test, classes=9, factor=1 / 255)
+
+
+@pytest.fixture
+def autoencoders(handmade, monkeypatch):
+    """The run of Figure 10 with two data sets, of which the first 11 samples are measured and 6 interpolated."""
+    monkeypatch.setattr(a_fig10, "SAMPLES", 11)
+    monkeypatch.setattr(a_fig10, "PAIRS", 6)
+    sets = {"MNIST": pixel_data("MNIST", 13, 18), "CIFAR-10": pixel_data("CIFAR-10", 12, 19)}
+    settings = {"model": {"kind": "vae", "hidden": [4, 5], "latent": 3}, "loss": "vae", "optimizer": "adam",
+                "sets": [*sets], "grid": {"beta": [0.1, 5.0]}, "variants": {"CIFAR-10": {"epochs": 3}}}  # fmt: skip
+    history = [{"arm": "claim", "case": f"{data_set},beta={beta}", "seed": seed, "step": step, "x": float(step),
+                "quantity": quantity, "value": (number + 1) * (seed + 2) * (step + 3.5) * beta}
+               for data_set in sets for beta in (0.1, 5) for seed in (0, 1) for step in (0, 1)
+               for number, quantity in enumerate(("train_reconstruction", "test_reconstruction", "train_kl"))
+               ]  # fmt: skip
+    return handmade("a_fig10", settings, sets, history=history)
+
+
+def networks(made):
+    """Data set, weights of every network and its columns."""
+    for data_set, epochs in (("MNIST", (0, 1, 2)), ("CIFAR-10", (0, 1, 2, 3))):
+        for case in ("beta=0.1", "beta=5"):
+            for seed in (0, 1):
+                for epoch in epochs:
+                    steps = math.ceil(len(made.data(data_set).x_train) / 3)
+                    columns = {"case": f"{data_set}, {case}", "seed": seed, "step": epoch * steps, "x": float(epoch)}
+                    yield data_set, made.weights(epoch, seed, case, data_set), columns, epoch == epochs[-1]
+
+
+def test_linearity_and_reconstruction_of_autoencoders(autoencoders):
+    """Figure 10: latent means of training samples, reconstructions of test samples with noise, shuffled pairs."""
+    made, expected, shuffled = autoencoders, [], "control: shuffled pairs"
+    for data_set, weights, columns, _ in networks(made):
+        x, test = samples(made.data(data_set))[:11], samples(made.data(data_set), "test")
+        name = ("a_fig10", data_set, columns["seed"], "measure")
+        orders = {part: stream(*name, part).permutation(len(rows)) for part, rows in (("train", x), ("test", test))}
+        z = autoencoder(weights, x)[1]
+        for arm, target, intercept in (
+            ("claim", x, False),
+            ("corrected", x, True),
+            (shuffled, x[orders["train"]], True),
+        ):
+            expected.append({**columns, "arm": arm, "quantity": "target_linearity",
+                             "value": linearity(z, target, intercept)})  # fmt: skip
+        logits, _ = autoencoder(weights, test, stream(*name, "noise").normal(size=(len(test), 3)))
+        p = sigmoid(logits)
+        for arm, target in (("claim", test), ("corrected", test), (shuffled, test[orders["test"]])):
+            bits = -(target * np.log(p) + (1 - target) * np.log(1 - p))
+            expected.append({**columns, "arm": arm, "quantity": "reconstruction", "value": bits.sum() / len(test)})
+    expected += [
+        {**row, "case": row["case"].replace(",", ", ")} for row in made.history if row["quantity"] != "train_kl"
+    ]
+    names = ("target_linearity", "reconstruction", "train_reconstruction", "test_reconstruction")
+    measured = [*a_fig10.measure(made.run)]
+    assert_same_rows(measured, expected, rel=SINGLE, absolute=1e-5, quantity=names)
+    others = {row["quantity"] for row in measured} - set(names)
+    assert {name.split("/")[0] for name in others} == {"interpolation", "image", "frame"}
+
+
+def test_interpolation_by_autoencoders(autoencoders):
+    """Figure 5: all pairs of the first samples of MNIST after training; least squares, its half, and other samples."""
+    made, expected, shuffled = autoencoders, [], "control: shuffled pairs"
+    for data_set, weights, columns, last in networks(made):
+        if data_set == "CIFAR-10" or not last:
+            continue
+        x = samples(made.data(data_set))[:6]
+        order = stream("a_fig10", columns["seed"], "other pairs").permutation(6)
+        z = autoencoder(weights, x)[1]
+        g, other = np.linalg.pinv(z) @ x, np.linalg.pinv(z[order]) @ x
+        least = np.mean([np.linalg.norm(z[i] @ g - x[i]) for i in range(6)])
+        arms = {"claim": (g, x), "control: half of g": (g / 2, x), shuffled: (other, x[order])}
+        expected.append({**columns, "arm": "claim", "quantity": "interpolation/least squares", "x": columns["x"],
+                         "value": least})  # fmt: skip
+        for arm, (linear, target) in arms.items():
+            decoder_errors = []
+            for alpha in (0.0, 0.25, 0.5, 0.75, 1.0):
+                errors = []
+                for i in range(6):
+                    for j in range(6):
+                        latent, point = (alpha * rows[i] + (1 - alpha) * rows[j] for rows in (z, x))
+                        errors.append(np.linalg.norm(latent @ linear - point))
+                        decoded = sigmoid(decoded_logits(weights, latent[None]))[0]
+                        point = alpha * target[i] + (1 - alpha) * target[j]
+                        decoder_errors.append(np.linalg.norm(decoded - point))
+                expected.append({**columns, "arm": arm, "quantity": "interpolation/ratio", "x": alpha,
+                                 "value": np.mean(errors) / least})  # fmt: skip
+            expected.append({**columns, "arm": arm, "quantity": "interpolation/decoder",
+                             "value": np.mean(decoder_errors)})  # fmt: skip
+    names = ("interpolation/ratio", "interpolation/decoder", "interpolation/least squares")
+    assert_same_rows(a_fig10.measure(made.run), expected, rel=1e-3, absolute=1e-5, quantity=names)
+
+
+def test_images_of_autoencoders(autoencoders):
+    """Figures 5 and 10: the first test image of each class, and the first 2 that turns into the first 8 on MNIST."""
+    made, expected = autoencoders, []
+    for data_set, weights, columns, last in networks(made):
+        if columns["seed"] or not last:
+            continue
+        data = made.data(data_set)
+        test, labels = samples(data, "test"), data.y_test.tolist()
+        first = [test[labels.index(label)] for label in range(9)]
+        images = {"image/truth": first[:8], "image/decoded": [sigmoid(autoencoder(weights, image[None])[0])[0]
+                                                              for image in first[:8]]}  # fmt: skip
+        if data_set == "MNIST":
+            latents = {label: autoencoder(weights, first[label][None])[1] for label in (2, 8)}
+            shares = [frame / 9 for frame in range(10)]
+            images["frame/truth"] = [share * first[8] + (1 - share) * first[2] for share in shares]
+            mixed = [share * latents[8] + (1 - share) * latents[2] for share in shares]
+            images["frame/decoded"] = [sigmoid(decoded_logits(weights, latent))[0] for latent in mixed]
+        expected += [{**columns, "arm": "claim", "quantity": quantity, "layer": str(index), "x": float(place),
+                      "value": pixel}
+                     for quantity, rows in images.items() for index, image in enumerate(rows)
+                     for place, pixel in enumerate(image)]  # fmt: skip
+    names = ("image/truth", "image/decoded", "frame/truth", "frame/decoded")
+    # values are rounded to eight bits
+    assert_same_rows(a_fig10.measure(made.run), expected, rel=0, absolute=0.51 / 255, quantity=names)
+
+
+def test_differences_from_the_code(handmade):
+    """Both ways of each difference on the last networks, at the last hidden layer and, for PCA, the one before."""
+    data = classes_data(train=40, test=31, classes=4)
+    made = handmade("a_differences", {"model": {"hidden": [9, 8], "activation": "gelu"}}, data)
+    x, test, Y, expected = samples(data), samples(data, "test"), one_hot(data.y_train, 4), []
+    for seed in (0, 1):
+        weights = made.weights(2, seed)
+        _, previous, H, _ = hidden_states(weights, x, "gelu")
+        W, centred = weights["4.weight"], Y - Y.mean(0)
+        S, T = surrogate(H, W, Y), linearity(H, Y)
+        Z = previous @ weights["2.weight"].T
+
+        def leading(rows):
+            return np.linalg.svd(rows - rows.mean(0))[2][:2].T
+
+        logits = hidden_states(weights, test, "gelu")[-1]
+        losses = [np.log(np.exp(row).sum()) - row[label] for row, label in zip(logits, data.y_test, strict=True)]
+        noisy = replaced_labels(data.y_test, 4, 0.25, stream, "a_differences", seed, "test labels")
+        fitted = H @ np.linalg.pinv(H) @ Y
+        per_class = [surrogate(H, W, column) for column in Y.T]
+        values = [
+            ("labels", "surrogate", S, surrogate(H, W, centred)),
+            ("labels", "target_linearity", T, linearity(H, centred)),
+            ("classes", "surrogate", S, sum(per_class) / 4),
+            ("pca", "surrogate", surrogate(Z, np.eye(8), Y), surrogate(Z @ leading(Z), np.eye(2), Y)),
+            ("pca", "target_linearity", T, linearity(H @ leading(H), Y)),
+            ("inverse", "target_linearity", T, 1 - ((Y - fitted) ** 2).sum() / ((Y - 1 / 4) ** 2).sum()),
+            ("test loss", "test_loss", np.mean(losses), 2 * np.mean(losses)),
+            ("test labels", "test_accuracy", np.mean(logits.argmax(1) == data.y_test.numpy()),
+             np.mean(logits.argmax(1) == noisy)),
+        ]  # fmt: skip
+        columns = {"seed": seed, "step": 2 * 14}
+        for case, quantity, printed, code in values:
+            expected.append({**columns, "arm": "printed", "case": case, "quantity": quantity, "value": printed})
+            expected.append({**columns, "arm": "code", "case": case, "quantity": quantity, "value": code})
+        expected += [{**columns, "arm": "code", "case": "rate", "quantity": quantity, "value": value}
+                     for quantity, value in (("surrogate", S), ("target_linearity", T))]  # fmt: skip
+    expected += [{**row, "case": "rate"} for row in accuracies(made, lambda row: ("code",)) if row["x"] == 2]
+    measured = [*a_differences.measure(made.run)]
+    assert_same_rows([{**row, "x": 0.0} for row in measured], [{**row, "x": 0.0} for row in expected],
+                     rel=1e-3, absolute=1e-4)  # fmt: skip

@@ -1,0 +1,124 @@
+"""Verdicts on fresh seeds: real runs of a few claims with tiny settings, and the counts of what came back."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from test_pipeline import shrink
+
+from tasks.reporting import fresh
+
+CLAIMS = ("a_fig7", "a_tl", "b_free", "c_thm3_1", "d_svd")  # verdicts need a claim of each paper
+ROOTS = ("11", "12")
+COMMITTED = {"A.fig7": "fails", "A.tl": "holds", "B.free": "holds", "C.thm3.1": "holds", "D.svd": "holds"}
+
+
+def repeat(project: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "flows.fresh", *arguments]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=500)
+
+
+def verdicts(project: Path, root: str) -> dict[str, str]:
+    """What a root's run has left, by claim."""
+    files = sorted((project / ".scratch/fresh" / root / "data/quick/verdicts").glob("*.json"))
+    return {claim["id"]: claim["verdict"] for file in files for claim in json.loads(file.read_text()).values()}
+
+
+def tables(project: Path, root: str) -> dict[str, tuple[bytes, int]]:
+    """Bytes of a root's tables, and when they were written."""
+    files = (project / ".scratch/fresh" / root / "data/quick/tables").glob("*.parquet")
+    return {file.stem: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
+
+
+@pytest.fixture(scope="module")
+def project(copy_project, environment):
+    """A project of five claims, and one call on two roots."""
+    there = copy_project("fresh")
+    shrink(there, CLAIMS)
+    (there / "reports/quick/claims.json").write_text(json.dumps({k: {"verdict": v} for k, v in COMMITTED.items()}))
+    return there, repeat(there, environment, *ROOTS)
+
+
+def test_counts_are_those_of_a_count_by_hand(project):
+    there, done = project
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads((there / fresh.FILE).read_text())
+    assert record["roots"].keys() == set(ROOTS)
+    assert all(root["seconds"] > 0 for root in record["roots"].values())
+    by_root = {root: verdicts(there, root) for root in ROOTS}
+    assert record["claims"].keys() == by_root["11"].keys() == COMMITTED.keys()
+    for name, claim in record["claims"].items():
+        assert claim["verdicts"] == {root: by_root[root][name] for root in ROOTS}
+        count = 0
+        for root in ROOTS:
+            if by_root[root][name] == COMMITTED[name]:
+                count += 1
+        assert (claim["came back"], claim["runs"], claim["share"]) == (count, 2, count / 2)
+        assert claim["fragile"] == (count < 2)
+
+
+def test_each_root_draws_other_numbers_and_the_project_is_left_alone(project):
+    there, _ = project
+    for root in ROOTS:
+        settings = yaml.safe_load((there / ".scratch/fresh" / root / "params.yaml").read_text())
+        assert settings["streams"]["root"] == int(root)
+        assert settings == {**yaml.safe_load((there / "params.yaml").read_text()), "streams": settings["streams"]}
+    first, second = (tables(there, root) for root in ROOTS)
+    assert first.keys() == second.keys() >= {"a_fig7", "a_tl", "b_free"}
+    assert all(first[key][0] != second[key][0] for key in ("a_fig7", "a_tl"))
+    assert not (there / "data/quick").exists()
+
+
+def test_a_second_call_runs_only_what_has_changed(project, environment):
+    """An edit of a simulation's settings repeats this experiment alone; a lost table comes back with the same bytes."""
+    there, _ = project
+    before = {root: tables(there, root) for root in ROOTS}
+    params = there / "params.yaml"
+    raw = yaml.safe_load(params.read_text())
+    raw["weight_gram"]["simulate"]["a_tl"]["quick"]["instances"] += 1
+    params.write_text(yaml.safe_dump(raw, sort_keys=False))
+    (there / ".scratch/fresh/12/data/quick/tables/a_fig7.parquet").unlink()
+    done = repeat(there, environment, *ROOTS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for root in ROOTS:
+        after = tables(there, root)
+        assert after["a_tl"][0] != before[root]["a_tl"][0]
+        assert after["b_free"] == before[root]["b_free"]
+        assert after["a_fig7"][0] == before[root]["a_fig7"][0]
+    assert tables(there, "11")["a_fig7"] == before["11"]["a_fig7"]
+
+
+def test_a_root_that_fails_leaves_the_record_alone(project, environment):
+    """Else a root could be left out because of its outcome."""
+    there, _ = project
+    before = (there / fresh.FILE).read_bytes()
+    broken = there / "tasks/papers/weight_gram/claims/a_tl.py"
+    code = broken.read_text()
+    broken.write_text(code.replace("STATEMENTS = (", "NO_STATEMENTS = ("))
+    done = repeat(there, environment, ROOTS[0])
+    broken.write_text(code)
+    assert done.returncode == 1
+    assert "root 11 failed" in done.stderr
+    assert (there / fresh.FILE).read_bytes() == before
+    assert repeat(there, environment, "0").returncode == repeat(there, environment, "11", "11").returncode == 2
+
+
+@pytest.mark.parametrize(("count", "runs", "fragile"), [(10, 10, False), (9, 10, False), (8, 10, True), (4, 5, True),
+                                                        (5, 5, False), (0, 1, True), (18, 20, False)])  # fmt: skip
+def test_fragile_is_what_came_back_in_fewer_than_9_of_10(count, runs, fragile):
+    by_root = {str(root): "holds" if root < count else "fails" for root in range(runs)}
+    assert fresh.came_back("holds", by_root)["fragile"] == fragile
+
+
+def test_the_report_counts_against_its_own_verdicts(tmp_path, monkeypatch):
+    monkeypatch.setattr(fresh, "ROOT", tmp_path)
+    assert fresh.fresh_runs("quick", {"A.tl": "holds"}) == {}
+    (tmp_path / "reports").mkdir()
+    claims = {"A.tl": {"verdict": "fails", "verdicts": {"1": "holds", "2": "holds", "3": "fails"}}, "A.old": {}}
+    (tmp_path / fresh.FILE).write_text(json.dumps({"scale": "quick", "claims": claims}))
+    runs = fresh.fresh_runs("quick", {"A.tl": "holds", "B.new": "fails"})
+    assert runs == {"A.tl": {"came back": 2, "runs": 3, "share": 2 / 3, "fragile": True}}
+    assert fresh.fresh_runs("paper", {"A.tl": "holds"}) == {}

@@ -1,0 +1,140 @@
+"""The run of mutants, on a project of one function, and what the report shows of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.reporting.mutants import summary
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = """def area(width, height):
+    return 2 * width * height / 2
+
+
+def unused(x):
+    return x + 1
+"""
+TEST = """import time
+
+from package.code import area
+
+
+def test_area():
+    assert area(3, 4) == 12
+"""
+HEAD = '[[mutant]]\nfile = "package/code.py"\nkind = "factor"\n'
+LIST = f"""
+{HEAD}name = "half"\nold = "height / 2"\nnew = "height / 4"\ntests = ["tests/test_code.py"]
+{HEAD}name = "unseen"\nold = "x + 1"\nnew = "x + 2"\ntests = ["tests/test_code.py::test_area"]\nexplained = "no caller"
+{HEAD}name = "gone"\nold = "width + height"\nnew = "width"\ntests = ["tests/test_code.py"]
+{HEAD}name = "several"\nold = "return"\nnew = "yield"\ntests = ["tests/test_code.py"]
+{HEAD}name = "no code"\nold = "x + 1"\nnew = "x +"\ntests = ["tests/test_code.py"]
+{HEAD}name = "red"\nold = "x + 1"\nnew = "x + 2"\ntests = ["tests/test_red.py"]
+"""
+EDITS = 'seed = 0\n[[module]]\nfile = "package/code.py"\ntests = ["tests/test_code.py"]\nsample = 100\n'
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A git repository with one function, one test of it, and one that always fails."""
+    files = {"package/code.py": CODE, "tests/test_code.py": TEST, "tests/mutants/by_hand.toml": LIST,
+             "tests/test_red.py": "def test_red():\n    assert False\n"}  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def run(tree: Path, *options: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "tests.mutants.run", "--tree", str(tree), "--jobs", "1", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def results(tree: Path) -> dict[str, tuple[str, str]]:
+    mutants = json.loads((tree / "reports/mutants.json").read_text())["mutants"]
+    return {mutant["name"]: (mutant["result"], mutant["by"]) for mutant in mutants}
+
+
+def test_mutants_are_killed_survive_or_do_not_apply(tree):
+    done = run(tree)
+    assert done.returncode == 1, done.stderr  # not all could be judged
+    assert "6 mutants, 6 to run" in done.stdout
+    assert results(tree) == {
+        "half": ("killed", "tests/test_code.py::test_area"),
+        "unseen": ("survived", ""),
+        "gone": ("does not apply", "the old text occurs 0 times in package/code.py"),
+        "several": ("does not apply", "the old text occurs 2 times in package/code.py"),
+        "no code": ("does not apply", "invalid syntax (<unknown>, line 6)"),
+        "red": ("tests fail without it", "tests/test_red.py::test_red"),
+    }
+    assert (tree / "package/code.py").read_text() == CODE
+
+
+def test_only_what_has_no_result_runs(tree):
+    two = LIST.split(HEAD)[1:3]
+    (tree / "tests/mutants/by_hand.toml").write_text("".join(HEAD + each for each in two))
+    assert "2 to run" in run(tree).stdout
+    first = (tree / "reports/mutants.json").read_bytes()
+    again = run(tree)
+    assert again.returncode == 0
+    assert "2 mutants, 0 to run" in again.stdout
+    assert (tree / "reports/mutants.json").read_bytes() == first
+    # as if the run had been killed after the first mutant
+    content = json.loads(first)
+    (tree / "reports/mutants.json").write_text(json.dumps({**content, "mutants": content["mutants"][:1]}))
+    assert "2 mutants, 1 to run" in run(tree).stdout
+    assert (tree / "reports/mutants.json").read_bytes() == first
+    # a test that sees more kills more
+    more = TEST + "\n\ndef test_unused():\n    from package.code import unused\n\n    assert unused(1) == 2\n"
+    (tree / "tests/test_code.py").write_text(more)
+    mutants = (tree / "tests/mutants/by_hand.toml").read_text().replace("::test_area", "")
+    (tree / "tests/mutants/by_hand.toml").write_text(mutants)
+    assert "2 mutants, 2 to run" in run(tree).stdout
+    assert results(tree)["unseen"] == ("killed", "tests/test_code.py::test_unused")
+    (tree / "package/code.py").write_text(CODE + "\n")
+    assert "2 mutants, 0 to run" in run(tree, "--only", "another").stdout
+    assert run(tree, "--list").stdout.count("not run") == 2
+
+
+def test_a_test_that_never_ends_is_killed(tree):
+    endless = LIST.split(HEAD)[1].replace('"height / 4"', '"height / 2 + 0 * [None for _ in iter(int, 1)]"')
+    (tree / "tests/mutants/by_hand.toml").write_text(HEAD + endless)
+    assert run(tree, "--seconds", "3").returncode == 0
+    assert results(tree) == {"half": ("killed", "the time limit")}
+
+
+def test_small_edits_are_drawn_once_a_place(tree):
+    (tree / "tests/mutants/by_hand.toml").unlink()
+    (tree / "tests/mutants/generic.toml").write_text(EDITS)
+    assert run(tree).returncode == 0
+    by_name = results(tree)
+    # two numbers and three operators in `area`, a number and an operator in `unused`
+    assert len(by_name) == 7
+    assert all(result == "survived" for name, (result, _) in by_name.items() if "x + 1" in name)
+    assert sum("x + 1" in name for name in by_name) == 2
+    (tree / "tests/mutants/generic.toml").write_text(EDITS.replace("100", "3"))
+    names = [line for line in run(tree, "--list").stdout.splitlines() if line.startswith("generic")]
+    assert len(names) == 3
+    assert not any(name.endswith("not run") for name in names)  # a smaller sample is part of the larger one
+
+
+def test_the_report_counts_by_kind_and_file(tmp_path):
+    path = tmp_path / "mutants.json"
+    assert summary(path) is None
+    mutants = [
+        {"group": group, "kind": kind, "name": str(i), "file": file, "result": result, "explained": ""}
+        for i, (group, kind, file, result) in enumerate([
+            ("library", "sign", "a.py", "killed"), ("library", "sign", "b.py", "survived"),
+            ("generic", "number", "a.py", "killed"), ("library", "sign", "b.py", "does not apply"),
+        ])
+    ]  # fmt: skip
+    path.write_text(json.dumps({"commit": "", "mutants": mutants}))
+    shown = summary(path)
+    assert (shown["planted"], shown["killed"]) == (3, 2)
+    assert [tuple(row.values()) for row in shown["kinds"]] == [("drawn: number", 1, 1), ("sign", 2, 1)]
+    assert [tuple(row.values()) for row in shown["files"]] == [("a.py", 2, 2), ("b.py", 1, 0)]
+    assert [mutant["name"] for mutant in shown["survivors"]] == ["1"]

@@ -1,0 +1,62 @@
+"""Every statement of every claim: quoted from its paper, with a rule, quantities, and words that say what it is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tasks import papers
+from tasks.judging.statement import Statement
+from tasks.settings import load
+
+TEXTS = Path(__file__).resolve().parents[2] / "shared" / "papers"
+CLAIMS = [(paper, key) for paper in papers.names() for key in load("quick").claims_of(paper)]
+DESCRIBED = ("Drawing: ", "Table: ")  # what a statement says of a figure or a table, in our words
+
+
+def statements(paper: str, key: str) -> tuple[Statement, ...]:
+    return papers.claim(paper, key).STATEMENTS
+
+
+@pytest.mark.parametrize(("paper", "key"), CLAIMS)
+def test_a_claim_declares_what_it_says(paper, key):
+    claim = papers.claim(paper, key)
+    names = [statement.name for statement in claim.STATEMENTS]
+    assert len(set(names)) == len(names)
+    assert any(statement.kind == "asserted" for statement in claim.STATEMENTS), "nothing decides the claim"
+    for statement in claim.STATEMENTS:
+        assert statement.quote, statement.name
+        assert statement.place, statement.name
+        assert statement.reads, statement.name
+        if statement.kind == "printed level":
+            assert statement.scales == ("paper",), f"{statement.name}: printed levels are of the paper's data alone"
+    for hypothesis in getattr(claim, "HYPOTHESES", ()):
+        assert hypothesis.text.endswith("."), hypothesis.name
+        assert set(hypothesis.statements) <= set(names), hypothesis.name
+    assert not hasattr(claim, "QUANTITIES")
+    assert not hasattr(claim, "rule")
+
+
+def plain(text: str) -> str:
+    """Small letters and single spaces; quotation marks, dashes and ties as a keyboard has them."""
+    for pair in ("’'", "‘'", '“"', '”"', "–-", "—-", "˜ ", "\u00a0 ", "†t", "$ "):
+        text = text.replace(pair[0], pair[1:])
+    return re.sub(r"\s+", " ", text).strip().lower()
+
+
+@pytest.mark.skipif(not TEXTS.is_dir(), reason="waits for the papers' texts in ../shared/papers")
+@pytest.mark.parametrize("paper", papers.names())
+def test_quotations_are_the_papers_words(paper):
+    """Each fragment between ellipses stands in the paper's text."""
+    letter = papers.paper(paper).LETTER
+    (path,) = TEXTS.glob(f"{letter}_*.txt")
+    text = plain(path.read_text(encoding="utf-8"))
+    missing = [
+        f"{key}, {statement.name}: {fragment!r}"
+        for key in load("quick").claims_of(paper)
+        for statement in statements(paper, key)
+        if not statement.quote.startswith(DESCRIBED)
+        for fragment in map(plain, statement.quote.split("…"))
+        if len(fragment) > 3 and fragment not in text
+    ]
+    assert not missing, "\n".join(missing)
