@@ -29,8 +29,8 @@ def jacobians(samples, dimension, outputs, rounds):
 
     def f(p):
         square = (x - p).square().sum(1)
-        own = square == 0  # where the distance has no derivative
-        return torch.where(own, 1.0, torch.exp(-square.where(~own, 1.0).sqrt() / 2.0)) @ alpha
+        same_point = square == 0  # where the distance has no derivative
+        return torch.where(same_point, 1.0, torch.exp(-square.where(~same_point, 1.0).sqrt() / 2.0)) @ alpha
 
     def per_sample():
         total = 0
@@ -39,14 +39,14 @@ def jacobians(samples, dimension, outputs, rounds):
             total = total + J.mT @ J
         return total / samples
 
-    kept = {}
+    results = {}
     acts = {
-        "gramlab": lambda: kept.update(ours=agop(kernel, x, x, alpha)),
-        "per-sample Jacobians": lambda: kept.update(theirs=per_sample()),
+        "gramlab": lambda: results.update(ours=agop(kernel, x, x, alpha)),
+        "per-sample Jacobians": lambda: results.update(theirs=per_sample()),
     }
     show(f"AGOP of a kernel machine, n = {samples}, d = {dimension}, {outputs} outputs", race(acts, rounds),
          [("per-sample Jacobians", "gramlab")])  # fmt: skip
-    print(f"  difference {gap(kept['ours'], kept['theirs']):.1e}")
+    print(f"  difference {gap(results['ours'], results['theirs']):.1e}")
 
 
 def layer(samples, dimension, rounds, dtypes):
@@ -73,11 +73,11 @@ def main():
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--dimension", type=int, default=3072)
     parser.add_argument("--dtypes", nargs="*", default=["float64", "float32"])
-    given = parser.parse_args()
-    torch.set_num_threads(given.threads)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    jacobians(500, 784, 10, given.rounds)
-    layer(given.samples, given.dimension, given.rounds, given.dtypes)
+    jacobians(500, 784, 10, options.rounds)
+    layer(options.samples, options.dimension, options.rounds, options.dtypes)
 
 
 if __name__ == "__main__":

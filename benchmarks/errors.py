@@ -35,7 +35,7 @@ def truth(model, initial, x, y):
     def outer(a, b):
         return torch.einsum("n...i,n...j->ij", a, b)
 
-    n, found = len(x), {}
+    n, matrices = len(x), {}
     model.requires_grad_(False)
     initial.requires_grad_(False)
     for name in ("0", "2", "4"):
@@ -49,7 +49,7 @@ def truth(model, initial, x, y):
         g_h = vmap(jacrev(lambda v, t, i=i: F.cross_entropy(model[i:](v), t)))(h, y)
         g_z = vmap(jacrev(lambda v, t, i=i: F.cross_entropy(model[i + 1 :](v), t)))(z, y)
         K, K_bar, M, step = outer(J_z, J_z) / n, outer(J_z - J_0, J_z - J_0) / n, W - W0, -LR * g_h / n
-        found[name] = {
+        matrices[name] = {
             "gram": W.T @ W,
             "back_gram": W @ W.T,
             "agop": outer(J_h, J_h) / n,
@@ -66,12 +66,12 @@ def truth(model, initial, x, y):
             "double_centered_agop": M.T @ K_bar @ M,
             "ptk_centered_agop": W0.T @ K_bar @ W0,
         }
-    return found
+    return matrices
 
 
 def errors():
     """{quantity: {(dtype, batch): largest normwise error over the layers}}."""
-    found = {}
+    largest = {}
     for dtype in DTYPES:
         torch.manual_seed(1)
         initial = network().to(dtype)
@@ -92,9 +92,9 @@ def errors():
                     size = float(exact.norm())
                     # the output layer's Jacobian never moves: its centred kernel is exactly zero
                     gap = float((got - exact).norm()) / size if size else float(got.norm())
-                    cells = found.setdefault(quantity, {})
+                    cells = largest.setdefault(quantity, {})
                     cells[dtype, batch] = max(cells.get((dtype, batch), 0.0), gap)
-    return found
+    return largest
 
 
 def conditioned():
@@ -113,7 +113,7 @@ def conditioned():
 
 
 def page():
-    found = errors()
+    errors_by_quantity = errors()
     columns = [(dtype, batch) for dtype in DTYPES for batch in BATCHES]
     names = {dtype: str(dtype).removeprefix("torch.") for dtype in DTYPES}
     lines = [
@@ -132,7 +132,7 @@ def page():
     ]
     lines += [
         f"| `{quantity}` | " + " | ".join(f"{cells[column]:.0e}" for column in columns) + " |"
-        for quantity, cells in found.items()
+        for quantity, cells in errors_by_quantity.items()
     ]
     lines += [
         "",

@@ -51,46 +51,48 @@ def xrfm(x, y, z, z_targets, updates):
     return machine.predict(z)
 
 
-def one(name: str, n: int, d: int, dtype: str, updates: int) -> None:
+def measure(name: str, n: int, d: int, dtype: str, updates: int) -> None:
     import torch
 
     torch.set_num_threads(1)
     parts = data(n, d, dtype)
     {"gramlab": gramlab, "xrfm": xrfm}[name](*(part[:100] for part in parts), updates)  # imports and first calls
     before, clock = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = {"gramlab": gramlab, "xrfm": xrfm}[name](*parts, updates)
+    predictions = {"gramlab": gramlab, "xrfm": xrfm}[name](*parts, updates)
     spent = time.process_time() - clock
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (parts[0].itemsize * n * n)
-    print(json.dumps({"seconds": spent, "matrices": memory, "predictions": torch.as_tensor(found).flatten().tolist()}))
+    values = torch.as_tensor(predictions).flatten().tolist()
+    print(json.dumps({"seconds": spent, "matrices": memory, "predictions": values}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--one", nargs=3)
+    parser.add_argument("--single", nargs=3)
     parser.add_argument("--xrfm")
     parser.add_argument("--sizes", nargs="*", type=int, default=[1000, 5000])
     parser.add_argument("--dimensions", nargs="*", type=int, default=[20, 100, 500])
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--updates", type=int, default=2)
-    given = parser.parse_args()
-    if given.xrfm:
-        sys.path.append(given.xrfm)
-    if given.one:
-        return one(given.one[0], int(given.one[1]), int(given.one[2]), given.dtype, given.updates)
-    names = ["gramlab", *(["xrfm"] if given.xrfm else [])]
+    options = parser.parse_args()
+    if options.xrfm:
+        sys.path.append(options.xrfm)
+    if options.single:
+        name, n, d = options.single
+        return measure(name, int(n), int(d), options.dtype, options.updates)
+    names = ["gramlab", *(["xrfm"] if options.xrfm else [])]
     print("| n | d | " + " | ".join(f"{name}: CPU s | n x n" for name in names) + " | largest difference |")
     print("| --- " * (3 + 2 * len(names)) + "|")
-    for n in given.sizes:
-        for d in given.dimensions:
-            found = []
+    for n in options.sizes:
+        for d in options.dimensions:
+            runs = []
             for name in names:
-                command = [sys.executable, __file__, "--one", name, str(n), str(d), "--dtype", given.dtype,
-                           "--updates", str(given.updates)]  # fmt: skip
-                command += ["--xrfm", given.xrfm] if given.xrfm else []
+                command = [sys.executable, __file__, "--single", name, str(n), str(d), "--dtype", options.dtype,
+                           "--updates", str(options.updates)]  # fmt: skip
+                command += ["--xrfm", options.xrfm] if options.xrfm else []
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
-                found.append(json.loads(done.stdout.splitlines()[-1]))
-            apart = max(abs(a - b) for a, b in zip(found[0]["predictions"], found[-1]["predictions"], strict=True))
-            cells = " | ".join(f"{one['seconds']:.2f} | {one['matrices']:.2f}" for one in found)
+                runs.append(json.loads(done.stdout.splitlines()[-1]))
+            apart = max(abs(a - b) for a, b in zip(runs[0]["predictions"], runs[-1]["predictions"], strict=True))
+            cells = " | ".join(f"{run['seconds']:.2f} | {run['matrices']:.2f}" for run in runs)
             print(f"| {n} | {d} | {cells} | {apart:.1e} |", flush=True)
 
 

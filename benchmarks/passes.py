@@ -66,20 +66,20 @@ def fact_by_hand(model, x, y, decay, batch):
             outputs.append(model[i](h))
             h = outputs[-1].relu()
         loss = F.cross_entropy(outputs[-1], labels, reduction="sum")
-        found = torch.autograd.grad(loss, [*outputs, *parameters])
+        gradients = torch.autograd.grad(loss, [*outputs, *parameters])
         for k in range(4):
-            E[k] += found[k].T @ found[k]
-            G[k] += found[4 + k]
-    made = []
+            E[k] += gradients[k].T @ gradients[k]
+            G[k] += gradients[4 + k]
+    products = []
     for w, g, e in zip(parameters, G, E, strict=True):
         W = w.detach().double()
-        made.append((W.T @ g / (-decay * len(x)), W @ g.T / (-decay * len(x)), W.T @ (e @ W) / len(x)))
-    return made
+        products.append((W.T @ g / (-decay * len(x)), W @ g.T / (-decay * len(x)), W.T @ (e @ W) / len(x)))
+    return products
 
 
 def by_jacrev(model, x, chunk):
     """The obvious program: for each layer the Jacobians of all samples, in chunks that fit into memory."""
-    made = []
+    products = []
     for i in LINEAR:
         agop = ptk = 0.0
         for rows in x.split(chunk):
@@ -91,8 +91,8 @@ def by_jacrev(model, x, chunk):
                 J = vmap(jacrev(lambda v, i=i: model[i + 1 :](v)))(z).flatten(0, 1)
                 ptk = ptk + (J.T @ J).double()
         W = model[i].weight.detach().double()
-        made.append((W.T @ W, agop / len(x), ptk / len(x)))
-    return made
+        products.append((W.T @ W, agop / len(x), ptk / len(x)))
+    return products
 
 
 def main():
@@ -106,24 +106,24 @@ def main():
     torch.set_num_threads(options.threads)
     model = network()
     x, y = torch.randn(options.n, 3072), torch.randint(0, 10, (options.n,))
-    decay, kept = 1e-3, {}
+    decay, results = 1e-3, {}
 
     def ours():
         m = gramlab.measure(model, x, quantities=("gram", "agop", "ptk"), batch_size=options.batch)
-        kept["ours"] = [(m[str(i)].gram, m[str(i)].agop, m[str(i)].ptk) for i in LINEAR]
+        results["ours"] = [(m[str(i)].gram, m[str(i)].agop, m[str(i)].ptk) for i in LINEAR]
 
     def floor():
-        kept["floor"] = agop_by_hand(model, x, options.batch)
+        results["floor"] = agop_by_hand(model, x, options.batch)
 
     def jacobians():
-        kept["jacrev"] = by_jacrev(model, x, 250)
+        results["jacrev"] = by_jacrev(model, x, 250)
 
     title = f"gram, agop, ptk of every layer, n = {options.n}, {options.threads} threads"
     show(title, race({"gramlab": ours, "floor": floor}, options.rounds), [("gramlab", "floor")])
     both = race({"gramlab": ours, "vmap(jacrev)": jacobians}, options.jacrev_rounds, warm=False)
     show("the same against vmap(jacrev), chunks of 250", both, [("vmap(jacrev)", "gramlab")])
-    for name in sorted(kept.keys() - {"ours"}):
-        pairs = zip(kept["ours"], kept[name], strict=True)
+    for name in sorted(results.keys() - {"ours"}):
+        pairs = zip(results["ours"], results[name], strict=True)
         worst = max(gap(a, b) for mine, theirs in pairs for a, b in zip(mine, theirs, strict=True))
         print(f"  largest difference from {name}: {worst:.1e}")
 
@@ -132,14 +132,14 @@ def main():
             model, x, y, loss="cross_entropy", weight_decay=decay, quantities=("fact", "back_fact", "enfa"),
             batch_size=options.batch,
         )  # fmt: skip
-        kept["ours"] = [(m[str(i)].fact, m[str(i)].back_fact, m[str(i)].enfa) for i in LINEAR]
+        results["ours"] = [(m[str(i)].fact, m[str(i)].back_fact, m[str(i)].enfa) for i in LINEAR]
 
     def floor_of_loss():
-        kept["floor"] = fact_by_hand(model, x, y, decay, options.batch)
+        results["floor"] = fact_by_hand(model, x, y, decay, options.batch)
 
     seconds = race({"gramlab": ours_of_loss, "forward + backward + products": floor_of_loss}, options.rounds)
     show("fact, back_fact, enfa of every layer", seconds, [("gramlab", "forward + backward + products")])
-    pairs = zip(kept["ours"], kept["floor"], strict=True)
+    pairs = zip(results["ours"], results["floor"], strict=True)
     worst = max(gap(a, b) for mine, theirs in pairs for a, b in zip(mine, theirs, strict=True))
     print(f"  largest difference: {worst:.1e}")
 

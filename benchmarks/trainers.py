@@ -118,15 +118,17 @@ def bert():
     mask = (torch.arange(7) < lengths[:, None]).long()
     batch = {"input_ids": ids, "attention_mask": mask}
     target = torch.randn(6, 7, 16, dtype=torch.float64) * mask.unsqueeze(-1)
-    found = gramlab.measure(model, batch, target, loss=lambda f, y: (f - y).square().flatten(1).sum(1), batch_size=4)
+    measurement = gramlab.measure(
+        model, batch, target, loss=lambda f, y: (f - y).square().flatten(1).sum(1), batch_size=4
+    )
     model.eval()
     outputs = model(**batch).last_hidden_state * mask.unsqueeze(-1)
     ((outputs - target).square().flatten(1).sum(1).mean()).backward()
     worst = 0.0
-    for name, layer in found.items():
+    for name, layer in measurement.items():
         wanted = model.get_submodule(name).weight.grad
         worst = max(worst, float((layer.weight_gradient - wanted).norm() / wanted.norm()))
-    print(f"BERT: {len(found)} layers, weight gradients agree to {worst:.1e}")
+    print(f"BERT: {len(measurement)} layers, weight gradients agree to {worst:.1e}")
     assert worst < 1e-10
 
 

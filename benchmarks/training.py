@@ -53,9 +53,9 @@ def bare(model, data, seed, optimizer=torch.optim.SGD, lr=CONFIG.lr):
 
 
 def drawn(model, seed):
-    own = copy.deepcopy(model)
-    own.load_state_dict(initialize(model, ("benchmark", seed)))
-    return own
+    copied = copy.deepcopy(model)
+    copied.load_state_dict(initialize(model, ("benchmark", seed)))
+    return copied
 
 
 def epoch(ensemble):
@@ -71,17 +71,17 @@ def step_against_bare(inputs, n, rounds):
     """The step of A.fig4's network: 4 x 256 GELU, batch 64, float32."""
     model, data = mlp(inputs, [256] * 4, 10), dataset(inputs, n)
     with tempfile.TemporaryDirectory() as scratch:
-        ensemble, own = Ensemble(model, data, CONFIG, 1, "cpu"), drawn(model, 0)
+        ensemble, network = Ensemble(model, data, CONFIG, 1, "cpu"), drawn(model, 0)
         epoch(ensemble)
-        bare(own, data, 0)
-        error = max(gap(ensemble.stacked.values[name][0], value) for name, value in own.state_dict().items())
-        candidates = {"a bare loop": lambda: bare(own, data, 0), "gramlab, one seed": lambda: epoch(ensemble)}
+        bare(network, data, 0)
+        error = max(gap(ensemble.stacked.values[name][0], value) for name, value in network.state_dict().items())
+        candidates = {"a bare loop": lambda: bare(network, data, 0), "gramlab, one seed": lambda: epoch(ensemble)}
         seconds = race(candidates, rounds)
         empty = map(Path, (tempfile.mkdtemp(dir=scratch) for _ in itertools.count()))
-        whole = race({"fit()": lambda: fit(model, data, CONFIG, 1, next(empty))}, 3)
+        whole_fit = race({"fit()": lambda: fit(model, data, CONFIG, 1, next(empty))}, 3)
     show(f"An epoch of {-(-n // 64)} steps, {inputs} inputs; weights agree to {error:.1g}", seconds,
          [("gramlab, one seed", "a bare loop")])  # fmt: skip
-    show("The same with loss and accuracy of the whole training set before and after", whole, [])
+    show("The same with loss and accuracy of the whole training set before and after", whole_fit, [])
 
 
 def loading(inputs, hidden, batch, rounds, n, seeds=1):
@@ -127,12 +127,12 @@ def compiled(inputs, hidden, batch, rounds, n=2048, seeds=5):
     with fresh_cache():
         for _ in range(2):  # from nothing, and from the compiler's cache
             torch.compiler.reset()
-            made = Ensemble(model, data, replace(config, compile="default"), seeds, "cpu")
+            compiled_ensemble = Ensemble(model, data, replace(config, compile="default"), seeds, "cpu")
             begin = time.perf_counter()
-            epoch(made)
+            epoch(compiled_ensemble)
             took.append(time.perf_counter() - begin)
-        error = max(gap(made.stacked.values[name], value) for name, value in plain.stacked.values.items())
-        seconds = race({"compiled": lambda: epoch(made), "plain": lambda: epoch(plain)}, rounds)
+        error = max(gap(compiled_ensemble.stacked.values[name], value) for name, value in plain.stacked.values.items())
+        seconds = race({"compiled": lambda: epoch(compiled_ensemble), "plain": lambda: epoch(plain)}, rounds)
     show(f"{seeds} seeds of {hidden}, {inputs} inputs, batch {batch}, compiled in {took[0]:.0f} s, from the cache in"
          f" {took[1]:.0f} s; weights agree to {error:.1g}", seconds, [("compiled", "plain")])  # fmt: skip
 
@@ -172,14 +172,14 @@ def ends(members=24, epochs=30):
         return [row["value"] for row in history if row["quantity"] == "train_loss" and row["x"] == epochs]
 
     together = losses(members, "benchmark", "together")
-    own = losses(1, "benchmark", "together")[0]
+    by_itself = losses(1, "benchmark", "together")[0]
     alone = [loss for seed in range(members) for loss in losses(1, "benchmark", "alone", seed)]
     welch, kolmogorov = stats.ttest_ind(together, alone, equal_var=False), stats.ks_2samp(together, alone)
     low, high = welch.confidence_interval(0.95)
     print(f"\nFinal losses of {members} members together, and of {members} other seeds alone:")
-    for name, found in (("together", together), ("alone", alone)):
-        print(f"  {name:<9} mean {np.mean(found):.4g}   sd {np.std(found, ddof=1):.2g}")
-    print(f"  one member together {together[0]:.6g}, by itself {own:.6g}")
+    for name, final_losses in (("together", together), ("alone", alone)):
+        print(f"  {name:<9} mean {np.mean(final_losses):.4g}   sd {np.std(final_losses, ddof=1):.2g}")
+    print(f"  one member together {together[0]:.6g}, by itself {by_itself:.6g}")
     print(f"  Welch's 95 % interval of the difference {low:.2g} to {high:.2g}, p = {welch.pvalue:.2f};"
           f" Kolmogorov-Smirnov p = {kolmogorov.pvalue:.2f}")  # fmt: skip
 
@@ -191,17 +191,17 @@ def whitened(folder, inputs, rounds):
     model = drawn(mlp(inputs, [256, 256], 10), 0)
     x = dataset(inputs, 64)
 
-    def made(kind):
-        own = copy.deepcopy(model)
+    def network_and_optimizer(kind):
+        network = copy.deepcopy(model)
         if kind == "authors":
-            steps = theirs.GramFace(torch.optim.SGD, own.parameters(), transform_fn=theirs.whitening, lr=0.01,
+            steps = theirs.GramFace(torch.optim.SGD, network.parameters(), transform_fn=theirs.whitening, lr=0.01,
                                     momentum=0.85)  # fmt: skip
         else:
-            steps = gramlab.WhitenedSGD(own.parameters(), lr=0.01, momentum=0.85, method=kind)
-        F.cross_entropy(own(x.x_train), x.y_train).backward()
-        return own, steps
+            steps = gramlab.WhitenedSGD(network.parameters(), lr=0.01, momentum=0.85, method=kind)
+        F.cross_entropy(network(x.x_train), x.y_train).backward()
+        return network, steps
 
-    pairs = {kind: made(kind) for kind in ("authors", "newton-schulz", "svd")}
+    pairs = {kind: network_and_optimizer(kind) for kind in ("authors", "newton-schulz", "svd")}
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     for _, steps in pairs.values():
         steps.step()
@@ -213,8 +213,8 @@ def whitened(folder, inputs, rounds):
         target = (W - 0.01 * gradient).double()
         U, _, Vh = torch.linalg.svd(W.double() @ target.T, full_matrices=False)
         exact = U @ Vh @ target
-        for kind, (own, _) in pairs.items():
-            moved = dict(own.named_parameters())[name].detach().double()
+        for kind, (network, _) in pairs.items():
+            moved = dict(network.named_parameters())[name].detach().double()
             print(f"  {name:<10} {kind:<14} Gram off by {gap(moved.T @ moved, target.T @ target):8.1e}"
                   f"   weight off by {gap(moved, exact):8.1e}"
                   f"   (the step itself is {gap(exact, W):.1e} of the weight)")  # fmt: skip
@@ -228,25 +228,25 @@ def main():
     parse.add_argument("--authors", type=Path)
     parse.add_argument("--rounds", type=int, default=7)
     parse.add_argument("--compiled", action="store_true", help="compiled steps against plain ones, and nothing else")
-    given = parse.parse_args()
+    options = parse.parse_args()
     torch.set_num_threads(1)
-    if given.compiled:
+    if options.compiled:
         for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64)):
-            compiled(inputs, hidden, batch, given.rounds)
+            compiled(inputs, hidden, batch, options.rounds)
         return
     for inputs, n in ((64, 12800), (3072, 6400)):
-        step_against_bare(inputs, n, given.rounds)
+        step_against_bare(inputs, n, options.rounds)
     for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64), (64, [256] * 4, 16),
                                   (64, [256] * 4, 64), (3072, [256] * 4, 64)):  # fmt: skip
-        seeds_together(inputs, hidden, batch, given.rounds)
+        seeds_together(inputs, hidden, batch, options.rounds)
     for inputs, hidden, batch, seeds in ((64, [256] * 4, 64, 1), (3072, [256] * 4, 64, 1), (3072, [256], 64, 5),
                                          (64, [64] * 3, 16, 5)):  # fmt: skip
-        loading(inputs, hidden, batch, given.rounds, 6400, seeds)
+        loading(inputs, hidden, batch, options.rounds, 6400, seeds)
     parting()
     ends()
-    if given.authors:
+    if options.authors:
         for inputs in (64, 3072):
-            whitened(given.authors, inputs, given.rounds)
+            whitened(options.authors, inputs, options.rounds)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compare the measures with the code of the papers' authors: time and values.
 
-    python benchmarks/authors.py --gramlin DIR --centered-nfa DIR --collapse DIR [--threads 1] [--rounds 5]
+    python benchmarks/authors_timing.py --gramlin DIR --centered-nfa DIR --collapse DIR [--threads 1] [--rounds 5]
 
 DIR are your copies of cth127/GramLin (paper A), dmbeaglehole/centered_NFA (B) and dmbeaglehole/neural_collapse_rfm (D).
 They have no licence, so this repository holds nothing of them. Paper C has no public code. This program takes functions
@@ -20,20 +20,20 @@ from torch.func import jacrev, vmap
 import gramlab
 
 
-def take(path, names, given):
+def take(path, names, more_names):
     """The named functions and classes of a file, defined in a separate namespace."""
     tree = ast.parse(Path(path).read_text())
-    kept = [part for part in tree.body if getattr(part, "name", None) in names]
-    space = {"torch": torch, "nn": nn, "jacrev": jacrev, "vmap": vmap} | given
-    exec(compile(ast.Module(body=kept, type_ignores=[]), str(path), "exec"), space)
+    definitions = [part for part in tree.body if getattr(part, "name", None) in names]
+    space = {"torch": torch, "nn": nn, "jacrev": jacrev, "vmap": vmap} | more_names
+    exec(compile(ast.Module(body=definitions, type_ignores=[]), str(path), "exec"), space)
     return [space[name] for name in names]
 
 
 def compare(title, ours, theirs, rounds, agree=gap):
-    kept = {}
-    acts = {"gramlab": lambda: kept.update(ours=ours()), "authors": lambda: kept.update(theirs=theirs())}
+    results = {}
+    acts = {"gramlab": lambda: results.update(ours=ours()), "authors": lambda: results.update(theirs=theirs())}
     show(title, race(acts, rounds), [("authors", "gramlab")])
-    print(f"  difference {agree(kept['ours'], kept['theirs']):.1e}")
+    print(f"  difference {agree(results['ours'], results['theirs']):.1e}")
 
 
 def apart(a, b):
