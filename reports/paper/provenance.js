@@ -609,13 +609,14 @@ const provenance = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_features": {
-  "commit": "d2176ab",
+  "seconds": 236.132,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 42.78,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "5e05dcb",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "242610f76db5dd81"
  },
  "measure@a_fig1": {
   "commit": "1048de8",
@@ -708,22 +709,24 @@ const provenance = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_linear": {
-  "commit": "64edf94",
+  "seconds": 93.612,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 31.872,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "1851206",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f5667125df3b80b8"
  },
  "measure@a_prop1": {
-  "commit": "4b40083",
+  "seconds": 297.75,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 70.592,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "5e05dcb",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "9edc77a7b4c50b9c"
  },
  "measure@a_taylor": {
   "commit": "64edf94",
@@ -753,32 +756,34 @@ const provenance = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_tl": {
-  "commit": "4b40083",
+  "seconds": 21.541,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 10.715,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "1851206",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f0840482866b1eee"
  },
  "measure@a_whiten": {
-  "commit": "a0033b5",
+  "seconds": 63.511,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 14.786,
-  "settings": "f5667125df3b80b8",
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "1851206",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f5667125df3b80b8"
  },
  "measure@architectures": {
-  "commit": "5d3ad9b",
+  "seconds": 80.598,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 32.027,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "1851206",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "6e8ce73d5d507bad"
  },
  "measure@b_centerings": {
   "commit": "abffdf0",
@@ -925,13 +930,14 @@ const provenance = {
   "torch": "2.15.0+cu132"
  },
  "measure@d_alg1": {
-  "commit": "62df11c",
+  "seconds": 61.415,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 29.192,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "ab45588",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "8ec2ab3ae22e50fb"
  },
  "measure@d_deep_rfm": {
   "commit": "6c44b43",
@@ -943,40 +949,44 @@ const provenance = {
   "torch": "2.15.0+cu132"
  },
  "measure@d_lemmas": {
-  "commit": "173d886",
+  "seconds": 57.85,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 19.408,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "ab45588",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f5667125df3b80b8"
  },
  "measure@d_svd": {
-  "commit": "2e89173",
+  "seconds": 2.244,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 1.39,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "ab45588",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f5667125df3b80b8"
  },
  "measure@d_thm4_3": {
-  "commit": "4b40083",
+  "seconds": 249.19,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 71.347,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "ab45588",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "8c75709bcb90705a"
  },
  "measure@d_thm4_4": {
-  "commit": "4b40083",
+  "seconds": 30.728,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 11.835,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "ab45588",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f0840482866b1eee"
  },
  "prepare@addition": {
   "commit": "6c44b43",
