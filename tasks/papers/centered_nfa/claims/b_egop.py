@@ -119,14 +119,14 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw each quantity of the trained networks as a band, and two of the untrained ones as dotted lines."""
-    figure, grid = style.panels(claim, columns=2, height=3.2, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=3.2)
     for axes, (label, quantities) in zip(grid[0], PANELS.items(), strict=True):
         for (quantity, name), color in zip(quantities.items(), COLORS, strict=False):
             values = rows[rows["quantity"] == quantity]
-            style.band(axes, values[values["arm"] == "claim"], "step", color, linewidth=1.5, label=name)
+            style.seeds(axes, values[values["arm"] == "claim"], "step", color, linewidth=1.5, label=name)
             if quantity in ("egop/agop", "r2/test"):
                 for arm in style.controls(values):
-                    style.band(axes, values[values["arm"] == arm], "step", style.CONTROL, linestyle=":", label=arm)
+                    style.seeds(axes, values[values["arm"] == arm], "step", style.CONTROL, linestyle=":", label=arm)
         axes.set(xlabel="step", ylabel=label)
         axes.legend(fontsize=7, loc="center right")
     grid[0, 0].set_ylim(0, 1)

@@ -114,14 +114,14 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's three panels: predicted, observed, and a point for each balance and seed."""
     rows = rows.assign(name=rows["quantity"].str.removeprefix("fig3/"))
     corrected, control, printed = (rows[rows["arm"] == arm] for arm in ("corrected", FIRST_ORDER, "claim"))
-    figure, grid = style.panels(claim, columns=3, height=3.4, width=7.8)
+    figure, grid = style.panels(claim, columns=3, height=3.4)
     for axes, name in zip(grid[0], ("predicted", "observed"), strict=False):
         curves = corrected[corrected["name"] == name]
         for seed, color in enumerate(sns.color_palette("husl", SHADED)):
             curve = curves[curves["seed"] == seed].sort_values("x")
             label = "four data seeds" if seed == 0 else "_"
             axes.plot(curve["x"], curve["value"], color=color, alpha=0.4, linewidth=1, label=label)
-        style.band(axes, curves, "x", style.CLAIM, linewidth=2, label="mean over data seeds")
+        style.seeds(axes, curves, "x", style.CLAIM, linewidth=2, label="mean over data seeds")
         as_printed = printed[printed["name"] == name].groupby("x")["value"].mean()
         axes.plot(
             as_printed.index, as_printed, "s", color=style.PRINTED, markersize=3, label="as printed: X₁ of scale 1"

@@ -234,19 +234,19 @@ def _agreement(rows: Rows, activation: str, width: str) -> np.ndarray:
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's layout: dashed the narrow network, solid the wide one; the prediction in black."""
-    figure, grid = style.panels(claim, columns=4, height=3.3, width=8.0)
+    figure, grid = style.panels(claim, columns=4, height=3.3)
     (control,) = style.controls(rows)
     for axes, case in zip(grid[0], CASES, strict=True):
         groups = dict(list(rows[rows["case"] == case].groupby(["arm", "quantity"])))
         observed = groups["claim", "fig6/observed"]
         with_residuals = groups["claim", "fig6/observed, residuals"]
         for width, dashes in zip(sorted(observed["layer"].unique(), key=int), ("--", "-"), strict=True):
-            style.band(axes, observed[observed["layer"] == width], "x", style.CLAIM, linestyle=dashes,
+            style.seeds(axes, observed[observed["layer"] == width], "x", style.CLAIM, linestyle=dashes,
                        label=f"observed, k = {width}")  # fmt: skip
-            style.band(axes, with_residuals[with_residuals["layer"] == width], "x", style.OTHER, linestyle=dashes,
+            style.seeds(axes, with_residuals[with_residuals["layer"] == width], "x", style.OTHER, linestyle=dashes,
                        linewidth=0.8, label=f"with residuals, k = {width}")  # fmt: skip
-        style.band(axes, groups["claim", "fig6/predicted"], "x", style.PRINTED, linestyle="-", label="predicted")
-        style.band(axes, groups[control, "fig6/predicted"], "x", style.CONTROL, linestyle=":", label=control)
+        style.seeds(axes, groups["claim", "fig6/predicted"], "x", style.PRINTED, linestyle="-", label="predicted")
+        style.seeds(axes, groups[control, "fig6/predicted"], "x", style.CONTROL, linestyle=":", label=control)
         axes.set(title=case, xlabel="data decay α", ylim=(0.65, 1.01))
     grid[0, 0].set_ylabel("correlation ρ(ẆᵀẆ, ẆᵀKẆ)")
     for axes in grid[0, 1:]:

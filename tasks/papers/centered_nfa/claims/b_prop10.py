@@ -77,7 +77,7 @@ STATEMENTS = tuple(
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the Monte Carlo means of the corrected arm and of the control, with Student's intervals over batches."""
-    figure, grid = style.panels(claim, columns=3, height=3.2, width=7.6)
+    figure, grid = style.panels(claim, columns=3, height=3.2)
     widths = np.array(sorted(rows["x"].unique()))
     (control,) = style.controls(rows)
     fine = np.geomspace(widths[0], widths[-1], 50)

@@ -153,7 +153,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw, on the left, the error of each equation; on the right, root mean square errors against the size."""
-    figure, grid = style.panels(claim, columns=2, height=4.6, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=4.6)
     left, right = grid[0]
     controls = style.controls(rows)
     _draw_equations(left, rows)

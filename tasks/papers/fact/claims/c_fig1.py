@@ -93,11 +93,11 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the claim's and the control's curves as in the paper, and one seed's features at the chosen iterate."""
-    figure, grid = style.panels(claim, columns=3, height=3.3, width=9.0)
+    figure, grid = style.panels(claim, columns=3, height=3.3)
     for axes, arm in zip(grid[0], ["claim", *style.controls(rows)], strict=False):
         for name, (color, dashes) in LINES.items():
             line = rows[(rows["arm"] == arm) & (rows["quantity"] == f"transition/{name}")]
-            style.band(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
+            style.seeds(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
         axes.set(xlabel="iteration", ylim=(0, 1.02), title="FACT-RFM" if arm == "claim" else arm)
     features = rows[(rows["arm"] == "claim") & (rows["quantity"] == "transition/feature")]
     style.image(grid[0, 2], features, "M at the chosen iteration\n(first seed, support first)")

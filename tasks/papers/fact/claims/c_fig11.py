@@ -138,14 +138,14 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw mean and Student's interval over seeds of each power of AGOP; the power 1/L is marked."""
     cases = sorted(case for case in rows["case"].unique() if case.startswith("L") and "," not in case)
-    figure, grid = style.panels(claim, columns=len(cases), height=3.3, width=7.8)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.3)
     for axes, case in zip(grid[0], cases, strict=True):
         for arm in ["claim", *style.controls(rows)]:
             arm_rows = rows[(rows["case"] == case) & (rows["arm"] == arm)]
             color = style.CLAIM if arm == "claim" else style.CONTROL
             mark = style.MARKS["claim" if arm == "claim" else "control"]
             agop = arm_rows[arm_rows["quantity"] == "cosine/agop"]
-            style.band(axes, agop, "x", color, marker=mark, label=f"AGOP^s, {arm}")
+            style.seeds(axes, agop, "x", color, marker=mark, label=f"AGOP^s, {arm}")
             fact = arm_rows[arm_rows["quantity"] == "cosine/fact"]["value"].mean()
             axes.axhline(fact, color=color, linestyle="--", linewidth=1, label=f"FACT, {arm}")
         depth = int(case.removeprefix("L"))

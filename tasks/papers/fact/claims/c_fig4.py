@@ -133,7 +133,7 @@ HYPOTHESES = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the matrices of the lowest seed of each arm, each scaled by its largest entry, with the cosines."""
     arms = [arm for arm in ARMS if arm in set(rows["arm"])] or style.controls(rows)
-    figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.75 * len(arms), width=6.4)
+    figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.75 * len(arms))
     for arm, row in zip(arms, grid, strict=True):
         arm_rows = rows[rows["arm"] == arm]
         for axes, (name, title) in zip(row, TITLES.items(), strict=True):

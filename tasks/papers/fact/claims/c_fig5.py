@@ -83,7 +83,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw M for every k and update, support first, and below them each seed's mass and accuracy."""
     cases = sorted(rows[rows["quantity"] == "parity/feature"]["case"].unique())
     arms = ["claim", *style.controls(rows)]
-    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.4, width=1.2 + 1.9 * len(cases))
+    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.4)
     for column, case in enumerate(cases):
         case_rows = rows[rows["case"] == case]
         for row, arm in enumerate(arms):

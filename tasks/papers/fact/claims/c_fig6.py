@@ -117,15 +117,15 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a column for each update: its curves and the controls', and below them the first seed's features."""
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), rows=2, height=6.6, width=3.6 * len(cases))
+    figure, grid = style.panels(claim, columns=len(cases), rows=2, height=6.6)
     for column, case in enumerate(cases):
         case_rows, axes = rows[rows["case"] == case], grid[0, column]
         for name, (color, dashes) in LINES.items():
             line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"modular/{name}")]
-            style.band(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
+            style.seeds(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
         for arm, (name, dashes) in CONTROL_LINES.items():
             line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"modular/{name}")]
-            style.band(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"{LABELS[name]}, {arm}")
+            style.seeds(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"{LABELS[name]}, {arm}")
         axes.set(title=case, xlabel="iteration", ylim=(-0.02, 1.02))
         features = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == "modular/feature")]
         style.image(grid[1, column], features, "M at the last iteration (first seed)")

@@ -92,7 +92,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the first seed's pairs at convergence, at M = I and for each control, with the R² of all seeds."""
     panels = {"FACT-RFM, last iterate": ("claim", "pair"), "M = I": ("claim", "untrained pair")}
     panels |= {arm: (arm, "pair") for arm in style.controls(rows[rows["quantity"] == "modular/pair"])}
-    figure, grid = style.panels(claim, columns=len(panels), height=3.2, width=3.0 * len(panels))
+    figure, grid = style.panels(claim, columns=len(panels), height=3.2)
     for axes, (title, (arm, name)) in zip(grid[0], panels.items(), strict=True):
         arm_rows = rows[(rows["arm"] == arm) & (rows["quantity"] == f"modular/{name}")]
         fits = [r_squared(seed["x"].to_numpy(), seed["value"].to_numpy()) for _, seed in arm_rows.groupby("seed")]

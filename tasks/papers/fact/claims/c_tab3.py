@@ -91,7 +91,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     base = rows[rows["layer"] == "kernel"].set_index(["arm", "case"])["points"]
     gains = rows[rows["layer"] != "kernel"].copy()
     gains["gain"] = gains["points"] - base.loc[list(zip(gains["arm"], gains["case"], strict=True))].to_numpy()
-    figure, ((left, right),) = style.panels(claim, columns=2, height=3.4, width=9.0)
+    figure, ((left, right),) = style.panels(claim, columns=2, height=3.4)
     means = rows[rows["arm"] == "own labels"].groupby("layer")["points"].mean().reindex(ACCURACIES)
     left.scatter(means, [*ACCURACIES], color=style.CLAIM, marker="o", label="here")
     left.scatter([*ACCURACIES.values()], [*ACCURACIES], color=style.PRINTED, marker="|", s=120,

@@ -89,7 +89,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the closed form with the quadrature's values beside r itself, and the variance against D."""
-    figure, grid = style.panels(claim, columns=2, height=3.2, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=3.2)
     mean_axes, variance_axes = grid[0]
     r = np.linspace(-1, 1, 201)
     closed_form = (np.sqrt(1 - r**2) + r * (np.pi - np.arccos(r))) / np.pi

@@ -136,7 +136,7 @@ ARMS = {
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the distance by layer, the remainder against lambda_k, and the rate against lambda_k / lambda_Phi."""
-    figure, ((distance, remainder, rate),) = style.panels(claim, columns=3, height=3.5, width=9.6)
+    figure, ((distance, remainder, rate),) = style.panels(claim, columns=3, height=3.5)
     _draw_distance(distance, rows[rows["quantity"] == "thm4_3/course"])
     shown = rows[(rows["layer"] == "random 0, ε = 0.1") & ~rows["case"].str.endswith("= 0.1") & (rows["value"] > 0)]
     _draw_remainder(remainder, shown[shown["quantity"] == "thm4_3/remainder"])

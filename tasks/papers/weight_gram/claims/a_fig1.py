@@ -80,7 +80,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     steps = sorted(seed["step"][seed["quantity"] == "virtual/0"].unique())
     columns = min(len(steps), FRAMES)
     shown = [steps[round(place)] for place in np.linspace(0, len(steps) - 1, columns)]
-    figure, grid = style.panels(claim, columns=columns, rows=2, height=3.9, width=7.6)
+    figure, grid = style.panels(claim, columns=columns, rows=2, height=3.9)
     start = seed["step"].min()
     inputs = np.column_stack([_values(seed, "input/0", start), _values(seed, "input/1", start)])
     target = _values(seed, "target", start)
@@ -125,7 +125,7 @@ def _draw_contours(axes: Axes, covariance: np.ndarray, inputs: np.ndarray) -> No
 def _draw_linearity(axes: Axes, rows: pd.DataFrame) -> None:
     linearity = rows[rows["quantity"] == "target_linearity"]
     for arm, line in LINES.items():
-        style.band(axes, linearity[linearity["arm"] == arm], "step", markersize=4, **line)
+        style.seeds(axes, linearity[linearity["arm"] == arm], "step", markersize=4, **line)
     seeds = linearity["seed"].nunique()
     axes.set(xlabel=f"frame (band: Student's 95 % interval over {seeds} seeds)", ylabel="target linearity of X̃")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))

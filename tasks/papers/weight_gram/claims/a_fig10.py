@@ -147,7 +147,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's three panels for each data set: error and linearity by beta against the epoch, and images."""
     rows = rows.assign(data_set=rows["case"].str.partition(", ")[0])
     data_sets = [name for name in PANEL_ROWS if name in set(rows["data_set"])]
-    figure, grid = style.panels(claim, columns=3, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets), width=7.6)
+    figure, grid = style.panels(claim, columns=3, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets))
     for panels, data_set in zip(grid, data_sets, strict=True):
         selected = rows[rows["data_set"] == data_set]
         _draw_data_set(panels, selected)
@@ -165,14 +165,14 @@ def _draw_data_set(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
         selected = style.thinned(selected, POINTS)
         trained = selected[selected["arm"] == "claim"]
         test = trained[trained["quantity"] == "test_reconstruction"]
-        style.band(error, test, "x", color, label=names[case])
+        style.seeds(error, test, "x", color, label=names[case])
         train = style.mean_and_band(trained[trained["quantity"] == "train_reconstruction"], "x")
         error.plot(train["x"], train["mean"], color=color, linestyle="--", linewidth=0.8)
         T = selected[selected["quantity"] == "target_linearity"]
-        style.band(linearity, T[T["arm"] == form], "x", color)
+        style.seeds(linearity, T[T["arm"] == form], "x", color)
         if index == 0:  # the controls of all betas coincide
             for arm in style.controls(T):
-                style.band(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
+                style.seeds(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
     error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set (solid: test set)")
     error.set(xlabel="epoch", ylabel="reconstruction error")
     linearity.set(xlabel="epoch", ylabel=f"target linearity ({form})")

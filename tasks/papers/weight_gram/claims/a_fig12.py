@@ -163,7 +163,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     claim_rows = rows[rows["arm"] == form]
     linearity = claim_rows[claim_rows["quantity"] == "target_linearity"]
     probabilities = sorted(linearity["p"].unique())
-    figure, grid = style.panels(claim, columns=len(probabilities) // 2 + 1, rows=2, height=4.6, width=7.6)
+    figure, grid = style.panels(claim, columns=len(probabilities) // 2 + 1, rows=2, height=4.6)
     panels = list(grid.flat)
     for axes, p in zip(panels, probabilities, strict=False):
         style.layers(axes, linearity[linearity["p"] == p])
@@ -183,16 +183,16 @@ def _draw_final(axes: Axes, rows: pd.DataFrame, form: str) -> None:
     """The last layer's Target Linearity and the generalisation gap at the last epoch of every arm, against p."""
     rows = rows[rows["x"] == rows.groupby("arm")["x"].transform("max")]
     T = rows[(rows["quantity"] == "target_linearity") & (rows["layer"] == rows["layer"].max())]
-    style.band(axes, T[T["arm"] == form], "p", style.CLAIM, marker="o", markersize=4, label="last layer's TL")
+    style.seeds(axes, T[T["arm"] == form], "p", style.CLAIM, marker="o", markersize=4, label="last layer's TL")
     accuracy = rows.pivot_table(index=["arm", "seed", "p"], columns="quantity", values="value", aggfunc="first")
     gap = (accuracy["train_accuracy"] - accuracy["test_accuracy"]).rename("value").reset_index()
     for arm, marker in zip(style.controls(rows), "Xv", strict=False):
-        style.band(axes, T[T["arm"] == arm], "p", style.CONTROL, linestyle=":", marker=marker, markersize=4,
+        style.seeds(axes, T[T["arm"] == arm], "p", style.CONTROL, linestyle=":", marker=marker, markersize=4,
                    label=f"TL, {arm}")  # fmt: skip
         if "untrained" in arm:  # the other control has the accuracies of the claim
-            style.band(axes, gap[gap["arm"] == arm], "p", style.CONTROL, linestyle="--", marker="s", markersize=4,
+            style.seeds(axes, gap[gap["arm"] == arm], "p", style.CONTROL, linestyle="--", marker="s", markersize=4,
                        label=f"gap, {arm}")  # fmt: skip
-    style.band(axes, gap[gap["arm"] == form], "p", style.OTHER, marker="s", markersize=4,
+    style.seeds(axes, gap[gap["arm"] == form], "p", style.OTHER, marker="s", markersize=4,
                label="train − test accuracy")  # fmt: skip
     if set(rows["scale"]) == {"paper"}:
         axes.plot([*LEVELS], [level for level, _ in LEVELS.values()], "_", color=style.PRINTED, markersize=12,

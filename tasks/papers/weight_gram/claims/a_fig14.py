@@ -113,9 +113,11 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     lowest, highest = min(0, gap["value"].min()), gap["value"].max()
 
     def draw_panel(axes: Axes, case: str) -> None:
-        style.band(axes, gap[gap["case"] == case], "x", style.CLAIM, label=f"TL of layer {last} − TL of layer {before}")
+        style.seeds(
+            axes, gap[gap["case"] == case], "x", style.CLAIM, label=f"TL of layer {last} − TL of layer {before}"
+        )
         right = axes.twinx()
-        style.band(right, accuracy_gap[accuracy_gap["case"] == case], "x", style.OTHER, linestyle="--")
+        style.seeds(right, accuracy_gap[accuracy_gap["case"] == case], "x", style.OTHER, linestyle="--")
         right.set_ylim(-0.05, 1.05)
         right.spines["right"].set_visible(True)
         axes.plot([], [], color=style.OTHER, linestyle="--", label="training − test accuracy (right)")

@@ -92,7 +92,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paths of a lazy and of a rich network of seed 0 as in the paper, and beside them the movements."""
-    figure, grid = style.panels(claim, columns=3, height=3.2, width=7.6)
+    figure, grid = style.panels(claim, columns=3, height=3.2)
     for axes, regime in zip(grid[0], COLORS, strict=False):
         path = rows[(rows["arm"] == "claim") & rows["quantity"].str.startswith(f"{regime}/plane/")]
         _draw_paths(axes, path, regime)
@@ -121,6 +121,6 @@ def _draw_movements(axes: Axes, rows: pd.DataFrame) -> None:
     for regime, color in COLORS.items():
         for name, (dashes, label) in MOVEMENTS.items():
             movement = rows[rows["quantity"] == f"{regime}/{name}"]
-            style.band(axes, movement, "width", color, linestyle=dashes, marker="o", markersize=4,
+            style.seeds(axes, movement, "width", color, linestyle=dashes, marker="o", markersize=4,
                        label=f"{label}, {regime}")  # fmt: skip
     axes.set(xscale="log", xlabel="width", ylabel="relative movement")

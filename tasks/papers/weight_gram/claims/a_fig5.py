@@ -68,7 +68,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the frames as in the paper, the true images on top, and the decoder's error against beta."""
     rows = rows[rows["case"].str.partition(", ")[0].isin(ON)]
     rows = rows.assign(beta=rows["case"].map(case_number))
-    figure, grid = style.panels(claim, columns=2, height=3.6, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=3.6)
     _draw_frames(grid[0, 0], rows)
     _draw_errors(grid[0, 1], rows)
     return figure
@@ -95,15 +95,15 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame) -> None:
     for arm, (label, color) in DECODER_LINES.items():
         error = rows[(rows["arm"] == arm) & (rows["quantity"] == "interpolation/decoder")]
         marker = style.MARKS[arm.partition(":")[0]]
-        style.band(axes, error, "beta", color, marker=marker, markersize=4, label=label)
+        style.seeds(axes, error, "beta", color, marker=marker, markersize=4, label=label)
     reconstruction = rows[rows["quantity"] == "interpolation/least squares"]
-    style.band(axes, reconstruction, "beta", style.PRINTED, linestyle="--",
+    style.seeds(axes, reconstruction, "beta", style.PRINTED, linestyle="--",
                label="least squares fit g: bound of Proposition 3")  # fmt: skip
     ratio = rows[(rows["quantity"] == "interpolation/ratio") & (rows["arm"] == "claim")]
     ratio = ratio.groupby(["beta", "seed"])["value"].mean().rename("value").reset_index()
     interpolation = ratio.merge(reconstruction, on=["beta", "seed"], suffixes=("", "_least"))
     interpolation = interpolation.assign(value=interpolation["value"] * interpolation["value_least"])
-    style.band(axes, interpolation, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
+    style.seeds(axes, interpolation, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
     axes.set(xscale="log", xlabel="β", ylabel="mean error ‖f(z̃) − x̃‖")
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.28), title_fontsize=7,

@@ -113,7 +113,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the diagonals of seed 0 and, under each, its correlation with W^T W over all seeds and the paper's."""
     rows = rows[rows["arm"] == "claim"]
     rows = rows[rows["step"] == rows["step"].max()]
-    figure, grid = style.panels(claim, columns=len(IMAGES), height=2.9, width=7.6)
+    figure, grid = style.panels(claim, columns=len(IMAGES), height=2.9)
     for axes, (quantity, (title, correlation)) in zip(grid[0], IMAGES.items(), strict=True):
         diagonal = rows[(rows["quantity"] == quantity) & (rows["seed"] == 0)].sort_values("x")
         axes.imshow(_square(diagonal["value"].to_numpy()), cmap="viridis", interpolation="none")

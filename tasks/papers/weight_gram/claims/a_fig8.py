@@ -184,17 +184,17 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each width as in the paper: corrected solid, printed dotted; controls at the narrowest width."""
     cases = cases_by_number(rows)
-    figure, grid = style.panels(claim, columns=len(cases), height=3.4, width=7.6)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.4)
     for axes, case in zip(grid[0], cases, strict=True):
         panel = style.thinned(rows[rows["case"] == case])
         for arm, dashes, suffix in (("corrected", "-", ""), ("claim", ":", ", printed")):
             for quantity, (color, label) in LINES.items():
                 line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
-                style.band(axes, line, "x", color, linestyle=dashes, label=label + suffix)
+                style.seeds(axes, line, "x", color, linestyle=dashes, label=label + suffix)
         if case == cases[0]:
             for arm, dashes in zip(style.controls(rows), ("--", "-.", ":"), strict=False):
                 line = panel[(panel["arm"] == arm) & (panel["quantity"] == "target/distance")]
-                style.band(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
+                style.seeds(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
         axes.set(title=f"width {case_number(case):g}", xlabel="epoch", ylim=(0, 1.3))
     grid[0, 0].set_ylabel("distance / ‖y‖")
     legend_below(figure, [grid[0, 0]], 3, f"mean and {interval_over_seeds(rows)}")

@@ -105,7 +105,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the Taylor error against the distance with a guide of slope 2; beside it each network and layer."""
-    figure, grid = style.panels(claim, columns=2, height=4.1, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=4.1)
     _draw_remainders(grid[0, 0], rows)
     _draw_correlations(grid[0, 1], rows)
     return figure

@@ -106,7 +106,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the residuals by arm and precision; beside them the gap against NC1, where training goes to the left."""
-    figure, grid = style.panels(claim, columns=2, height=3.8, width=7.8)
+    figure, grid = style.panels(claim, columns=2, height=3.8)
     _draw_residuals(grid[0, 0], rows)
     _draw_training(grid[0, 1], rows[rows["case"] == "trained"])
     return figure

@@ -78,7 +78,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw both sides along training, the median and range over networks; beside it their ratio by kind."""
-    figure, grid = style.panels(claim, columns=2, height=4.9, width=7.8)
+    figure, grid = style.panels(claim, columns=2, height=4.9)
     _draw_training(grid[0, 0], rows[rows["quantity"].isin(["thm2/left", "thm2/right"])])
     _draw_ratios(grid[0, 1], rows[rows["quantity"] == "thm2/ratio"])
     return figure

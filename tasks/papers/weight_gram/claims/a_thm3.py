@@ -202,7 +202,7 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw one network's course by layer, and the rule's three statistics for all networks and layers."""
     rows = rows[rows["quantity"].str.match("(thm3|beyond)/(measured|predicted)") & (rows["layer"] != "readout")]
-    figure, grid = style.panels(claim, columns=3, rows=2, height=6.4, width=7.6)
+    figure, grid = style.panels(claim, columns=3, rows=2, height=6.4)
     network = rows[(rows["case"] == NETWORK) & (rows["seed"] == 0)]
     for layer, axes in enumerate(grid[0]):
         _draw_course(axes, network[network["layer"] == str(layer)], layer)

@@ -222,7 +222,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each kind of network; the cosine of the ansatz stands under each layer."""
     rows = rows.assign(quantity=rows["quantity"].str.replace("even/", "thm4/"))
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), height=3.7, width=8.4)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.7)
     for axes, case in zip(grid[0], cases, strict=True):
         _draw_case(axes, rows[(rows["case"] == case) & (rows["layer"] != "")])
         axes.set_title(case, fontsize=8)
@@ -240,7 +240,7 @@ def _draw_case(axes: Axes, rows: pd.DataFrame) -> None:
         line = surrogates[surrogates["arm"] == arm]
         if not line.empty:
             line = line.assign(value=line["value"].clip(lower=ROUND_OFF))
-            style.band(axes, line, "x", color, marker=marker, markersize=4, label=label)
+            style.seeds(axes, line, "x", color, marker=marker, markersize=4, label=label)
     claim_rows = rows[rows["arm"] == "claim"]
     medians = claim_rows.groupby(["quantity", "x"])["value"].median()
     for quantity, (label, dashes) in BOUNDS.items():

@@ -65,7 +65,7 @@ def _equals(rows: Rows, quantity: str, printed: float) -> Finding:
 
 def draw_images(rows: pd.DataFrame, claim: ModuleType, images: dict[str, Image]) -> Figure:
     """Draw the images of seed 0 by quantity; below some, the mean correlation with the NFM and the printed one."""
-    figure, grid = style.panels(claim, columns=len(images), height=3.0, width=7.6)
+    figure, grid = style.panels(claim, columns=len(images), height=3.0)
     seeds = rows["seed"].nunique()
     for axes, (quantity, (title, correlation, printed)) in zip(grid[0], images.items(), strict=True):
         values = rows[rows["quantity"] == quantity].sort_values("x")["value"].to_numpy()

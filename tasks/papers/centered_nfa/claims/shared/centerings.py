@@ -160,7 +160,7 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     rows = rows[rows["quantity"].isin(COLUMNS) & (rows["case"] == claim.SPECTRUM)]
     rows = rows[rows["arm"] != "control: no training"]  # a second dotted line for each scale would hide the first
     rows = style.thinned(rows, 15, power=2)
-    figure, grid = style.panels(claim, columns=4, rows=2, height=4.4, width=8.0)
+    figure, grid = style.panels(claim, columns=4, rows=2, height=4.4)
     controls = style.controls(rows)
     for (row, layer), (column, quantity) in product(enumerate(LAYERS), enumerate(COLUMNS)):
         axes, is_loss = grid[row, column], quantity.endswith("loss")
@@ -195,7 +195,7 @@ def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float)
     """
     rows = style.thinned(rows[rows["quantity"] == claim.STATEMENTS[0].reads[0]], 20, power=2)
     spectra, controls = claim.SPECTRA, style.controls(rows)
-    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=0.9 + 2.1 * len(spectra), width=7.0)
+    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=0.9 + 2.1 * len(spectra))
     for panels, spectrum in zip(grid, spectra, strict=True):
         for axes, (number, layer) in zip(panels, enumerate(LAYERS, 1), strict=True):
             _lines_by_scale(axes, rows[(rows["case"] == spectrum) & (rows["layer"] == layer)], controls)
@@ -221,7 +221,7 @@ def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None
     for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
         of_scale = rows[rows["x"] == scale]
         corrected = of_scale[of_scale["arm"] == "corrected"]
-        style.band(axes, corrected, "step", color, linewidth=1.4, label=f"s₀ = {scale:g}")
+        style.seeds(axes, corrected, "step", color, linewidth=1.4, label=f"s₀ = {scale:g}")
         for arm, dashes in _line_styles(controls):
             means = of_scale[of_scale["arm"] == arm].groupby("step")["value"].mean()
             axes.plot(means.index, means, color=color, linestyle=dashes, linewidth=1)

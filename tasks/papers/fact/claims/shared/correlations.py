@@ -143,16 +143,16 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
     rows = rows[(rows["x"] == rows["x"].max()) & rows["layer"].isin(HIDDEN)]
     rows = rows.assign(at=rows["layer"].astype(int) // 2 + 1)
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), height=3.4, width=2 + 5 * len(cases))
+    figure, grid = style.panels(claim, columns=len(cases), height=3.4)
     for axes, case in zip(grid[0], cases, strict=True):
         case_rows = rows[rows["case"] == case]
         for name, (label, color, dashes, mark) in LINES.items():
             line = case_rows[(case_rows["quantity"] == f"pearson/{side}{name}") & (case_rows["arm"] == "claim")]
-            style.band(axes, line, "at", color, linestyle=dashes, marker=mark, markersize=4,
+            style.seeds(axes, line, "at", color, linestyle=dashes, marker=mark, markersize=4,
                        label=f"b{label}" if side and name != "symmetric fact" else label)  # fmt: skip
         for arm in style.controls(case_rows):
             line = case_rows[(case_rows["quantity"] == f"pearson/{side}fact") & (case_rows["arm"] == arm)]
-            style.band(axes, line, "at", style.CONTROL, linestyle=":", marker="X", markersize=5, label=f"FACT, {arm}")
+            style.seeds(axes, line, "at", style.CONTROL, linestyle=":", marker="X", markersize=5, label=f"FACT, {arm}")
         axes.set(xlabel="hidden layer", ylim=(None, 1.02), xticks=sorted(case_rows["at"].unique()), title=case)
     grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
     grid[0, -1].legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
@@ -214,16 +214,16 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
 def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
     """Draw the correlations of the first three layers by epoch, with the controls' FACT: mean and band over seeds."""
     rows = rows[rows["case"] != "MNIST"]
-    figure, grid = style.panels(claim, columns=3, height=3.4, width=8)
+    figure, grid = style.panels(claim, columns=3, height=3.4)
     for index, axes in enumerate(grid[0]):
         layer = rows[rows["layer"] == str(2 * index)]
         for name in ("fact", "symmetric fact", "root agop", "root enfa"):
             label, color, dashes, _ = LINES[name]
             line = layer[(layer["quantity"] == f"pearson/{side}{name}") & (layer["arm"] == "claim")]
-            style.band(axes, line, "x", color, linestyle=dashes, label=label)
+            style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
         for arm in style.controls(rows):
             line = layer[(layer["quantity"] == f"pearson/{side}fact") & (layer["arm"] == arm)]
-            style.band(axes, line, "x", style.CONTROL, linestyle=":", label=f"FACT, {arm}")
+            style.seeds(axes, line, "x", style.CONTROL, linestyle=":", label=f"FACT, {arm}")
         axes.axhline(HIGH, color=style.GUIDE, linewidth=0.7, linestyle="--")
         axes.set(xlabel="epoch", ylim=(-0.3, 1.02), title=f"layer {index + 1}")
     grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
@@ -329,7 +329,7 @@ def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
     """Draw seeds as small dots, means as large ones, the table's numbers as black lines, the controls beside them."""
     rows = rows[rows["quantity"].isin([f"pearson/{name}" for name in table])]
     cases, arms = sorted(rows["case"].unique()), ["claim", *style.controls(rows)]
-    figure, grid = style.panels(claim, columns=len(cases), height=3.6, width=7.6)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.6)
     for axes, case in zip(grid[0], cases, strict=True):
         for index, (name, by_column) in enumerate(table.items()):
             for shift, arm in zip(np.linspace(-0.15, 0.15, len(arms)), arms, strict=True):

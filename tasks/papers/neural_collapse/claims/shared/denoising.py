@@ -78,7 +78,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     rows = rows[rows["case"].str.startswith(getattr(claim, "DATA_SETS", ("",)))]
     cases, layers = rows["case"].unique(), sorted(rows.loc[rows["quantity"] == "nc1/input", "layer"].unique())
     height, points = 2.6 * len(cases) + 0.9, 12 // len(cases) + 4
-    figure, grid = style.panels(claim, columns=len(layers), rows=len(cases), height=height, width=9.0)
+    figure, grid = style.panels(claim, columns=len(layers), rows=len(cases), height=height)
     for panels, case in zip(grid, cases, strict=True):
         case_rows = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
         nc1 = case_rows[case_rows["quantity"].str.startswith("nc1/")]
@@ -87,7 +87,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.set_yscale("log")
             for place, (color, dashes, label) in PLACES.items():
                 line = nc1[(nc1["layer"] == layer) & (nc1["quantity"] == f"nc1/{place}")]
-                style.band(axes, style.thinned(line, points), "x", color, linestyle=dashes, linewidth=1.4, label=label)
+                style.seeds(axes, style.thinned(line, points), "x", color, linestyle=dashes, linewidth=1.4, label=label)
             axes.set(ylim=(0.7 * means.min(), 1.4 * means.max()))
             axes.minorticks_off()
             axes.xaxis.get_major_locator().set_params(nbins=3)

@@ -118,7 +118,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's three panels, a row for each data set."""
     rows = rows[rows["arm"] == "claim"]
     cases = rows["case"].unique()
-    figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.4 * len(cases) + 1.1, width=9.0)
+    figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.4 * len(cases) + 1.1)
     for panels, case in zip(grid, cases, strict=True):
         printed = (claim.NFA, claim.DEVIATION) if case == getattr(claim, "PRINTED_FOR", "") else None
         _draw_one(panels, rows[rows["case"] == case], 21 // len(cases) + 4, printed)
@@ -148,9 +148,9 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
     for axes in (traces, loss):
         axes.set_yscale("log")
     for quantity, label, mark in (("within", "Σ_W / Σ_T", None), ("between", "Σ_B / Σ_T", "s")):
-        style.band(traces, rows[rows["quantity"] == quantity], "x", style.CLAIM, marker=mark, markersize=3,
+        style.seeds(traces, rows[rows["quantity"] == quantity], "x", style.CLAIM, marker=mark, markersize=3,
                    linewidth=1.2, label=label)  # fmt: skip
-    style.band(loss, rows[rows["quantity"] == "train_loss"], "x", style.CLAIM, linewidth=1.4)
+    style.seeds(loss, rows[rows["quantity"] == "train_loss"], "x", style.CLAIM, linewidth=1.4)
     style.layers(nfa, rows[rows["quantity"] == "nfa"])
     nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2, label="97.5 % of random matrices, same spectra")
     if printed:

@@ -120,19 +120,19 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw NC1 and NC2 in a row of panels for each data set; dotted are the controls that have data of their own."""
     rows = rows[rows["case"].str.endswith(claim.FEATURES)]
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=2, rows=len(cases), height=1.0 + 2.3 * len(cases), width=7.6)
+    figure, grid = style.panels(claim, columns=2, rows=len(cases), height=1.0 + 2.3 * len(cases))
     for case, panels in zip(cases, grid, strict=True):
         case_rows = rows[rows["case"] == case]
         panels[0].set_yscale("log")
         for axes, measure in zip(panels, ("nc1", "nc2"), strict=True):
             for place, (label, color, dashes) in PLACES.items():
                 line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"{measure}/{place}")]
-                style.band(axes, line, "x", color, linewidth=1.4, linestyle=dashes, label=label)
+                style.seeds(axes, line, "x", color, linewidth=1.4, linestyle=dashes, label=label)
             nc2 = case_rows[case_rows["quantity"] == "nc2/data"]  # the other controls have the claim's own data
             controls = style.controls(nc2)
             for arm, dots in zip(controls, DOTS, strict=False):
                 line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"{measure}/data")]
-                style.band(axes, line, "x", style.GUIDE, linestyle=dots, linewidth=1.4, label=f"{arm}, data")
+                style.seeds(axes, line, "x", style.GUIDE, linestyle=dots, linewidth=1.4, label=f"{arm}, data")
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set(xlabel="layer", ylabel=f"{measure.upper()}", title=case)
         panels[0].set(ylabel="NC1 = tr Σ_W / tr Σ_B")

@@ -91,7 +91,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     lines = sorted({(arm, case) for arm, case in zip(images["arm"], images["case"], strict=True)})
     lines = lines[: images.loc[images["arm"] == "claim", "case"].nunique() + 1]  # one control is enough
     layers = sorted(images["layer"].unique(), key=int)
-    figure, grid = style.panels(claim, len(layers), len(lines), height=0.7 + 1.85 * len(lines), width=7.6)
+    figure, grid = style.panels(claim, len(layers), len(lines), height=0.7 + 1.85 * len(lines))
     for (arm, case), panels in zip(lines, grid, strict=True):
         for layer, axes in zip(layers, panels, strict=True):
             at_layer = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["layer"] == layer)].sort_values("x")

@@ -145,7 +145,7 @@ def draw(
     ``levels``: by data set the printed Target Linearity of the last layer, and how its legend shows it.
     """
     data_sets = [name for name in DATA_SETS if name in set(rows["case"])]
-    figure, grid = style.panels(claim, columns=2, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets), width=7.6)
+    figure, grid = style.panels(claim, columns=2, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets))
     for panels, data_set in zip(grid, data_sets, strict=True):
         panels[0].set_yscale("log")
         selected = rows[rows["case"] == data_set]
@@ -155,7 +155,7 @@ def draw(
             for arm in style.controls(selected):
                 control = selected[(selected["arm"] == arm) & (selected["quantity"] == quantity)]
                 for layer in sorted(control["layer"].unique())[-1:]:
-                    style.band(axes, control[control["layer"] == layer], "x", style.CONTROL, linestyle=":", marker="X",
+                    style.seeds(axes, control[control["layer"] == layer], "x", style.CONTROL, linestyle=":", marker="X",
                                markersize=3, label=f"layer {layer}, {arm}")  # fmt: skip
             axes.set(xlabel="epoch", ylabel=label)
             style.accuracies(axes, trained)

@@ -102,8 +102,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
     data_sets = [name for name in DATA_SETS if name in set(rows["data_set"])]
     rates = sorted(rows["rate"].unique())
     shape = (len(data_sets), len(rates)) if len(rates) > 1 else (1, len(data_sets))
-    figure, grid = style.panels(claim, rows=shape[0], columns=shape[1], height=1.3 + 1.9 * shape[0],
-                                width=7.6 if shape[1] > 1 else 5.5)  # fmt: skip
+    figure, grid = style.panels(claim, rows=shape[0], columns=shape[1], height=1.3 + 1.9 * shape[0])  # fmt: skip
     lines = [("claim", "original/test_accuracy", style.OTHER, "--", "original"),
              ("claim", "whitened/test_accuracy", style.CLAIM, "-", "whitened")]  # fmt: skip
     lines += [(arm, "whitened/test_accuracy", style.CONTROL, ":", arm) for arm in style.controls(rows)]
@@ -113,7 +112,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
         for arm, quantity, color, dashes, label in lines:
             line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
             if not line.empty:  # the control may have some of the rates only
-                style.band(axes, style.thinned(line, 11), "x", color, linestyle=dashes, label=label)
+                style.seeds(axes, style.thinned(line, 11), "x", color, linestyle=dashes, label=label)
         if data_set in faster:
             original = panel[(panel["arm"] == "claim") & (panel["quantity"] == "original/test_accuracy")]
             best = original[original["x"] > 0].groupby("seed")["value"].max().mean()
