@@ -64,6 +64,7 @@ sns.set_theme(
         "axes.titlesize": 8.5,
         "font.family": "DejaVu Sans",  # ships with matplotlib, so that sizes do not depend on the machine
         "font.size": 8,
+        "image.cmap": "viridis",
         "legend.fontsize": 7.5,
         "legend.frameon": False,
         "legend.title_fontsize": 7.5,
@@ -159,7 +160,8 @@ def seeds(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> No
         courses = rows.groupby(["seed", x])["value"].mean().unstack("seed")
         courses.loc[np.inf] = np.nan  # a gap after each seed, so that all are one path
         places = np.tile(courses.index.to_numpy(float), courses.shape[1])
-        axes.plot(places, courses.to_numpy().T.ravel(), color=color, linewidth=0.6, alpha=0.5, label="_")
+        width, alpha = (0.6, 0.5) if courses.shape[1] <= 5 else (0.4, 0.35)
+        axes.plot(places, courses.to_numpy().T.ravel(), color=color, linewidth=width, alpha=alpha, label="_")
 
 
 def what_lines_are(rows: pd.DataFrame, mean: str = "mean") -> str:

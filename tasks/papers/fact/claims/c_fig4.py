@@ -140,11 +140,13 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             entries = arm_rows[arm_rows["quantity"] == f"fig4/matrix/{name}"].drop_duplicates("x").sort_values("x")
             matrix = entries["value"].to_numpy().reshape(4, -1)
             largest = np.abs(matrix).max()
-            axes.imshow(matrix / largest, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none")
+            drawn = axes.imshow(matrix / largest, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none")
             axes.set(xticks=range(4), yticks=range(4), xticklabels=COORDINATES, yticklabels=COORDINATES)
             axes.set_title(f"{title}, largest entry {largest:.2g}", fontsize=8)
             if name in LEVELS:
                 cosines = arm_rows[arm_rows["quantity"] == f"fig4/minimiser/{name}"]["value"]
-                axes.set_xlabel(f"cosine {cosines.median():.3f}; paper: {LEVELS[name]}", fontsize=8)
-        row[0].set_ylabel(ARMS.get(arm, arm), fontsize=8)
+                printed = f"; printed {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
+                axes.set_xlabel(f"cosine with WᵀW {cosines.median():.3f}{printed}", fontsize=8)
+        row[0].set_ylabel(ARMS.get(arm, arm).replace(": ", ":\n"), fontsize=8)
+    figure.colorbar(drawn, ax=grid, shrink=0.5, label="entry / the largest of its matrix")
     return figure

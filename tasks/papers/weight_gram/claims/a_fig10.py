@@ -23,8 +23,6 @@ from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 from tasks.papers.weight_gram.claims.shared.figures import (
     case_number,
     cases_by_number,
-    interval_over_seeds,
-    legend_below,
 )
 
 ID = "A.fig10"
@@ -37,6 +35,7 @@ CORRECTION = (
 )
 LOW_BETA, HIGH_BETA = 0.1, 5.0  # "lower beta values (0.05, 0.1)", "higher beta values (5.0, 10.0)"
 PANEL_ROWS = ("MNIST", "CIFAR-10", "digits")  # data sets from top to bottom, as in the paper
+NAMES = {"claim": "as printed", "corrected": "corrected"}
 POINTS = 8  # of a line, to keep the file small
 IMAGES = 4  # of a beta
 
@@ -152,7 +151,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         selected = rows[rows["data_set"] == data_set]
         _draw_data_set(panels, selected)
         panels[0].set_title(data_set, fontsize=9, loc="left")
-    legend_below(figure, grid[0, :2], 5, f"mean and {interval_over_seeds(rows)}")
+    style.legend(figure, grid[0, :2], 4, style.what_lines_are(rows))
     return figure
 
 
@@ -175,7 +174,7 @@ def _draw_data_set(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
                 style.seeds(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
     error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set (solid: test set)")
     error.set(xlabel="epoch", ylabel="reconstruction error")
-    linearity.set(xlabel="epoch", ylabel=f"target linearity ({form})")
+    linearity.set(xlabel="epoch", ylabel=f"Target Linearity, {NAMES[form]}")
     _draw_images(images, rows, names)
 
 
@@ -187,5 +186,5 @@ def _draw_images(axes: Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
     side = len(strips[0])
     axes.imshow(np.vstack(strips)[:, : IMAGES * side], cmap="gray", vmin=0, vmax=1, interpolation="none")
     axes.set(xticks=[], yticks=[(index + 0.5) * side for index in range(len(strips))])
-    axes.set_yticklabels(["original", *names.values()], fontsize=7)
+    axes.set_yticklabels(["original", *names.values()], fontsize=style.SMALL)
     axes.tick_params(length=0)

@@ -23,12 +23,12 @@ HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W a
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
 LINES = {  # label, colour, dashes, marker
-    "fact": ("FACT", style.CLAIM, "-", "o"),
-    "symmetric fact": ("√(FACT FACTᵀ)", style.CLAIM, "--", "s"),
-    "agop": ("AGOP", style.OTHER, "-", "^"),
-    "root agop": ("√AGOP", style.OTHER, "--", "v"),
-    "enfa": ("eNFA", "#cc79a7", "-", "D"),
-    "root enfa": ("√eNFA", "#cc79a7", "--", "d"),
+    "fact": ("FACT", style.COLORS["FACT"], "-", "o"),
+    "symmetric fact": ("√(FACT FACTᵀ)", style.COLORS["FACT"], "--", "s"),
+    "agop": ("AGOP", style.COLORS["AGOP"], "-", "^"),
+    "root agop": ("√AGOP", style.COLORS["AGOP"], "--", "v"),
+    "enfa": ("eNFA", style.COLORS["eNFA"], "-", "D"),
+    "root enfa": ("√eNFA", style.COLORS["eNFA"], "--", "d"),
 }
 
 
@@ -138,24 +138,32 @@ def null_statement(name: str, place: str, *by: str) -> Statement:
     )
 
 
+def _label(name: str, side: str) -> str:
+    """The name of a correlated matrix in a figure; of the backward versions with a b before each letter of theirs."""
+    label = LINES[name][0]
+    for forward in ("FACT", "AGOP", "eNFA"):
+        label = label.replace(forward, f"b{forward}") if side else label
+    return label
+
+
 def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
-    """Draw each correlation by layer after training, with the controls' FACT: mean and interval over seeds."""
+    """Draw each correlation by layer after training, with the controls' FACT."""
     rows = rows[(rows["x"] == rows["x"].max()) & rows["layer"].isin(HIDDEN)]
     rows = rows.assign(at=rows["layer"].astype(int) // 2 + 1)
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), height=3.4)
+    figure, grid = style.panels(claim, columns=len(cases), height=4.2, sharey=True)
     for axes, case in zip(grid[0], cases, strict=True):
         case_rows = rows[rows["case"] == case]
-        for name, (label, color, dashes, mark) in LINES.items():
+        for name, (_, color, dashes, mark) in LINES.items():
             line = case_rows[(case_rows["quantity"] == f"pearson/{side}{name}") & (case_rows["arm"] == "claim")]
-            style.seeds(axes, line, "at", color, linestyle=dashes, marker=mark, markersize=4,
-                       label=f"b{label}" if side and name != "symmetric fact" else label)  # fmt: skip
+            style.seeds(axes, line, "at", color, linestyle=dashes, marker=mark, markersize=4, label=_label(name, side))
         for arm in style.controls(case_rows):
             line = case_rows[(case_rows["quantity"] == f"pearson/{side}fact") & (case_rows["arm"] == arm)]
-            style.seeds(axes, line, "at", style.CONTROL, linestyle=":", marker="X", markersize=5, label=f"FACT, {arm}")
+            style.seeds(axes, line, "at", style.CONTROL, linestyle=":", marker="X", markersize=5,
+                        label=f"{_label('fact', side)}, {arm}")  # fmt: skip
         axes.set(xlabel="hidden layer", ylim=(None, 1.02), xticks=sorted(case_rows["at"].unique()), title=case)
     grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
-    grid[0, -1].legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
+    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
     return figure
 
 
@@ -212,23 +220,27 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
 
 
 def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
-    """Draw the correlations of the first three layers by epoch, with the controls' FACT: mean and band over seeds."""
+    """Draw the correlations of the first three layers by epoch, and below them those of the controls' FACT."""
     rows = rows[rows["case"] != "MNIST"]
-    figure, grid = style.panels(claim, columns=3, height=3.4)
-    for index, axes in enumerate(grid[0]):
+    figure, grid = style.panels(claim, columns=3, rows=2, height=5.4, sharex=True, sharey=True)
+    for index, (axes, below) in enumerate(grid.T):
         layer = rows[rows["layer"] == str(2 * index)]
         for name in ("fact", "symmetric fact", "root agop", "root enfa"):
-            label, color, dashes, _ = LINES[name]
+            _, color, dashes, _ = LINES[name]
             line = layer[(layer["quantity"] == f"pearson/{side}{name}") & (layer["arm"] == "claim")]
-            style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
-        for arm in style.controls(rows):
+            style.seeds(axes, line, "x", color, linestyle=dashes, label=_label(name, side))
+        for arm, dashes in zip(style.controls(rows), (":", "-."), strict=False):
             line = layer[(layer["quantity"] == f"pearson/{side}fact") & (layer["arm"] == arm)]
-            style.seeds(axes, line, "x", style.CONTROL, linestyle=":", label=f"FACT, {arm}")
-        axes.axhline(HIGH, color=style.GUIDE, linewidth=0.7, linestyle="--")
-        axes.set(xlabel="epoch", ylim=(-0.3, 1.02), title=f"layer {index + 1}")
-    grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8)
+            style.seeds(below, line, "x", style.CONTROL, linestyle=dashes, label=f"{_label('fact', side)}, {arm}")
+        for panel in (axes, below):
+            panel.axhline(HIGH, color=style.GUIDE, linewidth=0.8, linestyle="--", label=f"{HIGH:g}: “near 1”")
+            panel.axhline(LOW, color=style.GUIDE, linewidth=0.8, linestyle=":", label=f"{LOW:g}: below it “low”")
+        axes.set(title=f"layer {index + 1}")
+        below.set_xlabel("epoch")
+    grid[0, 0].set_ylim(min(-0.05, 1.05 * min(axes.get_ylim()[0] for axes in grid.flat)), 1.02)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
+    style.legend(figure, [grid[0, 0], grid[1, 0]], 3, style.what_lines_are(rows))
     return figure
 
 
@@ -326,25 +338,32 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
 
 
 def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
-    """Draw seeds as small dots, means as large ones, the table's numbers as black lines, the controls beside them."""
+    """Draw seeds as small marks, means as large ones, the controls beside them, the table's numbers as black lines."""
     rows = rows[rows["quantity"].isin([f"pearson/{name}" for name in table])]
-    cases, arms = sorted(rows["case"].unique()), ["claim", *style.controls(rows)]
-    figure, grid = style.panels(claim, columns=len(cases), height=3.6)
+    cases, arms = sorted(rows["case"].unique()), [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])]
+    arms += style.controls(rows)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.9, sharey=True)
     for axes, case in zip(grid[0], cases, strict=True):
         for index, (name, by_column) in enumerate(table.items()):
-            for shift, arm in zip(np.linspace(-0.15, 0.15, len(arms)), arms, strict=True):
+            color = LINES[name][1]
+            for shift, arm in zip(np.linspace(-0.2, 0.2, len(arms)), arms, strict=True):
                 dots = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["quantity"] == f"pearson/{name}")]
-                color = style.CLAIM if arm == "claim" else style.CONTROL
-                mark = style.MARKS["claim" if arm == "claim" else "control"]
-                axes.plot(np.full(len(dots), index + shift), dots["value"], mark, color=color, markersize=3, alpha=0.5)
-                axes.plot(index + shift, dots["value"].mean(), mark, color=color, markersize=7,
-                          label=arm if index == 0 else "_")  # fmt: skip
-            if case in by_column:
-                axes.hlines(by_column[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1,
+                hue = style.CONTROL if arm.startswith("control") else color
+                mark = "D" if arm == "corrected" else style.MARKS["control" if arm.startswith("control") else "claim"]
+                fill = "none" if arm == "claim" and "corrected" in arms else "full"
+                axes.plot(np.full(len(dots), index + shift), dots["value"], mark, color=hue, markersize=3, alpha=0.5)
+                axes.plot(index + shift, dots["value"].mean(), mark, color=hue, markersize=7, fillstyle=fill)
+            if case in by_column and style.at_paper_scale(rows):
+                axes.hlines(by_column[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1.2,
                             label="Table 2" if index == 0 else "_")  # fmt: skip
+        for arm in arms:
+            mark = "D" if arm == "corrected" else style.MARKS["control" if arm.startswith("control") else "claim"]
+            fill = "none" if arm == "claim" and "corrected" in arms else "full"
+            names = {"claim": "as printed", "corrected": "corrected"} if "corrected" in arms else {}
+            axes.plot([], [], mark, color=style.CONTROL if arm.startswith("control") else style.GUIDE, markersize=6,
+                      fillstyle=fill, label=names.get(arm, arm))  # fmt: skip
         axes.set(xticks=range(len(table)), title=f"n = {case}" if case.endswith("K") else case)
-        axes.set_xticklabels([LINES[name][0] for name in table], rotation=20, fontsize=8)
+        axes.set_xticklabels([LINES[name][0] for name in table], rotation=20)
     grid[0, 0].set_ylabel("Pearson correlation with W₁ᵀW₁")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=8)
+    style.legend(figure, grid[0], 4, f"small: each of {rows['seed'].nunique()} seeds; large: their mean")
     return figure

@@ -48,13 +48,12 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     names = [name for name in quantities(claim) if name.endswith("/error")]
     rows = rows[rows["quantity"].isin(names) & (rows["value"] > 0) & (rows["x"] > 0)]
     worst = rows.groupby(["quantity", "arm", "case", "x"], as_index=False)["value"].max()
-    figure, grid = style.panels(claim, columns=len(names), height=3.6, width=max(7.0, 3.1 * len(names)))
+    figure, grid = style.panels(claim, columns=len(names), height=3.9)
     for axes, quantity in zip(grid[0], names, strict=True):
         _panel(axes, worst[worst["quantity"] == quantity])
         axes.set(xscale="log", yscale="log", ylabel=LABELS[quantity], xlabel="‖∇(L + λ‖θ‖²/2)‖ / (λ‖θ‖)")
-        axes.yaxis.label.set_size(8)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7)
+        axes.yaxis.label.set_size(7.5)
+    style.legend(figure, grid[0], 2, f"a line for each of {DRAWN} cases, its worst layer")
     return figure
 
 
