@@ -80,8 +80,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, default: Limit, limits: Mapping[
             axes.tick_params(labelbottom=False)
             axes.set_xlabel("")
     if any(_is_grey(selected, limit) for _, _, limit, selected in panels):
-        figure.text(0.01, 0.012, "grey: a control that this statement survives; it breaks another one", va="bottom",
-                    fontsize=style.SMALL, color=style.GUIDE)  # fmt: skip
+        style.note(figure, "grey: a control that this statement survives; it breaks another one")
     return figure
 
 

@@ -113,6 +113,18 @@ def legend(figure: Figure, axes: Any, columns: int, title: str = "") -> None:
         line.set_alpha(1)
 
 
+def note(figure: Figure, text: str) -> None:
+    """Write a remark into the figure's foot, at the left of the stamp."""
+    figure.text(0.01, 0.012, text, va="bottom", fontsize=SMALL, color="#555555")
+
+
+def enlarge_near_one(axes: Axes) -> None:
+    """Let the axis of correlations be linear in Fisher's z, as the rules compare them; 0.9999 is its end."""
+    marks = [-0.99, -0.9, -0.5, 0, 0.5, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997]
+    axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -0.9999, 0.9999)), np.tanh))
+    axes.set_yticks(marks, [f"{mark:g}" for mark in marks])
+
+
 def controls(rows: pd.DataFrame) -> list[str]:
     """The arms in which the hypothesis is broken, in alphabetical order."""
     return sorted(arm for arm in rows["arm"].unique() if arm.startswith("control"))

@@ -102,8 +102,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         for name, (color, dashes) in LINES.items():
             line = rows[(rows["arm"] == arm) & (rows["quantity"] == f"transition/{name}")]
             style.seeds(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
-        axes.set(xlabel="iteration", ylabel="accuracy, share of the trace", ylim=(0, 1.02))
+        axes.set(xlabel="iteration", ylim=(0, 1.02))
         axes.set_title("FACT-RFM" if arm == "claim" else arm, color="black" if arm == "claim" else style.CONTROL)
+    grid[0, 0].set_ylabel("accuracy, share of M's trace")
     features = rows[(rows["arm"] == "claim") & (rows["quantity"] == "transition/feature")]
     image = style.image(grid[0, 2], features, "|M| at the chosen iteration,\nfirst seed")
     grid[0, 2].set(xlabel="coordinate, support first", ylabel="coordinate")

@@ -37,7 +37,7 @@ LEVELS = {"fact": f"{FACT}", "agop": f"< {AGOP}"}
 TITLES = {"gram": "WᵀW", "fact": "FACT", "agop": "AGOP"}
 ARMS = {
     "claim": "λ = 10⁻⁵ = p, as printed",
-    "corrected": "λ = 10⁻⁷",
+    "corrected": "corrected: λ = 10⁻⁷",
     "control: p and tau near 1": "control: p = τ = 0.9",
 }
 COORDINATES = ["x₁", "x₂", "x₃", "x₄"]

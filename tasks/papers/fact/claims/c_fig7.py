@@ -109,6 +109,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_title(f"{title}\nR² {100 * np.mean(fits):.1f} %{printed}", fontsize=8, color=color)
     for axes in grid.flat[len(panels) :]:
         axes.remove()
-    figure.supxlabel(f"first of {rows['seed'].nunique()} seeds; R²: mean of all seeds, of the line through 0",
-                     fontsize=style.SMALL)  # fmt: skip
+    style.note(figure, f"dots: the first of {rows['seed'].nunique()} seeds; R²: of the line through 0, mean of all")
     return figure

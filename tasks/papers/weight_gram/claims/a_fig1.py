@@ -103,9 +103,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     below = figure.add_subplot(grid[1, 0].get_gridspec()[1, :])
     _draw_linearity(below, rows)
     style.legend(figure, [below], 2, style.what_lines_are(rows))
-    grid[0, 0].set_xlabel(
-        "grey: inputs; colour: their target; dashed: contours of WᵀW (seed 0, as printed)", loc="left"
-    )
+    words = "grey: inputs; colour: their target; dashed: contours of WᵀW (seed 0, as printed)"
+    grid[0, 0].set_xlabel(words, loc="left")
+    grid[0, 0].xaxis.label.set_in_layout(False)
     return figure
 
 

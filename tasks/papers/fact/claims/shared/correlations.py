@@ -3,6 +3,7 @@
 The Gram is W^T W or, where ``side`` is "back_", W W^T, with bFACT, bAGOP and beNFA.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -161,7 +162,8 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
             line = case_rows[(case_rows["quantity"] == f"pearson/{side}fact") & (case_rows["arm"] == arm)]
             style.seeds(axes, line, "at", style.CONTROL, linestyle=":", marker="X", markersize=5,
                         label=f"{_label('fact', side)}, {arm}")  # fmt: skip
-        axes.set(xlabel="hidden layer", ylim=(None, 1.02), xticks=sorted(case_rows["at"].unique()), title=case)
+        axes.set(xlabel="hidden layer", xticks=sorted(case_rows["at"].unique()), title=case)
+        style.enlarge_near_one(axes)
     grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
     style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
     return figure
@@ -222,7 +224,7 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
 def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
     """Draw the correlations of the first three layers by epoch, and below them those of the controls' FACT."""
     rows = rows[rows["case"] != "MNIST"]
-    figure, grid = style.panels(claim, columns=3, rows=2, height=5.4, sharex=True, sharey=True)
+    figure, grid = style.panels(claim, columns=3, rows=2, height=5.4, sharex=True, sharey="row")
     for index, (axes, below) in enumerate(grid.T):
         layer = rows[rows["layer"] == str(2 * index)]
         for name in ("fact", "symmetric fact", "root agop", "root enfa"):
@@ -237,7 +239,7 @@ def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
             panel.axhline(LOW, color=style.GUIDE, linewidth=0.8, linestyle=":", label=f"{LOW:g}: below it “low”")
         axes.set(title=f"layer {index + 1}")
         below.set_xlabel("epoch")
-    grid[0, 0].set_ylim(min(-0.05, 1.05 * min(axes.get_ylim()[0] for axes in grid.flat)), 1.02)
+    grid[0, 0].set_ylim(top=1.02)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
     style.legend(figure, [grid[0, 0], grid[1, 0]], 3, style.what_lines_are(rows))
@@ -340,7 +342,8 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
 def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
     """Draw seeds as small marks, means as large ones, the controls beside them, the table's numbers as black lines."""
     rows = rows[rows["quantity"].isin([f"pearson/{name}" for name in table])]
-    cases, arms = sorted(rows["case"].unique()), [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])]
+    cases = sorted(rows["case"].unique(), key=lambda case: [int(number) for number in re.findall(r"\d+", case)])
+    arms = [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])]
     arms += style.controls(rows)
     figure, grid = style.panels(claim, columns=len(cases), height=3.9, sharey=True)
     for axes, case in zip(grid[0], cases, strict=True):
@@ -350,20 +353,19 @@ def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
                 dots = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["quantity"] == f"pearson/{name}")]
                 hue = style.CONTROL if arm.startswith("control") else color
                 mark = "D" if arm == "corrected" else style.MARKS["control" if arm.startswith("control") else "claim"]
-                fill = "none" if arm == "claim" and "corrected" in arms else "full"
                 axes.plot(np.full(len(dots), index + shift), dots["value"], mark, color=hue, markersize=3, alpha=0.5)
-                axes.plot(index + shift, dots["value"].mean(), mark, color=hue, markersize=7, fillstyle=fill)
+                axes.plot(index + shift, dots["value"].mean(), mark, color=hue, markersize=8, fillstyle="none")
             if case in by_column and style.at_paper_scale(rows):
                 axes.hlines(by_column[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1.2,
                             label="Table 2" if index == 0 else "_")  # fmt: skip
         for arm in arms:
             mark = "D" if arm == "corrected" else style.MARKS["control" if arm.startswith("control") else "claim"]
-            fill = "none" if arm == "claim" and "corrected" in arms else "full"
             names = {"claim": "as printed", "corrected": "corrected"} if "corrected" in arms else {}
             axes.plot([], [], mark, color=style.CONTROL if arm.startswith("control") else style.GUIDE, markersize=6,
-                      fillstyle=fill, label=names.get(arm, arm))  # fmt: skip
+                      fillstyle="none", label=names.get(arm, arm))  # fmt: skip
         axes.set(xticks=range(len(table)), title=f"n = {case}" if case.endswith("K") else case)
         axes.set_xticklabels([LINES[name][0] for name in table], rotation=20)
+        style.enlarge_near_one(axes)
     grid[0, 0].set_ylabel("Pearson correlation with W₁ᵀW₁")
     style.legend(figure, grid[0], 4, f"small: each of {rows['seed'].nunique()} seeds; large: their mean")
     return figure
