@@ -119,10 +119,13 @@ def note(figure: Figure, text: str) -> None:
 
 
 def enlarge_near_one(axes: Axes) -> None:
-    """Let the axis of correlations be linear in Fisher's z, as the rules compare them; 0.9999 is its end."""
+    """Let the axis of correlations be linear in Fisher's z, as the rules compare them, and hold all that is drawn."""
     marks = [-0.99, -0.9, -0.5, 0, 0.5, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997]
-    axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -0.9999, 0.9999)), np.tanh))
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.get_lines()])
+    z = np.arctanh(np.clip(drawn[np.isfinite(drawn)], -0.9999, 0.9999))
+    axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -0.99999, 0.99999)), np.tanh))
     axes.set_yticks(marks, [f"{mark:g}" for mark in marks])
+    axes.set_ylim(np.tanh(z.min() - 0.2), np.tanh(z.max() + 0.2))
 
 
 def controls(rows: pd.DataFrame) -> list[str]:

@@ -97,17 +97,17 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the claim's and the control's curves as in the paper, and one seed's features at the chosen iterate."""
-    figure, grid = style.panels(claim, columns=3, height=3.3)
+    figure, grid = style.panels(claim, columns=3, height=3.2)
     for axes, arm in zip(grid[0], ["claim", *style.controls(rows)], strict=False):
         for name, (color, dashes) in LINES.items():
             line = rows[(rows["arm"] == arm) & (rows["quantity"] == f"transition/{name}")]
             style.seeds(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
         axes.set(xlabel="iteration", ylim=(0, 1.02))
         axes.set_title("FACT-RFM" if arm == "claim" else arm, color="black" if arm == "claim" else style.CONTROL)
-    grid[0, 0].set_ylabel("accuracy, share of M's trace")
+    grid[0, 0].set_ylabel("accuracy, share")
     features = rows[(rows["arm"] == "claim") & (rows["quantity"] == "transition/feature")]
     image = style.image(grid[0, 2], features, "|M| at the chosen iteration,\nfirst seed")
     grid[0, 2].set(xlabel="coordinate, support first", ylabel="coordinate")
-    figure.colorbar(image, ax=grid[0, 2], location="bottom", shrink=0.8, label="entry / the largest")
+    figure.colorbar(image, ax=grid[0, 2], shrink=0.6, label="entry / the largest")
     style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
     return figure

@@ -82,7 +82,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     steps = sorted(seed["step"][seed["quantity"] == "virtual/0"].unique())
     columns = min(len(steps), FRAMES)
     shown = [steps[round(place)] for place in np.linspace(0, len(steps) - 1, columns)]
-    figure, grid = style.panels(claim, columns=columns, rows=2, height=4.2)
+    figure, grid = style.panels(claim, columns=columns, rows=2, height=4.6)
     start = seed["step"].min()
     inputs = np.column_stack([_values(seed, "input/0", start), _values(seed, "input/1", start)])
     target = _values(seed, "target", start)
@@ -104,8 +104,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     _draw_linearity(below, rows)
     style.legend(figure, [below], 2, style.what_lines_are(rows))
     words = "grey: inputs; colour: their target; dashed: contours of WᵀW (seed 0, as printed)"
-    grid[0, 0].set_xlabel(words, loc="left")
-    grid[0, 0].xaxis.label.set_in_layout(False)
+    remark = grid[0, 0].text(0, -0.12, words, transform=grid[0, 0].transAxes, va="top")
+    remark.set_in_layout(False)  # it is wider than its panel
     return figure
 
 

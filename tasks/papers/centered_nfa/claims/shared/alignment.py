@@ -1,5 +1,6 @@
 """Figures 1 and 9: the NFM WᵀW against the AGOP WᵀKW and against WᵀQW, where Q is K with random eigenvectors."""
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -66,13 +67,13 @@ def _equals(rows: Rows, quantity: str, printed: float) -> Finding:
 
 def draw_images(rows: pd.DataFrame, claim: ModuleType, images: dict[str, Image]) -> Figure:
     """Draw the images of seed 0 by quantity, and below them every seed's correlations with the NFM, and the paper's."""
-    figure, grid = style.panels(claim, columns=len(images), rows=2, height=4.2, height_ratios=(1.6, 1))
+    figure, grid = style.panels(claim, columns=len(images), rows=2, height=4.4, height_ratios=(1.6, 1))
     for axes, (quantity, (title, *_)) in zip(grid[0], images.items(), strict=True):
         values = rows[rows["quantity"] == quantity].sort_values("x")["value"].to_numpy()
         drawn = axes.imshow(style.square(values), interpolation="none")
         axes.set(xticks=[], yticks=[])
         axes.set_title(title, fontsize=7.5)
-        figure.colorbar(drawn, ax=axes, location="bottom", shrink=0.9, ticks=MaxNLocator(3))
+        figure.colorbar(drawn, ax=axes, location="bottom", shrink=0.9, ticks=MaxNLocator(2))
     for axes in grid[1]:
         axes.remove()
     below = figure.add_subplot(grid[1, 0].get_gridspec()[1, :])
@@ -94,7 +95,7 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame, images: list[Image]) -> N
             control, with_K = arm != "claim", str(quantity).endswith("K")
             color = style.CONTROL if control else style.COLORS["AGOP"] if with_K else style.GUIDE
             place = len(names)
-            names.append(f"✗ {arm.removeprefix('control: ')}, {'K' if with_K else 'Q'}" if control else title)
+            names.append(f"✗ {_short(arm)}, {'K' if with_K else 'Q'}" if control else title)
             axes.plot(values, [place] * len(values), style.MARKS["control" if control else "claim"], color=color,
                       markersize=4, alpha=0.6)  # fmt: skip
             words = f"{values.mean():.2f}"
@@ -107,3 +108,8 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame, images: list[Image]) -> N
     axes.set_yticks(range(len(names)), names)
     axes.set(ylim=(len(names) - 0.5, -0.5), xlim=(min(-0.02, axes.get_xlim()[0]), 1.02))
     axes.set_xlabel(f"correlation with the NFM ({rows['seed'].nunique()} seeds; at the right, means)")
+
+
+def _short(arm: str) -> str:
+    """A control's name on lines of about twenty letters."""
+    return textwrap.fill(arm.removeprefix("control: "), 20)

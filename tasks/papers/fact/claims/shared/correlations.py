@@ -152,7 +152,7 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
     rows = rows[(rows["x"] == rows["x"].max()) & rows["layer"].isin(HIDDEN)]
     rows = rows.assign(at=rows["layer"].astype(int) // 2 + 1)
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), height=4.2, sharey=True)
+    figure, grid = style.panels(claim, columns=len(cases), height=4.2)
     for axes, case in zip(grid[0], cases, strict=True):
         case_rows = rows[rows["case"] == case]
         for name, (_, color, dashes, mark) in LINES.items():
@@ -345,7 +345,7 @@ def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
     cases = sorted(rows["case"].unique(), key=lambda case: [int(number) for number in re.findall(r"\d+", case)])
     arms = [arm for arm in ("claim", "corrected") if arm in set(rows["arm"])]
     arms += style.controls(rows)
-    figure, grid = style.panels(claim, columns=len(cases), height=3.9, sharey=True)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.9)
     for axes, case in zip(grid[0], cases, strict=True):
         for index, (name, by_column) in enumerate(table.items()):
             color = LINES[name][1]
