@@ -12,6 +12,7 @@ def main() -> None:
     stage = stages.arguments("check")
     experiment = stage.settings.claims.pick(stage.key)
     paper = stage.settings.paper[stage.key]
+    from tasks.drawing import svg
     from tasks.drawing.style import blank, save
 
     claim = papers.claim(paper, stage.key)
@@ -20,8 +21,8 @@ def main() -> None:
         rows = Rows(table)
         letter = papers.paper(paper).LETTER
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
-        figure = claim.draw(rows.frame, claim) if finding["ran"] else blank()
-        save(figure, stage.figure(stage.key), stage.scale)
+        figure = claim.draw(rows.frame, claim) if finding["ran"] else blank(claim)
+        save(figure, stage.figure(stage.key), stage.scale, svg.statements(finding))
         stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})
 
 

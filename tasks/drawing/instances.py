@@ -60,7 +60,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, default: Limit, limits: Mapping[
 
     A quantity with the limit None is not drawn.
     """
-    panels = []  # (title, quantity, limit, rows)
+    panels: list[tuple[str, str, Limit, pd.DataFrame]] = []  # title, quantity, limit, rows
     for statement in claim.STATEMENTS:
         for quantity in statement.reads:
             limit = limits.get(quantity, default)
@@ -133,10 +133,11 @@ def _dress(axes: Axes, rows: pd.DataFrame, arms: list[str], limit: Limit, x: tup
         lines = {f"8 u of {name}": 8 * unit for name, unit in UNIT.items()}
     for text, most in lines.items():
         axes.axvline(most, color=style.PRINTED, linestyle="--", linewidth=0.8, zorder=0)
-        axes.text(most, 1.0, f" {text}", transform=axes.get_xaxis_transform(), fontsize=style.SMALL, va="top")
+        axes.annotate(text, (most, 1.0), (3, 0), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+                      fontsize=style.SMALL, va="top")  # fmt: skip
     if limit.scale == "near 1":
         low, high = min(0.0, rows["value"].min()), max(1.001, rows["value"].max())
-        axes.set_xlim(_reduced(_enlarged(low) - 0.1), _reduced(_enlarged(high) + 0.4))
+        axes.set_xlim(float(_reduced(_enlarged(low) - 0.1)), float(_reduced(_enlarged(high) + 0.4)))
         marks = [-1, 0, 0.9, 0.99, 0.999, 1, 1.001, 1.01, 1.1, 2, 11, 101, 1e4, 1e6]
         if _enlarged(high) > 2.5:  # no room
             marks = [mark for mark in marks if mark not in (0.999, 1.001)]

@@ -252,10 +252,11 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> Any:
     return drawn
 
 
-def blank() -> Figure:
+def blank(claim: ModuleType) -> Figure:
     """The figure of a claim whose experiment was not run."""
     figure = Figure(figsize=(WIDTH, 1.2))
-    figure.text(0.5, 0.5, "not run on this machine", ha="center", va="center", color=GUIDE, fontsize=10)
+    figure.suptitle(f"{claim.ID}  {claim.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")
+    figure.text(0.01, 0.5, "not run on this machine", va="center", color=GUIDE, fontsize=10)
     return figure
 
 

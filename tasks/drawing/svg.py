@@ -15,7 +15,7 @@ LONGEST = 2500  # characters of a description
 
 def title(figure: Figure) -> str:
     """The figure's title in one line."""
-    return " ".join(figure.get_suptitle().split()) or "Not run on this machine"
+    return " ".join(figure.get_suptitle().split())
 
 
 def description(figure: Figure, numbers: str = "") -> str:

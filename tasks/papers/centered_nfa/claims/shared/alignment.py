@@ -85,7 +85,7 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame, images: list[Image]) -> N
     """A row for each image and arm; a mark is a seed."""
     rows = rows[rows["quantity"].isin([quantity for _, quantity, _ in images])]
     arms = ["claim", *style.controls(rows)]
-    names = []
+    names: list[str] = []
     for arm in arms:
         for title, quantity, printed in images:
             values = rows[(rows["arm"] == arm) & (rows["quantity"] == quantity)]

@@ -206,7 +206,8 @@ def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float)
 
 def _fit_axis(axes: Axes, top: float) -> None:
     """Let the y axis be linear up to ``top``, and logarithmic above where a line goes there."""
-    highest = max(float(np.nanmax(line.get_ydata())) for line in axes.get_lines() if len(line.get_ydata()))
+    drawn = [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
+    highest = max(float(np.nanmax(values)) for values in drawn if len(values))
     if highest <= top:
         axes.set_ylim(0, top)
         return

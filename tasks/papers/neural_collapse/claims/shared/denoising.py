@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
@@ -22,7 +23,7 @@ PLACES = {
     "projected": (style.COLORS["projected"], "--", "S Vᵀ Φ(X), projected"),
     "output": (style.COLORS["activated"], ":", "σ(U S Vᵀ Φ(X)), the output"),
 }
-PARTS = {"projection": "at S Vᵀ", "activation": "at U and σ"}
+PARTS = ("projection", "activation")
 Rule = Callable[[Rows], Finding]
 
 
@@ -112,26 +113,27 @@ def _draw_layer(axes: Axes, rows: pd.DataFrame) -> None:
     for place, (color, dashes, label) in PLACES.items():
         style.seeds(axes, rows[rows["quantity"] == f"nc1/{place}"], "x", color, linestyle=dashes, label=label)
     axes.minorticks_off()
-    axes.xaxis.get_major_locator().set_params(nbins=3)
+    axes.xaxis.set_major_locator(MaxNLocator(3))
 
 
 def _draw_falls(axes: Axes, rows: pd.DataFrame, lines: list[tuple[str, str]]) -> None:
-    """Two rows of marks for each data set and arm, a mark for each seed: the fall of log NC1 at each part."""
+    """A line for each data set and arm, a mark for each seed: the fall of log NC1 at each part of the layers."""
     names = []
-    for case, arm in lines:
-        for part, label in PARTS.items():
-            values = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["quantity"] == f"fall/{part}")]
-            control = arm != "claim"
+    for place, (case, arm) in enumerate(lines):
+        control = arm != "claim"
+        means = []
+        for part, filled in (("projection", "full"), ("activation", "none")):
+            values = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["quantity"] == f"fall/{part}")]["value"]
             color = style.CONTROL if control else style.COLORS["projected" if part == "projection" else "activated"]
-            axes.plot(values["value"], [len(names)] * len(values), style.MARKS["control" if control else "claim"],
-                      color=color, markersize=4, alpha=0.7)  # fmt: skip
-            axes.text(1.015, len(names), f"{values['value'].mean():.2f}", transform=axes.get_yaxis_transform(),
-                      color=color, fontsize=style.SMALL, va="center")  # fmt: skip
-            of_control = textwrap.shorten(arm.removeprefix("control: ").rpartition(",")[0], 40, placeholder=" …")
-            names.append(f"✗ {of_control}: {label}" if control else f"{case}: {label}")
+            axes.plot(values, [place] * len(values), style.MARKS["control" if control else "claim"], color=color,
+                      markersize=5, alpha=0.7, fillstyle=filled)  # fmt: skip
+            means.append(f"{values.mean():.2f}")
+        axes.text(1.015, place, f"means {', '.join(means)}", transform=axes.get_yaxis_transform(), va="center",
+                  color=style.CONTROL if control else "black", fontsize=style.SMALL)  # fmt: skip
+        names.append(textwrap.fill(f"✗ {arm.removeprefix('control: ').rpartition(',')[0]}" if control else case, 21))
     axes.axvline(0, color=style.GUIDE, linewidth=0.8)
     axes.set_yticks(range(len(names)), names, fontsize=style.SMALL)
     for text in axes.get_yticklabels():
         text.set_color(style.CONTROL if text.get_text().startswith("✗") else "black")
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel("fall of log NC1 through the layers after training (a mark is a seed; at the right, means)")
+    axes.set_xlabel("fall of log NC1 through the layers after training; filled: at S Vᵀ, hollow: at U and σ")

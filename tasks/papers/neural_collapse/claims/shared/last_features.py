@@ -164,5 +164,6 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
         nfa.axhspan(mean - deviation, mean + deviation, color=style.PRINTED, alpha=0.06, linewidth=0)
         nfa.axhline(mean, color=style.PRINTED, linewidth=0.8, linestyle="-.", label=f"printed {mean} ± {deviation}")
     traces.set(ylim=(least / 2, 1.3))
-    nfa.set(ylabel="Pearson of WᵀW and √AGOP", ylim=(min(0, rows["value"].min()), 1.02))
+    lowest = rows.loc[rows["quantity"] == "nfa", "value"].min()
+    nfa.set(ylabel="Pearson of WᵀW and √AGOP", ylim=(min(0, lowest), 1.02))
     loss.set(ylabel="training loss")

@@ -105,5 +105,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.title.set_color("black" if arm == "claim" else style.CONTROL)
         panels[0].set_ylabel(case if arm == "claim" else f"✗ {arm.removeprefix('control: ')}", fontsize=style.SMALL)
     figure.colorbar(image, ax=grid, shrink=0.6, label="cosine of two points, sorted by class")
-    style.note(figure, f"above each: mean within classes (paper: 1), across (paper: {-1 / (K - 1):.3f})")
+    style.note(figure, f"above each: mean within classes (paper: 1), across (paper: −1/{K - 1} = {-1 / (K - 1):.3f})")
     return figure
