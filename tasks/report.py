@@ -103,17 +103,18 @@ def provenance(stage: stages.Stage) -> dict[str, Any]:
 
 
 def copy_figures(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
-    """Put every claim's figure beside the pages, and remove those of claims that are no more."""
+    """Put the figure of every claim that was run beside the pages, and remove all other figures."""
     folder = stage.reports / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for claim in claims:
+    run = [claim for claim in claims if claim["figure"]]
+    for claim in run:
         figure = stage.figure(claim["key"])
         if not figure.is_file():
             missing(stage, figure, f"check@{claim['key']}")
         with atomic(folder / figure.name) as temporary:
             shutil.copyfile(figure, temporary)
     for figure in folder.glob("*.svg"):
-        if figure.stem not in {claim["key"] for claim in claims}:
+        if figure.stem not in {claim["key"] for claim in run}:
             figure.unlink()
 
 
@@ -136,7 +137,7 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
         "key": key,
         "stage": stage.address(f"check@{key}"),
         "code": [f"tasks/papers/{paper}/claims/{key}.py", home],
-        "figure": f"reports/{stage.scale}/figures/{key}.svg",
+        "figure": f"reports/{stage.scale}/figures/{key}.svg" if verdict["verdict"] != "not run" else "",
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
             (altered(stage, run.data, verdict["data sets"]) if run else [])

@@ -144,13 +144,6 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> None:
     axes.set_title(title, fontsize=8)
 
 
-def blank() -> Figure:
-    """The figure of a claim whose experiment was not run."""
-    figure = Figure(figsize=(5.5, 1.5))
-    figure.text(0.5, 0.5, "not run on this machine", ha="center", va="center", color=CONTROL)
-    return figure
-
-
 def save(figure: Figure, path: Path, scale: str) -> None:
     """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes."""
     figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=7, color=CONTROL)
