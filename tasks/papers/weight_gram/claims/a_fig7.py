@@ -24,6 +24,13 @@ TITLE = "Virtual Covariance Shift tracks the weight Gram better than the AGOP"
 RHO_VCS, RHO_AGOP, LAST_DIGIT = 0.98, 0.71, 0.01
 WITH = {"gram": "WᵀW", "change": "its change"}
 PRINTED = f"ρ ≈ {RHO_VCS:g} against {RHO_AGOP:g}, Figure 7"
+MATH = (
+    (
+        r"\rho\left( \operatorname{diag} \Sigma_{\text{VCS}}, \operatorname{diag} W^\top W \right) > "
+        r"\rho\left( \operatorname{diag} \text{AGOP}, \operatorname{diag} W^\top W \right)"
+    ),
+    r"\Sigma_{\text{VCS}} = \sum_t \sum_i \left( h_{i,t}^+ (h_{i,t}^+)^\top - h_{i,t} h_{i,t}^\top \right)",
+)
 # quantity -> title, and the correlation and the printed number below it
 IMAGES = {
     "diagonal/gram": ("weight Gram WᵀW", None),

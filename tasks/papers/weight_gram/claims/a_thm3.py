@@ -28,6 +28,10 @@ ID = "A.thm3"
 KIND = "statistical"
 TITLE = "The surrogate's change in a gradient step"
 PRINTED = "𝒮(G⁺) − 𝒮(G) ≈ 2γ(fᵀy)(yᵀKg), Theorem 3"
+MATH = (
+    r"\mathcal{S}(G_{\text{id}}^+) - \mathcal{S}(G_{\text{id}}) \approx 2 \gamma\, (f^\top y) (y^\top K g)",
+    r"K_{ij} = h_i^\top h_j, \quad g = - \nabla_f \mathcal{L}",
+)
 FACTOR = 2.0  # between the two sides, drawn
 NETWORK = "ReLU, logistic"  # whose course is drawn
 LABELS = {

@@ -19,6 +19,13 @@ from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_se
 PLACES = {"input": (style.CLAIM, "-", "Φ(X)"), "projected": (style.OTHER, "--", "S Vᵀ Φ(X)"),
           "output": (style.CONTROL, ":", "σ(U S Vᵀ Φ(X))")}  # fmt: skip
 Rule = Callable[[Rows], Finding]
+MATH = (
+    (
+        r"\log \text{NC1}\left( X_l \right) - \log \text{NC1}\left( S V^\top X_l \right) > \log "
+        r"\text{NC1}\left( S V^\top X_l \right) - \log \text{NC1}\left( \sigma(U S V^\top X_l) \right)"
+    ),
+    r"W_l = U S V^\top, \quad \text{summed over the five last hidden layers}",
+)
 
 
 def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Statement, ...]:

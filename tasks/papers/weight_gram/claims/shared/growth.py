@@ -26,6 +26,14 @@ CORRECTION = (
     "below. The raw surrogate also measures how large a layer's outputs are and, through the labels' mean, how far "
     "they lie from the origin; neither says anything about linearity."
 )
+MATH = (
+    r"\mathcal{S}(G_{\text{id}}^l) = \operatorname{tr}\left( Y^\top H_l^\top W_l^\top W_l H_l Y \right) "
+    r"\text{ and } \mathcal{T}_0(H_l, Y) \text{ grow with } t \text{ and with } l"
+)
+MATH_CORRECTED = (
+    r"\frac{\operatorname{tr}\left( (Y - \bar Y)^\top H_l^\top W_l^\top W_l H_l (Y - \bar Y) \right)}{\| "
+    r"W_l H_l \|_F^2} \text{ and } \mathcal{T}_0(H_l, Y) \text{ grow with } t \text{ and with } l"
+)
 
 
 def throughout(rows: Rows) -> Finding:
