@@ -27,10 +27,10 @@ MATH = (
         r"\rho_{\text{predicted}} \approx \rho_{\text{observed}} = \rho\left( \dot W^\top \dot W,\; \dot "
         r"W^\top K \dot W \right) \quad\text{at every balance } \gamma"
     ),
-    r"X_1 \sim N\left( 0,\; \mathbf{1} \mathbf{1}^\top + \epsilon_1 I \right)",
+    r"X_1 \;\sim\; N\left( 0,\; 𝟏 𝟏^\top + \epsilon_1 I \right)",
 )
 MATH_CORRECTED = (
-    r"X_1 \sim d^{-0.8}\, N\left( 0,\; \mathbf{1} \mathbf{1}^\top + \epsilon_1 I \right), \quad "
+    r"X_1 \;\sim\; d^{-0.8}\, N\left( 0,\; 𝟏 𝟏^\top + \epsilon_1 I \right), \quad "
     r"\rho_{\text{predicted}} \text{ by (28) as derived}"
 )
 CORRECTION = (

@@ -12,8 +12,8 @@ TITLE = "Centered NFA on data with eigenvalues 1/(1+k)"
 PRINTED = "curves, both layers, Figure 7 and Appendix G"
 MATH = (
     (
-        r"\max_{s_0} - \min_{s_0} \text{ of } \rho\left( \bar W^\top \bar W, \bar W^\top K \bar W \right) "
-        r"< \max_{s_0} - \min_{s_0} \text{ of } \rho\left( W^\top W, W^\top K W \right)"
+        r"\operatorname{spread}_{s_0} \rho\left( \bar W^\top \bar W, \bar W^\top K \bar W \right) "
+        r"< \operatorname{spread}_{s_0} \rho\left( W^\top W, W^\top K W \right)"
     ),
     r"\lambda_k(\Sigma) = \frac{1}{1 + k}",
 )

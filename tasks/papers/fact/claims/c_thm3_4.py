@@ -26,7 +26,7 @@ MATH = (
         r"W^\top W = \text{FACT} \quad\text{at the minimiser on } \mathcal{D}(p_\epsilon, \tau_\epsilon)"
     ),
     (
-        r"y = \tau x_1 x_2 + x_3 x_4, \quad x \sim \begin{cases} \text{uniform on } \{0, 1, 2\}^4 & "
+        r"y = \tau x_1 x_2 + x_3 x_4, \quad x \;\sim\; \begin{cases} \text{uniform on } \{0, 1, 2\}^4 & "
         r"\text{with probability } p \\ (1, 1, 0, 0) & \text{with probability } 1 - p \end{cases}"
     ),
 )

@@ -21,7 +21,7 @@ VALUE = "Cn·n/(n+μ)"  # of the objective at k*; the corrected one has a minus
 PRINTED = f"k* = I_C ⊗ (1_n 1_nᵀ), ℒ(A*, k*) = {VALUE}, Theorem 4.4"
 MATH = (
     (
-        r"k^\star = I_C \otimes \left( \mathbf{1}_n \mathbf{1}_n^\top \right) = "
+        r"k^\star = I_C \otimes \left( 𝟏_n 𝟏_n^\top \right) = "
         r"\underset{k}{\operatorname{argmin}}\; \min_A \mathcal{L}(A, k)"
     ),
     (

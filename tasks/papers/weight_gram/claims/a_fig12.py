@@ -28,8 +28,8 @@ PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"
 )
 MATH = (
-    r"p < p' \implies \mathcal{T}_0(H_L, Y_p) > \mathcal{T}_0(H_L, Y_{p'})",
-    r"p < p' \implies \text{training} - \text{test accuracy is smaller at } p",
+    r"p < p' \;\implies\; \mathcal{T}_0(H_L, Y_p) > \mathcal{T}_0(H_L, Y_{p'})",
+    r"p < p' \;\implies\; \text{training} - \text{test accuracy is smaller at } p",
 )
 MATH_CORRECTED = (
     r"W_{t+1} = W_t - \gamma v_{t+1}, \quad v_{t+1} = 0.95\, v_t + \nabla_W \mathcal{L} \quad\text{(the "
