@@ -15,6 +15,7 @@ from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
 from tasks.reporting import authors, mutants, words
+from tasks.reporting.counts import counts, verdicts
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.settings import left_out, settings_of
 from tasks.settings import ROOT
@@ -84,6 +85,8 @@ def main() -> None:
         "controls.html": environment.get_template("controls.html").render(content),
         "README.md": environment.get_template("README.md").render(content),
         "claims.json": json.dumps(data, indent=2, ensure_ascii=False) + "\n",
+        "counts.json": json.dumps(counts(data), indent=2) + "\n",
+        "verdicts.json": json.dumps(verdicts(data), indent=2) + "\n",
         "provenance.json": json.dumps(records, indent=1, ensure_ascii=False) + "\n",
         "provenance.js": f"const provenance = {json.dumps(records, indent=1, ensure_ascii=False)};\n",
     }

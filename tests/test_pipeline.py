@@ -61,11 +61,6 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
         sets |= {entry["paper"]["data"] for entry in paper["train"].values()}
     raw["data"] = {key: entry for key, entry in raw["data"].items() if key in sets}
     (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
-    for name in files("quick", project):
-        stages = (project / name).read_text()
-        line_of_a_kept_run = lambda line: line[0] if line[1] in experiments else ""  # noqa: E731
-        left = re.sub(r"  - [./]*data/quick/train/(\w+)/plots.*\n", line_of_a_kept_run, stages)
-        (project / name).write_text(left.replace("plots:\n\n", "\n"))
 
 
 def dvc(project: Path, environment, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
@@ -462,7 +457,7 @@ def test_dvcs_own_commands_answer(project, environment):
     there, _, _ = project
     assert f"{A}:train@a_fig4" in dvc(there, environment, "dag", "--mermaid").stdout
     metrics = json.loads(dvc(there, environment, "metrics", "show", "--json").stdout)
-    assert "A.eq1" in json.dumps(metrics)
+    assert metrics["workspace"]["data"]["reports/quick/counts.json"]["data"]["claims"] == len(CLAIMS)
     plots = dvc(there, environment, "plots", "show", "--json", "-o", str(there / "build")).stdout
     assert "reports/quick/figures" in plots
     diff = dvc(there, environment, "params", "diff", "--json").stdout
