@@ -23,7 +23,7 @@ from networkx import DiGraph
 
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file
-from flows.reproduce import visible_gpus
+from flows.gpus import visible_gpus
 from flows.runner import Runner
 from flows.schedule import Schedule
 
@@ -241,7 +241,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: 
     done = flow(server, root, "--workers", "2")
     assert done.returncode == 1, done.stdout
     assert "failed: check@c_s0, train@run; not run, because they need a failed stage: measure@run, " in done.stdout
-    assert "check@c_s0: failed: its program ended with status 1" in done.stdout
+    assert "check@c_s0 failed: its program ended with status 1" in done.stdout
     assert "train@run was told to fail" in done.stdout
     assert begun(root).count("train@run") == 2, "a training run is retried once, for it goes on from its checkpoint"
     assert begun(root).count("check@c_s0") == 1
@@ -283,7 +283,7 @@ def test_another_dvc_is_refused_what_a_running_stage_works_on(tmp_path: Path, se
             refused = subprocess.run(command, cwd=root, env=server, capture_output=True, text=True)
             assert "is busy, it is being blocked by" in refused.stderr + refused.stdout
         # simulate@s0 has ended meanwhile, and reads the same code: the training run's reservation outlasts its own
-        assert until(lambda: "simulate@s0: " in (tmp_path / "log").read_text(), 30)
+        assert until(lambda: "simulate@s0 done in " in (tmp_path / "log").read_text(), 30)
         call("dvc", "repro", "--force", "--single-item", "pipeline/quick/fact/dvc.yaml:simulate@s0", cwd=root)
     assert begun(root).count("simulate@s0") == 2
 
