@@ -90,6 +90,11 @@ class Claim:
         """The literal constants of its module, which is not imported: its figure needs matplotlib."""
         return constants(ROOT / "tasks" / "papers" / self.paper.name / "claims" / f"{self.key}.py")
 
+    def formulas(self, name: str) -> tuple[str, ...]:
+        """The lines of LaTeX of its constant MATH or MATH_CORRECTED; none where it has no such constant."""
+        latex = self.constants.get(name, ())
+        return (latex,) if isinstance(latex, str) else tuple(latex)
+
     @property
     def experiment(self) -> str:
         """The key of its experiment."""
@@ -147,7 +152,7 @@ def all_claims() -> list[Claim]:
     settings = {scale: load(scale) for scale in SCALES}
     results = {scale: read(ROOT / "reports" / scale / "claims.json") or {} for scale in SCALES}
     by_key = {scale: {result["key"]: result for result in results[scale].values()} for scale in SCALES}
-    fresh = {}
+    fresh: dict[str, dict[str, Any]] = {}
     for scale in SCALES:
         fresh |= fresh_runs(scale, {name: result["verdict"] for name, result in results[scale].items()})
     claims = []

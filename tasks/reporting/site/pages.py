@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, mutants, rows, words
+from tasks.reporting.mathematics import mathml
 from tasks.reporting.site import glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
 from tasks.settings import ROOT, SCALES
@@ -98,8 +98,8 @@ class Renderer:
 
     def __call__(self, template: str, **content: Any) -> str:
         """The page; ``root`` leads from its folder to the site's."""
-        fresh = {"root": "", "seen": set(), "scale": None}
-        return self.environment.get_template(template).render({**self.shared, **fresh, **content})
+        defaults: dict[str, Any] = {"root": "", "seen": set()}
+        return self.environment.get_template(template).render({**self.shared, **defaults, **content})
 
 
 def findings(claims: list[Claim]) -> dict[str, list[Any]]:
@@ -108,12 +108,6 @@ def findings(claims: list[Claim]) -> dict[str, list[Any]]:
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
     return module.findings(results) if module else {}
-
-
-def mathematics(latex: str) -> Markup:
-    """A formula as MathML."""
-    module = importlib.import_module("tasks.reporting.mathematics") if latex and _is_there("mathematics.py") else None
-    return module.mathml(latex) if module else Markup("")
 
 
 def _is_there(name: str) -> bool:
@@ -131,7 +125,7 @@ def of_claim(claim: Claim) -> dict[str, Any]:
     counterexample = home / "counterexamples" / f"{claim.key}.py"
     reply = ROOT / "replies" / f"{claim.key}.md"
     return {
-        "math": {name: mathematics(claim.constants.get(name, "")) for name in ("MATH", "MATH_CORRECTED")},
+        "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
         "counterexample": counterexample.read_text(encoding="utf-8") if counterexample.is_file() else "",
         "counterexample_path": f"tasks/papers/{claim.paper.name}/counterexamples/{claim.key}.py",
         "derivation": derivation(claim.key),
