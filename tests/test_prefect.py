@@ -66,7 +66,15 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(project: Path, env: dic
     call(*schedule, "clear", "reproduce/nightly", "--accept-yes", cwd=project, env=env)
     run = min(runs(server, "nightly", "COMPLETED"), key=lambda run: run["expected_start_time"])
     assert run["auto_scheduled"]
-    assert begun(project) == ["prepare@roll", "train@run", "measure@run", "check@c_run", "verdicts@fact", "report", "site"]
+    assert begun(project) == [
+        "prepare@roll",
+        "train@run",
+        "measure@run",
+        "check@c_run",
+        "verdicts@fact",
+        "report",
+        "site",
+    ]
     of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
     shown = {artifact["key"]: artifact["data"] for artifact in ask(f"{server}/artifacts/filter", of_run)}
     assert shown.keys() == {"run-quick", "verdicts-quick"}

@@ -167,11 +167,12 @@ def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:
     path = REPORTS / scale / "rows" / f"{claim.key}.csv"
     if not path.is_file():
         return None
-    table, averaged = rows.condensed(rows.read(path), rows.SHOWN)
-    names = {"value": "mean" if averaged else "value", "rows": "rows behind it"}
+    table = rows.condensed(rows.read(path), rows.SHOWN)
+    averaged = bool((table["rows"] > 1).any())
+    names = {"value": "mean" if averaged else "value", "rows": "measurements"}
     columns = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
-    if averaged:
-        columns += [name for name in ("smallest", "largest", "rows") if name not in columns]
+    ends = ("smallest", "largest", "rows")
+    columns = [name for name in columns if name not in ends] + (list(ends) if averaged else [])
     return {
         "columns": [names.get(name, name) for name in columns],
         "rows": table[columns].to_numpy(object).tolist(),
