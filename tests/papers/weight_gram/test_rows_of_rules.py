@@ -1,10 +1,11 @@
 """Which rows a rule reads: the network, the moment and the part of the table that the statement is about."""
 
 import numpy as np
+import pytest
 from planted import SEEDS, noise, rows, series
 
 from tasks.judging.rows import Rows
-from tasks.papers.weight_gram.claims import a_fig2, a_fig3, a_fig4, a_fig5, a_fig10, a_fig13
+from tasks.papers.weight_gram.claims import a_fig2, a_fig3, a_fig4, a_fig5, a_fig7, a_fig9, a_fig10, a_fig13
 
 
 def judged(claim, name: str, table: Rows) -> bool | None:
@@ -51,6 +52,32 @@ def test_growth_with_depth_is_that_after_training():
 
     assert judged(a_fig4, "TL with depth", by_depth(-0.1, 0.1))
     assert judged(a_fig4, "TL with depth", by_depth(0.1, -0.1)) is False
+
+
+@pytest.mark.parametrize("claim", [a_fig4, a_fig9])
+def test_target_linearity_is_above_that_of_shuffled_labels_in_every_layer(claim):
+    def found(second_layer: float) -> bool | None:
+        trained = {("digits", layer, x): 0.6 * x + 0.1 for layer in "12" for x in (0.0, 1.0)}
+        chance = {("digits", "1", 1.0): 0.3, ("digits", "2", 1.0): second_layer}
+        quantities = {"target_linearity": trained, "null/target_linearity": chance}
+        return judged(claim, "TL above chance", series(0.001, **quantities))
+
+    assert found(0.3)
+    assert found(0.9) is False
+    assert not found(0.7)
+
+
+def test_the_agop_of_figure_7_is_compared_with_its_own_null():
+    def found(correlation: float, null: float) -> bool | None:
+        records = [{"seed": seed, "quantity": "pearson/agop_gram_diagonal", "value": correlation + 0.01 * noise(seed)}
+                   for seed in SEEDS]  # fmt: skip
+        # its 97.5 % quantile lies far above its mean
+        records += [{"seed": seed, "quantity": "null/agop_gram_diagonal", "x": float(draw), "value": null * draw / 40}
+                    for seed in SEEDS for draw in range(41)]  # fmt: skip
+        return judged(a_fig7, "AGOP above its null", rows(records))
+
+    assert found(0.7, 0.4)
+    assert found(0.7, 0.95) is False
 
 
 def test_figure_5_compares_the_decoders_after_training():
