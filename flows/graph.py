@@ -26,6 +26,17 @@ class Refused(ValueError):
     """A mistake in the project's files or in what was asked for, in one line."""
 
 
+def refuse_training_without_data(settings: dict[str, Any]) -> None:
+    """Name the training run that has no data set, because DVC cannot make the stages of the whole scale without it."""
+    for paper, sections in settings.items():
+        for key, entry in ((sections.get("train") if isinstance(sections, dict) else None) or {}).items():
+            scale = entry.get("paper") if isinstance(entry, dict) else None
+            if not isinstance(scale, dict) or not isinstance(scale.get("data"), str):
+                raise Refused(
+                    f"params.yaml: {paper}.train.{key}.paper.data must name a data set; DVC makes no stage without it"
+                )
+
+
 class Graph:
     """The stages of one scale.
 
@@ -50,6 +61,8 @@ class Graph:
                 files += [root / "dvc.yaml"] if scale == "quick" else []
                 for file in files:
                     mend_lock_file(file.with_suffix(".lock"))
+                self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
+                refuse_training_without_data(self.parameters)
                 stages = [stage for file in files for stage in load_file(self.repo, str(file)).stages.values()]
                 self.edges = networkx.relabel_nodes(
                     Index(self.repo, stages=stages).graph, {stage: stage.name for stage in stages}
