@@ -26,17 +26,6 @@ class Refused(ValueError):
     """A mistake in the project's files or in what was asked for, in one line."""
 
 
-def refuse_training_without_data(settings: dict[str, Any]) -> None:
-    """Name the training run that has no data set, because DVC cannot make the stages of the whole scale without it."""
-    for paper, sections in settings.items():
-        for key, entry in ((sections.get("train") if isinstance(sections, dict) else None) or {}).items():
-            scale = entry.get("paper") if isinstance(entry, dict) else None
-            if not isinstance(scale, dict) or not isinstance(scale.get("data"), str):
-                raise Refused(
-                    f"params.yaml: {paper}.train.{key}.paper.data must name a data set; DVC makes no stage without it"
-                )
-
-
 class Graph:
     """The stages of one scale.
 
@@ -55,14 +44,13 @@ class Graph:
             self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
             self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
             parameters.check_keys(self.parameters)  # DVC puts them into the shell's commands as they are
+            parameters.check_data(self.parameters)
             with self.locked():
                 remove_torn_process_list(self.repo)
                 files = sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
                 files += [root / "dvc.yaml"] if scale == "quick" else []
                 for file in files:
                     mend_lock_file(file.with_suffix(".lock"))
-                self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
-                refuse_training_without_data(self.parameters)
                 stages = [stage for file in files for stage in load_file(self.repo, str(file)).stages.values()]
                 self.edges = networkx.relabel_nodes(
                     Index(self.repo, stages=stages).graph, {stage: stage.name for stage in stages}

@@ -45,7 +45,7 @@ class Settings(Simulation):
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: the test accuracy of every method on every data set, and with features from shuffled labels.
 
-    In one control all features come from shuffled labels; in the other FACT-RFM's alone, so that it falls behind NFA-RFM.
+    In one control all features come from shuffled labels; in the other FACT-RFM's alone, so that it falls behind.
     """
     for index, (name, x, classes) in enumerate(data_sets(settings.folder, settings.largest)):
         order = stream("c_tabular", name, "order").permutation(len(x))
@@ -62,7 +62,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def cross_validated(update: str | None, x: Tensor, y: Tensor, teacher: Tensor) -> dict[str, float]:
-    """The mean accuracies over four folds, with shared and with own features; the teacher's labels make the features."""
+    """The mean accuracies over four folds, with shared and with own features, learned from the teacher's labels."""
     half = len(x) // 2
     validation: dict[tuple[float, bool, int], tuple[float, Tensor]] = {}
     for ridge, unit in product(RIDGES, (True, False)):
