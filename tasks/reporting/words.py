@@ -42,7 +42,8 @@ def measured(claim: dict[str, Any]) -> str:
     """The measurement in the print's terms, or else the deciding statement's statistic; and how the data differ."""
     data = f" ({claim['altered']})" if claim["altered"] else ""
     statement = deciding(claim)
-    return (claim["measured"] or (result(statement) if statement else "–")) + data
+    own = estimate(deciding_part(deciding_form(statement))) if statement else "–"
+    return (claim["measured"] or own) + data
 
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -138,8 +139,13 @@ def rule(form: dict[str, Any]) -> str:
 
 
 def against(claim: dict[str, Any]) -> str:
-    """Measured less printed for each printed level; or else the deciding statistic and what its rule asks of it."""
+    """Measured less printed for each printed level; or else what the deciding rule asks, and of which statistic."""
     levels = [each for each in claim["statements"] if each["kind"] == "printed level" and each["forms"]]
     texts = [f"{each['name']}: {difference(deciding_form(each))}" for each in levels if difference(deciding_form(each))]
     statement = deciding(claim)
-    return "; ".join(texts) or (result(statement) if statement else "–")
+    if texts or not statement:
+        return "; ".join(texts) or "–"
+    if claim["measured"]:  # the statistic is not among what is measured in the print's terms
+        return result(statement)
+    wanted = sought(deciding_form(statement))
+    return f"must be {wanted}" if wanted else "–"

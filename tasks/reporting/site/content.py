@@ -4,7 +4,6 @@ Everything is read from files that git holds: the results in ``reports/SCALE``, 
 site can be made in a fresh clone, and a quick run shows the committed verdicts of the papers' scale beside its own.
 """
 
-import ast
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,19 +79,19 @@ class Claim:
         return len({self.verdict(scale) for scale in self.run}) > 1
 
     @property
+    def corrected(self) -> bool:
+        """Whether it holds in the corrected form alone, at some scale."""
+        return "holds corrected" in {self.verdict(scale) for scale in self.run}
+
+    @property
     def refuted(self) -> list[tuple[str, str]]:
         """The asserted statements that are refuted, with the scale."""
         return [(scale, statement["name"]) for scale in self.run for statement in self.results[scale]["statements"]
                 if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
 
-    @cached_property
-    def constants(self) -> dict[str, Any]:
-        """The literal constants of its module, which is not imported: its figure needs matplotlib."""
-        return constants(ROOT / "tasks" / "papers" / self.paper.name / "claims" / f"{self.key}.py")
-
     def formulas(self, name: str) -> tuple[str, ...]:
         """The lines of LaTeX of its constant MATH or MATH_CORRECTED; none where it has no such constant."""
-        latex = self.constants.get(name, ())
+        latex = getattr(papers.claim(self.paper.name, self.key), name, ())
         return (latex,) if isinstance(latex, str) else tuple(latex)
 
     @property
@@ -121,18 +120,6 @@ class Claim:
     def setting_rows(self) -> list[dict[str, Any]]:
         """Its experiment's settings, those that matter for it."""
         return settings_of(self.settings, self.experiment, self.about.get("settings"))
-
-
-def constants(path: Path) -> dict[str, Any]:
-    """The constants of a module whose values are literals, by name."""
-    values: dict[str, Any] = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            try:
-                values[node.targets[0].id] = ast.literal_eval(node.value)
-            except ValueError:
-                continue
-    return values
 
 
 def read(path: Path) -> Any:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, mutants, rows, words
 from tasks.reporting.mathematics import mathml
+from tasks.reporting.replies import replies
 from tasks.reporting.site import glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
 from tasks.settings import ROOT, SCALES
@@ -67,7 +70,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "checks.html", page("checks.html", current="checks", **checks)
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
     yield "glossary.html", page("glossary.html", current="glossary")
-    yield "how-to-read.html", page("how_to_read.html", current="how", guide=guide(claims))
+    yield "how-to-read.html", page("how_to_read.html", current="how", guide="")
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
@@ -94,6 +97,8 @@ class Renderer:
             self.environment.filters[name] = getattr(words, name)
         self.environment.filters["terms"] = glossary.mark
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
+        self.environment.filters["per_scale"] = per_scale
+        self.environment.filters["markdown"] = markdown
         self.environment.globals["met"] = words.MET
 
     def __call__(self, template: str, **content: Any) -> str:
@@ -114,26 +119,42 @@ def _is_there(name: str) -> bool:
     return (ROOT / "tasks" / "reporting" / name).is_file()
 
 
-def guide(claims: list[Claim]) -> str:
-    """The text of "how to read this"."""
-    return ""
+def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
+    """What a function of ``words`` says of a claim's result, by scale; once where both scales have the same."""
+    texts = {scale: getattr(words, name)(claim.results[scale]) for scale in claim.run}
+    if len(texts) > 1 and len(set(texts.values())) == 1:
+        return [("both", next(iter(texts.values())))]
+    return list(texts.items())
+
+
+def markdown(text: str) -> Markup:
+    """Markdown as HTML, without images and raw HTML."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).disable("image").render(text))
 
 
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     home = ROOT / "tasks" / "papers" / claim.paper.name
     counterexample = home / "counterexamples" / f"{claim.key}.py"
-    reply = ROOT / "replies" / f"{claim.key}.md"
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
         "counterexample": counterexample.read_text(encoding="utf-8") if counterexample.is_file() else "",
         "counterexample_path": f"tasks/papers/{claim.paper.name}/counterexamples/{claim.key}.py",
         "derivation": derivation(claim.key),
-        "reply": reply.read_text(encoding="utf-8") if reply.is_file() else "",
+        "replies": replies(ROOT / "replies", claim.key),
+        "violations": violations(claim),
         "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
         "full_tables": {scale: f"reports/{scale}/tables/{claim.experiment}.parquet" for scale in SCALES
                         if (REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()},
     }  # fmt: skip
+
+
+def violations(claim: Claim) -> list[tuple[str, str]]:
+    """The smallest violations of the printed and of the corrected form, each once."""
+    forms = {"claim": "as printed", "corrected": "as corrected"}
+    texts = [(forms[arm], text) for scale in claim.run
+             for arm, text in claim.results[scale]["smallest violations"].items() if arm in forms]  # fmt: skip
+    return list(dict.fromkeys(texts))
 
 
 def derivation(key: str) -> str:
