@@ -55,7 +55,7 @@ def project(copy_project, environment):
             edit(there / EXPERIMENT, '"claim": h @ W.T,', '"claim": np.abs(h @ W.T),')
             with (there / HARMLESS).open("a") as file:
                 file.write("\n# a remark\n")
-        done = run(there, environment, "dvc", "repro")
+        done = run(there, environment, "dvc", "repro", "report")
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         if not change:
             commit(there, "before")
