@@ -54,10 +54,9 @@ def changes(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]])
 
 
 def page(graph: Graph) -> Path | None:
-    """The first page of the report, where the stage ``report`` has written one."""
-    outs = [Path(out.fs_path) for name in graph.stages if name == "report" for out in graph.stages[name].outs]
-    pages = [path / "index.html" if path.is_dir() else path for path in outs]
-    return next((path for path in pages if path.name == "index.html" and path.is_file()), None)
+    """The first page of the report, which shows both scales, where there is one."""
+    path = graph.root / "reports" / "index.html"
+    return path if path.is_file() else None
 
 
 def text(words: str) -> str:

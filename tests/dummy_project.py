@@ -84,7 +84,7 @@ def pipeline(text: str) -> dict[str, Any]:
         body = stage.get("do", stage)
         outs = [next(iter(out)) if isinstance(out, dict) else out for out in [*body["outs"], *body.get("metrics", [])]]
         body["cmd"] = " ".join(["python", *(["stage.py"] if kind in IN_A_SHELL else ["-m", "stage"]), *outs])
-        body["deps"] = ["stage.py", *(dep for dep in body["deps"] if dep.startswith("data/"))]
+        body["deps"] = ["stage.py", *(dep for dep in body["deps"] if dep.startswith(("data/", "reports/quick/")))]
     content.pop("plots", None)
     return content
 

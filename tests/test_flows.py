@@ -21,9 +21,9 @@ from dummy_project import ROOT, begun, call, environment, order, traces, until, 
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
+from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file
-from flows.gpus import visible_gpus
 from flows.runner import Runner
 from flows.schedule import Schedule
 
@@ -85,7 +85,7 @@ def spans(root: Path) -> dict[str, tuple[float, float]]:
 def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> None:
     graph = Graph(project, "quick")
     assert sorted(begun(project)) == sorted(graph.stages)
-    assert len(graph.stages) == len(RUN) + SIMULATIONS + (1 + SIMULATIONS) + len(["verdicts", "report"])
+    assert len(graph.stages) == len(RUN) + SIMULATIONS + (1 + SIMULATIONS) + len(["verdicts", "report", "site"])
     assert stale(project, *QUICK) == []
     assert all(name.startswith("pipeline/paper/") for name in stale(project))
     call("dvc", "repro", cwd=project)
@@ -137,7 +137,7 @@ def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, s
     lock.write_bytes(content[: content.index(b"    outs:", int(share * len(content))) + 6])
     refused = subprocess.run(["dvc", "status"], cwd=project, env=server, capture_output=True, text=True)
     assert "is invalid" in refused.stderr + refused.stdout
-    assert set(rerun(project, server)) <= {"report"}, "all else comes from DVC's run-cache"
+    assert set(rerun(project, server)) <= {"report", "site"}, "all else comes from DVC's run-cache"
     assert stale(project, *QUICK) == []
 
 
@@ -149,9 +149,9 @@ def test_a_deleted_output_and_old_settings_come_back_from_the_run_cache(project:
     path = project / "params.yaml"
     before = path.read_text()
     path.write_text(before.replace("lr: 0.1", "lr: 0.2"))
-    assert rerun(project, server) == ["measure@run", "report", "train@run"], "what depends on them is unchanged"
+    assert rerun(project, server) == ["measure@run", "report", "site", "train@run"], "what depends on them is unchanged"
     path.write_text(before)
-    assert rerun(project, server) == ["report"]
+    assert rerun(project, server) == ["report", "site"]
     assert stale(project, *QUICK) == []
 
 
@@ -211,7 +211,7 @@ def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     assert set(graph.select(["c_run"])) == RUN | {"check@c_run"}
     assert set(graph.select(["simulate", "roll"])) == {"prepare@roll"} | {f"simulate@s{i}" for i in range(SIMULATIONS)}
     assert graph.select([])[0] == "prepare@roll"
-    assert graph.select([])[-1] == "report"
+    assert graph.select([])[-2:] == ["report", "site"]
 
 
 @pytest.mark.parametrize(("targets", "scale", "line"), [

@@ -66,12 +66,20 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(project: Path, env: dic
     call(*schedule, "clear", "reproduce/nightly", "--accept-yes", cwd=project, env=env)
     run = min(runs(server, "nightly", "COMPLETED"), key=lambda run: run["expected_start_time"])
     assert run["auto_scheduled"]
-    assert begun(project) == ["prepare@roll", "train@run", "measure@run", "check@c_run", "verdicts@fact", "report"]
+    assert begun(project) == [
+        "prepare@roll",
+        "train@run",
+        "measure@run",
+        "check@c_run",
+        "verdicts@fact",
+        "report",
+        "site",
+    ]
     of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
     shown = {artifact["key"]: artifact["data"] for artifact in ask(f"{server}/artifacts/filter", of_run)}
     assert shown.keys() == {"run-quick", "verdicts-quick"}
     assert '"verdict": "holds"' in shown["verdicts-quick"]
-    assert "6 stages brought up to date, 0 already were" in shown["run-quick"]
+    assert "7 stages brought up to date, 0 already were" in shown["run-quick"]
 
 
 def test_cancelling_a_run_ends_its_stage(project: Path, env: dict[str, str], server: str) -> None:

@@ -25,26 +25,24 @@ def judged_rows(table: pd.DataFrame, claim: Any) -> pd.DataFrame:
     return rows.assign(smallest=rows["value"], largest=rows["value"], rows=1)
 
 
-def condensed(rows: pd.DataFrame, most: int) -> tuple[pd.DataFrame, list[str]]:
-    """At most so many rows, and the columns over which ``value`` is a mean; the first rows where means are too many."""
-    labels, averaged = list(LABELS), []
+def condensed(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most so many rows: means over ``AVERAGED``, one column after the other; the first where these are too many."""
+    labels = list(LABELS)
     for column in (None, *AVERAGED):
         if column:
             labels.remove(column)
-            if rows[column].nunique() > 1:
-                averaged.append(column)
         if rows.groupby(labels).ngroups <= most:
             break
-    if not averaged:
-        return rows.head(most).reset_index(drop=True), []
+    if labels == LABELS:
+        return rows.head(most).reset_index(drop=True)
     weighted = rows.assign(value=rows["value"] * rows["rows"]).groupby(labels, as_index=False, sort=False)
     means = weighted.agg({"value": "sum", "smallest": "min", "largest": "max", "rows": "sum"})
-    return means.assign(value=means["value"] / means["rows"]).head(most), averaged
+    return means.assign(value=means["value"] / means["rows"]).head(most)
 
 
 def write(folder: Path, key: str, rows: pd.DataFrame) -> None:
     """Write a claim's rows as CSV and as Parquet, without the columns in which all rows are alike."""
-    table, _ = condensed(rows, DOWNLOADED)
+    table = condensed(rows, DOWNLOADED)
     varying = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
     if "rows" not in varying and len(table) and (table["rows"] > 1).any():
         varying.append("rows")

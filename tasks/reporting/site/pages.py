@@ -1,8 +1,8 @@
 """The pages of the site: which there are, and what each is rendered from."""
 
-import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,6 +12,7 @@ from markupsafe import Markup
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, mutants, rows, words
+from tasks.reporting.findings import Finding, findings
 from tasks.reporting.mathematics import mathml
 from tasks.reporting.replies import replies
 from tasks.reporting.site import explore, glossary
@@ -50,7 +51,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     shared = {
         "papers": papers,
         "claims": claims,
-        "found": findings(claims),
+        "sentences": sentences(claims),
         "verdicts": VERDICTS,
         "reasons": REASONS,
         "scales": SCALES,
@@ -111,16 +112,11 @@ class Renderer:
         return self.environment.get_template(template).render({**self.shared, **defaults, **content})
 
 
-def findings(claims: list[Claim]) -> dict[str, list[Any]]:
-    """By a paper's letter the sentences that say what was found."""
-    module = importlib.import_module("tasks.reporting.findings") if _is_there("findings.py") else None
+def sentences(claims: list[Claim]) -> Callable[[str], dict[str, list[Finding]]]:
+    """What was found, by a paper's letter; a function of the address of a claim's page, with ``{key}`` for its key."""
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
-    return module.findings(results) if module else {}
-
-
-def _is_there(name: str) -> bool:
-    return (ROOT / "tasks" / "reporting" / name).is_file()
+    return cache(lambda address: findings(results, address))
 
 
 def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
@@ -175,11 +171,12 @@ def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:
     path = REPORTS / scale / "rows" / f"{claim.key}.csv"
     if not path.is_file():
         return None
-    table, averaged = rows.condensed(rows.read(path), rows.SHOWN)
-    names = {"value": "mean" if averaged else "value", "rows": "rows behind it"}
+    table = rows.condensed(rows.read(path), rows.SHOWN)
+    averaged = bool((table["rows"] > 1).any())
+    names = {"value": "mean" if averaged else "value", "rows": "measurements"}
     columns = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
-    if averaged:
-        columns += [name for name in ("smallest", "largest", "rows") if name not in columns]
+    ends = ("smallest", "largest", "rows")
+    columns = [name for name in columns if name not in ends] + (list(ends) if averaged else [])
     return {
         "columns": [names.get(name, name) for name in columns],
         "rows": table[columns].to_numpy(object).tolist(),
