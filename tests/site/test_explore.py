@@ -4,7 +4,6 @@ import base64
 import io
 import itertools
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from gramlab import tables
 from tasks.papers.centered_nfa import explore as paper_b
@@ -24,7 +22,6 @@ from tasks.reporting.explore import views
 from tasks.reporting.site.explore import drawing, png, shown, summaries
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 STEPS, DECAYS = (0, 10, 20), ("0.001", "0.02", "0.1")
 BLANK = {"arm": "claim", "case": "", "seed": 0, "step": 0, "layer": "0", "x": 0.0}
 
@@ -150,7 +147,7 @@ def test_the_numbers_are_means_with_their_range():
 
 
 @pytest.fixture(scope="module")
-def site(copy_project, environment):
+def explored(copy_project, environment):
     """The site of a copy whose quick results have views of papers A and C, and the papers' scale of B and D."""
     there = copy_project("explore")
 
@@ -174,38 +171,28 @@ def site(copy_project, environment):
     return there / "reports"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-    assert path, "no Chromium found; `make browser` installs Debian's, or install one by hand"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
-        yield started
-        started.close()
-
-
 @pytest.mark.parametrize("width", [1280, 768, 390])
 @pytest.mark.parametrize("letter", "ABCD")
-def test_every_page_opens_from_disk_without_a_request_and_without_overflow(browser, site, letter, width):
+def test_every_page_opens_from_disk_without_a_request_and_without_overflow(browser, explored, letter, width):
     page = browser.new_context(viewport={"width": width, "height": 800}, offline=True).new_page()
     requests, messages = [], []
     page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
-    page.goto(f"file://{site / 'explore' / letter}.html")
+    page.goto(f"file://{explored / 'explore' / letter}.html")
     assert messages == []
     assert all(url.startswith(("file://", "data:")) for url in requests)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for link in page.locator("main a").all():
-        target = (site / "explore" / link.get_attribute("href").partition("#")[0]).resolve()
+        target = (explored / "explore" / link.get_attribute("href").partition("#")[0]).resolve()
         assert target.is_file(), target
     page.context.close()
 
 
-def test_the_slider_and_the_choice_show_one_step_of_one_option(browser, site):
+def test_the_slider_and_the_choice_show_one_step_of_one_option(browser, explored):
     page = browser.new_page()
-    page.goto(f"file://{site / 'explore' / 'C.html'}")
-    view = json.loads((site / "quick/explore.json").read_text())["C"]
+    page.goto(f"file://{explored / 'explore' / 'C.html'}")
+    view = json.loads((explored / "quick/explore.json").read_text())["C"]
     pictures = page.locator(".film img").locator("visible=true")
     assert pictures.count() == 3
     page.locator("select").select_option(label="0.02")
@@ -222,9 +209,9 @@ def test_the_slider_and_the_choice_show_one_step_of_one_option(browser, site):
     page.close()
 
 
-def test_an_image_that_was_not_kept_at_a_layer_is_the_last_one_before(browser, site):
+def test_an_image_that_was_not_kept_at_a_layer_is_the_last_one_before(browser, explored):
     page = browser.new_page()
-    page.goto(f"file://{site / 'explore' / 'D.html'}")
+    page.goto(f"file://{explored / 'explore' / 'D.html'}")
     slider = page.locator("input[type=range]")
     slider.focus()
     page.keyboard.press("Home")
@@ -235,26 +222,26 @@ def test_an_image_that_was_not_kept_at_a_layer_is_the_last_one_before(browser, s
     page.close()
 
 
-def test_without_scripts_and_in_print_every_step_is_a_picture(browser, site):
+def test_without_scripts_and_in_print_every_step_is_a_picture(browser, explored):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"file://{site / 'explore' / 'C.html'}")
+    page.goto(f"file://{explored / 'explore' / 'C.html'}")
     everything = 3 * len(DECAYS) * len(STEPS)
     assert page.locator(".film img").locator("visible=true").count() == everything
     assert page.locator("form.controls").locator("visible=true").count() == 0
     assert page.locator("svg").locator("visible=true").count() == len(DECAYS)
     context.close()
     page = browser.new_page()
-    page.goto(f"file://{site / 'explore' / 'C.html'}")
+    page.goto(f"file://{explored / 'explore' / 'C.html'}")
     page.emulate_media(media="print")
     assert page.locator(".film img").locator("visible=true").count() == everything
     assert page.locator("form.controls").locator("visible=true").count() == 0
     page.close()
 
 
-def test_a_papers_page_links_to_what_there_is_to_look_at(site):
+def test_a_papers_page_links_to_what_there_is_to_look_at(explored):
     for letter in "ABCD":
-        assert f'href="../explore/{letter}.html"' in (site / "papers" / f"{letter}.html").read_text()
+        assert f'href="../explore/{letter}.html"' in (explored / "papers" / f"{letter}.html").read_text()
 
 
 def test_a_drawing_names_what_it_shows():
