@@ -268,6 +268,18 @@ def test_virtual_covariance_shift(handmade):
                 expected += [{**columns, "arm": arm, "quantity": f"diagonal/{quantity}", "x": float(pixel),
                               "value": matrix[pixel, pixel]}
                              for quantity, matrix in matrices.items() for pixel in range(6)]  # fmt: skip
+    for epoch in (0, 1, 2):  # of six pixels each is a patch of its own
+        weights = made.weights(epoch, 0)
+        jacobians = input_jacobians(weights, x, "gelu")
+        images = {
+            "gram": weights["0.weight"].T @ weights["0.weight"],
+            "agop": sum(np.outer(slope, slope) for jacobian in jacobians for slope in jacobian) / len(x),
+        }
+        if epoch:
+            images["vcs"] = -made.sums("virtual_shift", epoch, 0) - made.sums("virtual_shift", epoch, 0).T
+        expected += [{"arm": "claim", "seed": 0, "layer": "0", "step": 3 * epoch, "quantity": f"image/{name}",
+                      "x": float(entry), "value": value}
+                     for name, matrix in images.items() for entry, value in enumerate(matrix.ravel())]  # fmt: skip
     assert_same_rows(a_fig7.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
 
 
