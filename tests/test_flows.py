@@ -21,9 +21,9 @@ from dummy_project import ROOT, begun, call, environment, order, traces, until, 
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
+from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file
-from flows.gpus import visible_gpus
 from flows.runner import Runner
 from flows.schedule import Schedule
 
