@@ -15,7 +15,7 @@ import psutil
 import pytest
 from dummy_project import ROOT, ask, background, begun, call, environment, order, until, until_hanging
 
-SUMMARY = "6 stages brought up to date, 0 already were"
+SUMMARY = "7 stages brought up to date, 0 already were"
 COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 
@@ -95,7 +95,8 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(
     run = min(runs(server, "nightly", "COMPLETED"), key=lambda run: run["expected_start_time"])
     assert run["auto_scheduled"]
     assert (run["name"], run["state"]["message"]) == ("quick: everything", SUMMARY)
-    assert begun(project) == ["prepare@roll", "train@run", "measure@run", "check@c_run", "verdicts@fact", "report"]
+    ran = [name for name in begun(project) if name != "site"]  # needs none of these
+    assert ran == ["prepare@roll", "train@run", "measure@run", "check@c_run", "verdicts@fact", "report"]
     of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
     shown = {artifact["key"]: artifact["data"] for artifact in ask(f"{server}/artifacts/filter", of_run)}
     assert shown.keys() == {"run-quick", "verdicts-quick", "report-quick"}
@@ -104,7 +105,7 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(
     assert [(row["id"], row["verdict"])] == [(each["id"], each["verdict"]) for each in judged.values()]
     assert SUMMARY in shown["run-quick"]
     assert "- C.1: nothing before, holds now" in shown["run-quick"]
-    assert (project / "reports/quick/index.html").as_uri() in shown["report-quick"]
+    assert (project / "reports/index.html").as_uri() in shown["report-quick"]
 
 
 def test_mistaken_parameters_are_one_line_each(
