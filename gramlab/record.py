@@ -14,8 +14,9 @@ from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.measure import measure
+from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.results import NEEDS, Measurement
+from gramlab.measures.results import NEEDS
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
 from gramlab.measures.undefined import Undefined
@@ -100,7 +101,7 @@ class Recorder:
         *,
         every: int = 100,
         at: Sequence[int] = (),
-        loss: Loss = "mse",
+        loss: Loss | None = None,
         layers: Layers = None,
         weight_decay: float | None = None,
         quantities: Sequence[str] | None = None,

@@ -1,7 +1,7 @@
 """Every layer's feature matrices in one streaming pass over the data."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from numbers import Real
@@ -14,20 +14,13 @@ from gramlab.files import did_you_mean
 from gramlab.measures.arrays import all_finite, as_tensor
 from gramlab.measures.batches import Batch, Data, input_tensors, iterate_batches, run_model, sample_count
 from gramlab.measures.capture import CallRecord, LayerCall, capture_calls
-from gramlab.measures.layers import (
-    Layer,
-    Layers,
-    at_least_float32,
-    find_layers,
-    has_computed_weight,
-    output_rows,
-    weight_gradient,
-    weight_matrices,
-)
-from gramlab.measures.losses import Loss, check_loss, check_targets, is_token_mask, per_sample
+from gramlab.measures.kinds import Layer
+from gramlab.measures.layers import Layers, at_least_float32, find_layers, left_out
+from gramlab.measures.losses import Loss, check_loss, check_targets, default_loss, is_token_mask, per_sample
+from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.products import add_symmetric, mirrored
-from gramlab.measures.results import NEEDS, LayerMeasures, Measurement, single
+from gramlab.measures.results import NEEDS, LayerMeasures, single
 
 
 def measure(
@@ -35,7 +28,7 @@ def measure(
     x: Data,
     y: Any = None,
     *,
-    loss: Loss = "mse",
+    loss: Loss | None = None,
     layers: Layers = None,
     weight_decay: float | None = None,
     batch_size: int = 4096,
@@ -70,9 +63,10 @@ def measure(
     y : array of shape (n, ...), optional
         Targets. Without targets the quantities of the loss are left out.
     loss : {"mse", "signed_mse", "cross_entropy", "bce_with_logits"} or callable (outputs, targets) -> (n,) losses
-        Default "mse".
+        Default: "cross_entropy" if the targets are classes, else "mse"; ``settings["loss"]`` of the result names it.
     layers : None, str, sequence of str, or predicate (name, module), default None
-        None for every Linear and Conv2d.
+        None for every layer that multiplies by a weight: Linear, convolutions and transposed convolutions, Embedding,
+        the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters.
     weight_decay : float, optional
         The λ of FACT; nothing else needs it.
     batch_size : int, default 4096
@@ -105,8 +99,8 @@ def measure(
     >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 3))
     >>> x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
     >>> measurement = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=1e-3)
-    >>> measurement
-    Measurement(n=100, outputs=3, loss=1.1..., layers={0: (16, 8), 2: (3, 16)})
+    >>> print(str(measurement).splitlines()[0])
+    Measurement of 2 layers: n = 100, 3 outputs, cross_entropy 1.1...
     >>> layer = measurement["0"]
     >>> bool(torch.allclose(layer.agop, layer.weight.T @ layer.ptk @ layer.weight))
     True
@@ -131,7 +125,8 @@ def measure(
         accumulator = _Accumulator(current, before, loss, needs, loss_required=quantities is not None)
         for number, batch in enumerate(batches):
             accumulator.add(batch, number, all_targets=y)
-        return accumulator.result(weight_decay)
+        settings = {"weight_decay": weight_decay, "quantities": None if quantities is None else sorted(quantities)}
+        return accumulator.result(weight_decay, settings, left_out(model, measured))
 
 
 def _needs(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
@@ -185,6 +180,7 @@ class _CapturedNetwork:
 
     def __init__(self, model: nn.Module, layers: dict[str, Layer], record: CallRecord, forward: Any) -> None:
         self.model, self.layers, self.record, self.forward = model, layers, record, forward
+        record.recording = False
 
     def run(self, batch: Batch, number: int) -> _Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
@@ -230,12 +226,15 @@ class _CapturedNetwork:
 
     def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, calls: list[LayerCall]) -> None:
         """Raise ValueError if the mask (n, T) fits nothing that the model sees: it would have no effect."""
-        layer_inputs = [call.input for call in calls if isinstance(self.layers[call.layer], nn.Linear)]
-        tokens = {t.shape[:2] for t in [outputs, *layer_inputs] if t.ndim == 3}
+        shapes = (self.layers[call.layer].token_shape(call.input) for call in calls)
+        tokens = {shape for shape in shapes if shape is not None}
+        if outputs.ndim == 3:
+            tokens.add((outputs.shape[0], outputs.shape[1]))
         inputs = input_tensors(batch.inputs)
-        if mask.shape not in (tokens or {t.shape[:2] for t in inputs}):
-            shapes = sorted(map(tuple, tokens)) or [tuple(t.shape) for t in inputs]
-            raise ValueError(f"the mask of shape {tuple(mask.shape)} fits no tokens (n, T) of the shapes {shapes}")
+        fitting: Collection[tuple[int, ...]] = tokens or {tuple(t.shape[:2]) for t in inputs}
+        if tuple(mask.shape) not in fitting:
+            places = sorted(map(tuple, tokens)) or [tuple(t.shape) for t in inputs]
+            raise ValueError(f"the mask of shape {tuple(mask.shape)} fits no tokens (n, T) of the shapes {places}")
 
 
 @dataclass
@@ -244,7 +243,7 @@ class _Accumulator:
 
     current: _CapturedNetwork
     before: _CapturedNetwork | None
-    loss: Loss
+    loss: Loss | None  # None until the first targets decide
     needs: frozenset[str]
     loss_required: bool
     n: int = 0
@@ -259,6 +258,8 @@ class _Accumulator:
         elif "loss" in self.needs and batch.targets is None:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
         outputs, calls = self.current.run(batch, number)
+        if number == 0 and self.loss is None and batch.targets is not None:
+            self.loss = default_loss(tuple(outputs.shape), batch.targets)
         if number == 0 and all_targets is not None and isinstance(self.loss, str):
             targets = as_tensor(all_targets, "y")
             check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
@@ -273,7 +274,7 @@ class _Accumulator:
     def _add(self, batch: Batch, number: int, run: _Run, initial_run: _Run | None) -> None:
         outputs, calls = run
         by_output = bool(self.needs & {"ptk", "centered_ptk"})
-        if batch.targets is not None and "loss" in self.needs:
+        if batch.targets is not None and self.loss is not None and "loss" in self.needs:
             losses = per_sample(self.loss, outputs, batch.targets, batch.mask)
             if not all_finite(losses.detach()):
                 row = int((~torch.isfinite(losses)).nonzero()[0])
@@ -284,7 +285,7 @@ class _Accumulator:
         if by_output:
             self._add_outputs(batch.mask, run, initial_run)
 
-    def result(self, weight_decay: float | None) -> Measurement:
+    def result(self, weight_decay: float | None, settings: dict[str, Any], left_out: Mapping[str, str]) -> Measurement:
         """Return the measurement of all batches."""
         measured = {}
         for name, layer in self.current.layers.items():
@@ -296,9 +297,11 @@ class _Accumulator:
                 if not all_finite(total):
                     raise ValueError(f"layer {name!r}: the sum for {key} overflowed or met a NaN gradient")
             initial_weight = None if self.before is None else _weight(self.before.layers[name])
-            measured[name] = LayerMeasures(name, self.n, _weight(layer), sums, weight_decay, initial_weight)
+            measured[name] = LayerMeasures(name, self.n, _weight(layer), sums, weight_decay, initial_weight, layer.kind)
         mean_loss = self.total_loss / self.n if "loss" in self.needs else None
-        return Measurement(layers=measured, n=self.n, outputs=self.outputs, loss=mean_loss)
+        if mean_loss is not None:
+            settings["loss"] = self.loss if isinstance(self.loss, str) else getattr(self.loss, "__name__", "callable")
+        return Measurement(measured, self.n, self.outputs, mean_loss, left_out, settings)
 
     def _allocate(self, batch: Batch) -> None:
         """Decide by the first batch which sums can be measured, and allocate them in float64."""
@@ -310,7 +313,7 @@ class _Accumulator:
                 raise ValueError("enfa, fact and virtual_shift depend on the loss: targets y are needed")
             self.needs = self.needs - loss_sums
         for name, layer in self.current.layers.items():
-            W = weight_matrices(layer)
+            W = layer.weight_matrices()
             G, k, d = W.shape
             shapes = {"ptk": (k, k), "centered_ptk": (k, k), "loss_outer": (k, k), "weight_gradient": (k, d)}
             self.sums[name] = {
@@ -324,13 +327,14 @@ class _Accumulator:
         for call, g in zip(calls, gradients, strict=True):
             if g is None:  # the loss does not depend on this call
                 continue
-            layer, g = self.current.layers[call.layer], at_least_float32(g)
+            layer, g = self.current.layers[call.layer], at_least_float32(call.part(g))
             if "loss_outer" in self.needs:
-                outer.add(call.layer, output_rows(layer, g, mask))
+                outer.add(call.layer, layer.output_rows(g, mask, call.input))
             if "weight_gradient" in self.needs:
                 if call.input._version != call.version:
                     raise ValueError(f"the input of layer {call.layer!r} is changed in place after its use")
-                total = weight_gradient(layer, at_least_float32(call.input), g, mask)
+                h = at_least_float32(call.input) if call.input.is_floating_point() else call.input
+                total = layer.weight_gradient(h, g, mask)
                 self.sums[call.layer]["weight_gradient"] += total
         outer.add_to(self.sums, "loss_outer")
 
@@ -339,7 +343,7 @@ class _Accumulator:
         if self.before is None:
             return None
         centred = "centered_ptk" in self.needs
-        if not centred and (number or not any(map(has_computed_weight, self.before.layers.values()))):
+        if not centred and (number or not any(layer.has_computed_weight() for layer in self.before.layers.values())):
             return None
         outputs0, calls0 = self.before.run(batch, number)
         if outputs0.shape != outputs.shape or [call.layer for call in calls0] != [call.layer for call in calls]:
@@ -357,15 +361,19 @@ class _Accumulator:
             if "ptk" in self.needs:
                 for call, g in zip(calls, gradients, strict=True):
                     if g is not None:  # this output depends on this call
-                        ptk.add(call.layer, output_rows(self.current.layers[call.layer], at_least_float32(g), mask))
+                        ptk.add(call.layer, self._rows(call, at_least_float32(g), mask))
             if initial_run is not None:
                 gradients0 = _gradients(flat0[:, o].sum(), calls0, retain=more)
                 for call, g, g0 in zip(calls, gradients, gradients0, strict=True):
                     if g is not None and g0 is not None:
                         moved = at_least_float32(g) - at_least_float32(g0)
-                        centered.add(call.layer, output_rows(self.current.layers[call.layer], moved, mask))
+                        centered.add(call.layer, self._rows(call, moved, mask))
         ptk.add_to(self.sums, "ptk")
         centered.add_to(self.sums, "centered_ptk")
+
+    def _rows(self, call: LayerCall, g: Tensor, mask: Tensor | None) -> Tensor:
+        """The rows of a gradient at the output of a call, (groups, rows, k)."""
+        return self.current.layers[call.layer].output_rows(call.part(g), mask, call.input)
 
 
 class _BatchSums:
@@ -393,4 +401,4 @@ def _gradients(scalar: Tensor, calls: list[LayerCall], retain: bool) -> Sequence
 
 
 def _weight(layer: Layer) -> Tensor:
-    return single(weight_matrices(layer).double().clone())
+    return single(layer.weight_matrices().double().clone())
