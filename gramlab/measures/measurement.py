@@ -105,8 +105,9 @@ class Measurement(Mapping[str, LayerMeasures]):
 
     def _heading(self) -> str:
         loss = "" if self.loss is None else f", {self.settings.get('loss', 'loss')} {self.loss:.4g}"
-        how = self.settings.get("outputs")
-        outputs = f"{self.outputs} outputs" + (f" ({how})" if how not in (None, "exact") else "")
+        how = self.settings.get("outputs", "exact")
+        note = {"exact": "", "readout": " (exact through the readout)"}.get(how, f" (estimated from {how} cotangents)")
+        outputs = f"{self.outputs} outputs{note}"
         part = self.settings.get("shard")
         shard = "" if part is None else f", part {part[0]} of {part[1]}"
         return f"Measurement of {len(self.layers)} layers: n = {self.n}, {outputs}{loss}{shard}"

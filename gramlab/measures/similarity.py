@@ -174,11 +174,11 @@ def null_of_traces(d: int, traces: Sequence[float], squares: Sequence[float], no
     """
     if not norms > 0.0:
         raise Undefined("the correlation is undefined: one of the arrays is zero")
-    dimension = (d - 1) * (d + 2) / 2
+    degrees = d * (d + 1) / 2 - 1  # of the symmetric matrices of trace 0
     # a trace's part may exceed the whole by rounding only
     traceless = [max(square - trace**2 / d, 0.0) for trace, square in zip(traces, squares, strict=True)]
     mean = traces[0] * traces[1] / d / norms
-    return mean, math.sqrt(traceless[0] * traceless[1] / dimension) / norms if dimension else 0.0
+    return mean, math.sqrt(traceless[0] * traceless[1] / degrees) / norms if degrees else 0.0
 
 
 def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
