@@ -18,6 +18,8 @@ from typing import Any
 _HOME: dict[str, str] = {
     # measuring a network
     "measure": "gramlab.measures.measure",
+    "Measurement": "gramlab.measures.measurement",
+    "merge": "gramlab.measures.parts",
     "features": "gramlab.measures.features",
     # comparing matrices
     "cosine": "gramlab.measures.similarity",

@@ -31,7 +31,6 @@ class Accumulator:
     needs: frozenset[str]
     loss_required: bool
     outputs_option: Outputs = None
-    start: int = 0  # the place of the first sample in the whole data set
     n: int = 0
     outputs: int = 0
     total_loss: float = 0.0
@@ -72,7 +71,7 @@ class Accumulator:
             if self.needs & {"loss_outer", "weight_gradient"}:
                 self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
         if by_output:
-            self._add_outputs(batch.mask, run, initial_run)
+            self._add_outputs(batch, run, initial_run)
 
     def result(self, weight_decay: float | None, settings: dict[str, Any], left_out: Mapping[str, str]) -> Measurement:
         """Return the measurement of all batches."""
@@ -158,7 +157,8 @@ class Accumulator:
             raise ValueError("with the initial weights the model calls other layers or gives other outputs")
         return initial_run if centred else None
 
-    def _add_outputs(self, mask: Tensor | None, run: Run, initial_run: Run | None) -> None:
+    def _add_outputs(self, batch: Batch, run: Run, initial_run: Run | None) -> None:
+        mask = batch.mask
         if self.cotangents is None:
             self.cotangents = choose(self.outputs_option, run, initial_run)
             if not isinstance(self.cotangents, ThroughReadout):
@@ -168,7 +168,7 @@ class Accumulator:
         centred = initial_run is not None
         ptk = [BatchSums() for _ in range(self.cotangents.groups)]
         centered = [BatchSums() for _ in range(self.cotangents.groups)]
-        for scalar, scalar0, group, more in self.cotangents.passes(run, initial_run, mask, self.start + self.n):
+        for scalar, scalar0, group, more in self.cotangents.passes(run, initial_run, mask, batch.start):
             gradients = _gradients(scalar, run.calls, retain=more)
             if "ptk" in self.needs:
                 for call, g in zip(run.calls, gradients, strict=True):

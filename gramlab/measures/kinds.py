@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.grad import conv1d_weight, conv2d_weight, conv3d_weight
 
+from gramlab.measures.shards import whole_tensor
+
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 _CONVOLUTION_GRADIENTS = {1: conv1d_weight, 2: conv2d_weight, 3: conv3d_weight}
@@ -38,7 +40,7 @@ class Layer:
 
     def weight_matrices(self) -> Tensor:
         """Return the weight as matrices (groups, k, d)."""
-        return self.module.weight.detach().unsqueeze(0)
+        return whole_tensor(self.module.weight).detach().unsqueeze(0)
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         """Return values at the layer's output as (groups, rows, k): a row for each sample, token, or position.
@@ -89,7 +91,7 @@ class TransposedLinear(Layer):
     """Hugging Face's ``Conv1D``, a Linear whose parameter is Wᵀ (d, k)."""
 
     def weight_matrices(self) -> Tensor:
-        return self.module.weight.detach().mT.unsqueeze(0)
+        return whole_tensor(self.module.weight).detach().mT.unsqueeze(0)
 
     def overrides_forward(self) -> bool:
         return True  # the class is known by its name alone
@@ -139,7 +141,7 @@ class Convolution(Layer):
         self.plain = _CONVOLUTIONS[self.axes - 1]
 
     def weight_matrices(self) -> Tensor:
-        return self._matrices(self.module.weight)
+        return self._matrices(whole_tensor(self.module.weight))
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         groups = self.module.groups
@@ -180,7 +182,7 @@ class TransposedConvolution(Layer):
         self.plain = _TRANSPOSED[self.axes - 1]
 
     def weight_matrices(self) -> Tensor:
-        weight, groups = self.module.weight.detach(), self.module.groups
+        weight, groups = whole_tensor(self.module.weight).detach(), self.module.groups
         return weight.reshape(groups, weight.shape[0] // groups, -1).mT
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
@@ -216,7 +218,7 @@ class Embedding(Layer):
     plain = nn.Embedding
 
     def weight_matrices(self) -> Tensor:
-        return self.module.weight.detach().mT.unsqueeze(0)
+        return whole_tensor(self.module.weight).detach().mT.unsqueeze(0)
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         if self.module.padding_idx is not None and h is not None:  # training leaves this word's vector as it is
@@ -254,7 +256,7 @@ class Projection(Layer):
 
     def weight_matrices(self) -> Tensor:
         tensor, start, stop = self.place()
-        return tensor.detach()[start:stop].unsqueeze(0)
+        return whole_tensor(tensor).detach()[start:stop].unsqueeze(0)
 
     def place(self) -> tuple[Tensor, int, int]:
         """Return the tensor that holds the weight, and the first and the last row of it there."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gramlab.files import did_you_mean
 from gramlab.measures.accumulate import Accumulator
 from gramlab.measures.arrays import all_finite
-from gramlab.measures.batches import Data, iterate_batches
+from gramlab.measures.batches import Data, iterate_batches, row_count
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
@@ -22,6 +22,7 @@ from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.readout import last_product
 from gramlab.measures.results import NEEDS
+from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
 
 
 def measure(
@@ -38,6 +39,7 @@ def measure(
     initial: nn.Module | Mapping[str, Tensor] | None = None,
     mask: Any = None,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
+    shard: Shard = None,
 ) -> Measurement:
     """Measure the layers of any network: weight Gram, AGOP, PTK, eNFA, FACT, virtual covariance shift.
 
@@ -87,6 +89,10 @@ def measure(
         and out of their losses by name.
     forward : callable (model, inputs) -> outputs, optional
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
+    shard : (int, int) or "process", optional
+        Measure part i of n of the data: a run of rows of arrays, every n-th batch of an iterable. ``gramlab.merge``
+        makes the measurement of the whole from all parts. "process" takes the parts of torch.distributed's processes,
+        which all get the measurement of the whole.
 
     Returns
     -------
@@ -117,16 +123,17 @@ def measure(
     needs = _needs(quantities, weight_decay, initial is not None)
     check_loss(loss)
     check_outputs(outputs)
+    part, model = resolve_shard(shard), unwrapped(model)
     with preserved_state(model), ExitStack() as stack:
         measured = find_layers(model, layers)
         for name, parameter in model.named_parameters():
-            if not all_finite(parameter.detach()):
+            if not all_finite(local_tensor(parameter.detach())):
                 raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
-        batches = iterate_batches(model, x, y, mask, batch_size)
+        batches = iterate_batches(model, x, y, mask, batch_size, part)
 
         def captured(network: nn.Module, found: dict[str, Layer]) -> CapturedNetwork:
             last = None
-            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"}:
+            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
                 last = stack.enter_context(last_product(network))
             return CapturedNetwork(network, found, stack.enter_context(capture_calls(found)), forward, last)
 
@@ -139,8 +146,16 @@ def measure(
         accumulator = Accumulator(current, before, loss, needs, quantities is not None, outputs)
         for number, batch in enumerate(batches):
             accumulator.add(batch, number, all_targets=y)
-        settings = {"weight_decay": weight_decay, "quantities": None if quantities is None else sorted(quantities)}
+        settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
+        if shard == "process":
+            reduce_over_processes(accumulator, settings)
+        elif part is not None:
+            settings |= {"shard": part, "rows": row_count(x)}
         return accumulator.result(weight_decay, settings, left_out(model, measured))
+
+
+def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
+    return None if quantities is None else sorted([quantities] if isinstance(quantities, str) else quantities)
 
 
 def _needs(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:

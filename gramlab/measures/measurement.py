@@ -8,6 +8,8 @@ from gramlab.measures.results import LayerMeasures
 from gramlab.measures.undefined import Undefined
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 _SHOWN = 6  # how many of the parameters that were left out the repr names
@@ -44,7 +46,15 @@ class Measurement(Mapping[str, LayerMeasures]):
     left_out : mapping of str to str
         Parameters with two axes or more, by name, that belong to no measured layer, and why.
     settings : mapping of str to value
-        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard".
+        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard" and "rows" of all.
+
+    Examples
+    --------
+    >>> import tempfile, torch, gramlab
+    >>> path = tempfile.mkdtemp() + "/measurement.safetensors"
+    >>> gramlab.measure(torch.nn.Linear(4, 2), torch.randn(10, 4)).save(path)
+    >>> gramlab.Measurement.load(path)[""].agop.shape
+    torch.Size([4, 4])
     """
 
     layers: Mapping[str, LayerMeasures]
@@ -102,6 +112,38 @@ class Measurement(Mapping[str, LayerMeasures]):
             more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             lines.append("left out: " + ", ".join(f"{name} ({self.left_out[name]})" for name in names[:_SHOWN]) + more)
         return "\n".join(lines)
+
+    def save(self, path: "Path | str") -> None:
+        """Write the measurement with its settings to one safetensors file, completely or not at all.
+
+        Parameters
+        ----------
+        path : Path or str
+        """
+        from gramlab.measures.parts import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: "Path | str") -> "Measurement":
+        """Return the measurement that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : Path or str
+
+        Returns
+        -------
+        Measurement
+
+        Raises
+        ------
+        BadInput
+            If the file is not a saved measurement.
+        """
+        from gramlab.measures.parts import load
+
+        return load(path)
 
     def _heading(self) -> str:
         loss = "" if self.loss is None else f", {self.settings.get('loss', 'loss')} {self.loss:.4g}"
