@@ -41,6 +41,7 @@ _HOME: dict[str, str] = {
     "WhitenedSGD": "gramlab.nets.whitened",
     # measuring a training run
     "Recorder": "gramlab.record",
+    "AccumulatedFact": "gramlab.accumulated_fact",
     # the error for a quantity that has no value
     "Undefined": "gramlab.measures.undefined",
 }

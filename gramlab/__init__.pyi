@@ -1,6 +1,7 @@
 """Types of the public names, which gramlab/__init__.py loads on first use."""
 
 from gramlab import theory as theory
+from gramlab.accumulated_fact import AccumulatedFact as AccumulatedFact
 from gramlab.kernels.deep import DeepRFM as DeepRFM
 from gramlab.kernels.rfm import RFM as RFM
 from gramlab.measures.collapse import RunningCollapse as RunningCollapse

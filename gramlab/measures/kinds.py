@@ -40,7 +40,15 @@ class Layer:
 
     def weight_matrices(self) -> Tensor:
         """Return the weight as matrices (groups, k, d)."""
-        return whole_tensor(self.module.weight).detach().unsqueeze(0)
+        return self.matrices(whole_tensor(self.module.weight).detach())
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        """Return a tensor in the shape of the weight's parameter, such as its gradient, as (groups, k, d)."""
+        return weight.unsqueeze(0)
+
+    def parameter(self) -> nn.Parameter | None:
+        """Return the parameter that is the weight, None if the weight is computed from others."""
+        return self.module._parameters.get("weight")
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         """Return values at the layer's output as (groups, rows, k): a row for each sample, token, or position.
@@ -90,8 +98,8 @@ class Linear(Layer):
 class TransposedLinear(Layer):
     """Hugging Face's ``Conv1D``, a Linear whose parameter is Wᵀ (d, k)."""
 
-    def weight_matrices(self) -> Tensor:
-        return whole_tensor(self.module.weight).detach().mT.unsqueeze(0)
+    def matrices(self, weight: Tensor) -> Tensor:
+        return weight.mT.unsqueeze(0)
 
     def overrides_forward(self) -> bool:
         return True  # the class is known by its name alone
@@ -110,6 +118,9 @@ class Adapted(Layer):
     def weight_matrices(self) -> Tensor:
         weight, _ = self._affine()
         return weight.unsqueeze(0)
+
+    def parameter(self) -> None:
+        return None
 
     def has_computed_weight(self) -> bool:
         return False
@@ -140,9 +151,6 @@ class Convolution(Layer):
         self.axes = len(module.kernel_size)
         self.plain = _CONVOLUTIONS[self.axes - 1]
 
-    def weight_matrices(self) -> Tensor:
-        return self._matrices(whole_tensor(self.module.weight))
-
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         groups = self.module.groups
         z = z.reshape(-1, groups, self.module.out_channels // groups, z.shape[-self.axes :].numel())
@@ -156,7 +164,7 @@ class Convolution(Layer):
         h, g = (t if t.ndim == self.axes + 2 else t.unsqueeze(0) for t in (h, g))
         gradient = _CONVOLUTION_GRADIENTS[self.axes]
         shape = list(layer.weight.shape)
-        return self._matrices(gradient(h, shape, g, layer.stride, padding, layer.dilation, layer.groups))
+        return self.matrices(gradient(h, shape, g, layer.stride, padding, layer.dilation, layer.groups))
 
     def token_shape(self, h: Tensor) -> None:
         return None
@@ -164,7 +172,7 @@ class Convolution(Layer):
     def product(self, h: Tensor) -> Tensor:
         return self.plain._conv_forward(self.module, h, self.module.weight, self.module.bias)  # type: ignore[attr-defined]
 
-    def _matrices(self, weight: Tensor) -> Tensor:
+    def matrices(self, weight: Tensor) -> Tensor:
         groups = self.module.groups
         return weight.detach().reshape(groups, weight.shape[0] // groups, -1)
 
@@ -181,8 +189,8 @@ class TransposedConvolution(Layer):
         self.axes = len(module.kernel_size)
         self.plain = _TRANSPOSED[self.axes - 1]
 
-    def weight_matrices(self) -> Tensor:
-        weight, groups = whole_tensor(self.module.weight).detach(), self.module.groups
+    def matrices(self, weight: Tensor) -> Tensor:
+        groups = self.module.groups
         return weight.reshape(groups, weight.shape[0] // groups, -1).mT
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
@@ -217,8 +225,8 @@ class Embedding(Layer):
 
     plain = nn.Embedding
 
-    def weight_matrices(self) -> Tensor:
-        return whole_tensor(self.module.weight).detach().mT.unsqueeze(0)
+    def matrices(self, weight: Tensor) -> Tensor:
+        return weight.mT.unsqueeze(0)
 
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         if self.module.padding_idx is not None and h is not None:  # training leaves this word's vector as it is
@@ -255,8 +263,15 @@ class Projection(Layer):
         self.part = part
 
     def weight_matrices(self) -> Tensor:
-        tensor, start, stop = self.place()
-        return whole_tensor(tensor).detach()[start:stop].unsqueeze(0)
+        return self.matrices(whole_tensor(self.place()[0]).detach())
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        _, start, stop = self.place()
+        return weight[start:stop].unsqueeze(0)
+
+    def parameter(self) -> nn.Parameter | None:
+        tensor = self.place()[0]
+        return tensor if isinstance(tensor, nn.Parameter) else None
 
     def place(self) -> tuple[Tensor, int, int]:
         """Return the tensor that holds the weight, and the first and the last row of it there."""
