@@ -1,28 +1,62 @@
-"""Verdicts as Prefect artifacts."""
+"""What a run shows in Prefect's interface: how it went, the verdicts, what changed, and a link to the report."""
 
 import json
 from collections import Counter
+from html import escape
 from pathlib import Path
+from typing import Any
 
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from flows.graph import Graph
 
 COLUMNS = ("id", "title", "verdict", "reason", "supported", "asserted", "measured", "printed")
 
 
-def publish(graph: Graph, names: list[str], summary: str) -> None:
-    """Show how the run went, and the verdicts that the stages ``verdicts@PAPER`` among these wrote."""
-    files = [Path(graph.stages[name].outs[0].fs_path) for name in names if name.startswith("verdicts@")]
-    rows = [verdict for file in sorted(files) for verdict in json.loads(file.read_text(encoding="utf-8")).values()]
-    rows.sort(key=lambda row: str(row.get("id")))
-    lines = [f"# gramlab, {graph.scale} scale", "", summary, ""]
-    lines += [f"- {count} {verdict}" for verdict, count in Counter(str(row["verdict"]) for row in rows).most_common()]
+def verdicts(graph: Graph) -> dict[str, dict[str, Any]]:
+    """The verdicts that the report shows, by the claims' ids: those of the stages ``verdicts@PAPER``, after Holm."""
+    rows: dict[str, dict[str, Any]] = {}
+    for name, stage in graph.stages.items():
+        file = Path(stage.outs[0].fs_path)
+        if name.startswith("verdicts@") and file.is_file():
+            rows.update({row["id"]: row for row in json.loads(file.read_text(encoding="utf-8")).values()})
+    return dict(sorted(rows.items()))
+
+
+def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str) -> None:
+    """Show how the run went, and how the verdicts differ from those ``before`` it."""
+    after = verdicts(graph)
+    lines = [f"# gramlab, {graph.scale} scale", "", text(summary), ""]
+    lines += [
+        f"- {count} {text(verdict)}" for verdict, count in Counter(_verdict(row) for row in after.values()).items()
+    ]
+    lines += ["", *(changes(before, after) or ["No verdict changed."])]
     create_markdown_artifact(key=f"run-{graph.scale}", markdown="\n".join(lines) + "\n")
-    if rows:
-        table = [{column: row.get(column) for column in COLUMNS} for row in rows]
-        for row, verdict in zip(table, rows, strict=True):
+    if (report := graph.root / "reports" / "index.html").is_file():
+        create_link_artifact(key=f"report-{graph.scale}", link=report.as_uri(), link_text="The report")
+    if after:
+        table = [{column: row.get(column) for column in COLUMNS} for row in after.values()]
+        for row, verdict in zip(table, after.values(), strict=True):
             controls = verdict.get("controls", {}).values()
             row["controls"] = f"{sum(control['rejected'] for control in controls)} of {len(controls)} rejected"
         description = f"Verdicts at the {graph.scale} scale."
         create_table_artifact(key=f"verdicts-{graph.scale}", table=table, description=description)
+
+
+def changes(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
+    """A line for each claim whose verdict is another than before, is new, or is gone."""
+    lines = []
+    for name in sorted(before.keys() | after.keys()):
+        was, now = (_verdict(rows[name]) if name in rows else "nothing" for rows in (before, after))
+        if was != now:
+            lines.append(f"- {text(name)}: {text(was)} before, {text(now)} now")
+    return lines
+
+
+def text(words: str) -> str:
+    """Words that Markdown shows as they are: neither HTML, nor a link, nor an emphasis."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]#|" else letter for letter in escape(words, quote=False))
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return str(row["verdict"])

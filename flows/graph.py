@@ -34,6 +34,7 @@ class Graph:
 
     def __init__(self, root: Path, scale: str):
         self.root, self.scale, self.thread = root, scale, threading.Lock()
+        self.likely: set[str] | None = None
         scales = [path.parent.name for path in sorted(root.glob("pipeline/*/data"))]
         if scale not in scales:
             raise Refused(f"unknown scale {scale!r}{did_you_mean(scale, scales)}; allowed: {', '.join(scales)}")
@@ -41,6 +42,9 @@ class Graph:
             # without waiting, DVC gives up on its lock after 3 s, and a running stage may hash for longer
             self.repo = Repo(str(root), _wait_for_lock=True)
             self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
+            self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
+            parameters.check_keys(self.parameters)  # DVC puts them into the shell's commands as they are
+            parameters.check_data(self.parameters)
             with self.locked():
                 remove_torn_process_list(self.repo)
                 files = sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
@@ -51,7 +55,6 @@ class Graph:
                 self.edges = networkx.relabel_nodes(
                     Index(self.repo, stages=stages).graph, {stage: stage.name for stage in stages}
                 )
-            self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
         except (DvcException, OSError, ValueError) as error:
             raise Refused(" ".join(f"{error} {error.__cause__ or ''}".split())) from error
         self.stages: dict[str, PipelineStage] = {stage.name: stage for stage in stages}
@@ -133,6 +136,15 @@ class Graph:
                 return {stage.name for stage in stages if stale(stage)}
         except LockError:  # somebody else works on one of them; the task of that stage will say so
             return {stage.name for stage in stages}
+
+    def likely_stale(self, names: Iterable[str]) -> set[str]:
+        """Those of the stages that are stale, and those of them that need a stale one; found once for a graph."""
+        if self.likely is None:
+            names = list(names)
+            stale = self.stale(names)
+            users = self.edges.subgraph(names)
+            self.likely = stale.union(*(networkx.ancestors(users, name) for name in stale))
+        return self.likely
 
     def on_gpu(self, name: str) -> bool:
         """Whether params.yaml says ``gpu: true`` of a stage."""

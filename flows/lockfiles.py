@@ -29,10 +29,25 @@ def write_entry(stage: PipelineStage) -> None:
     if not text.startswith(START):
         return stage.dump(update_pipeline=False)
     entry = dumps_yaml({"stages": to_lockfile(stage)}).removeprefix("stages:\n")
-    before = re.search(rf"^  {re.escape(stage.name)}:\n(?:    .*\n)*", text, flags=re.M)
+    _replace(lock, text, stage.name, entry)
+
+
+def drop_entry(stage: PipelineStage) -> None:
+    """Remove what dvc.lock says of a stage, so that it is stale."""
+    lock = Path(stage.path).with_suffix(".lock")
+    if lock.is_file():
+        _replace(lock, lock.read_text(encoding="utf-8"), stage.name, "")
+
+
+def _replace(lock: Path, text: str, name: str, entry: str) -> None:
+    """Put this entry in the place of a stage's, or at the end."""
+    before = re.search(rf"^  {re.escape(name)}:\n(?:    .*\n)*", text, flags=re.M)
     start, end = before.span() if before else (len(text), len(text))
+    text = text[:start] + entry + text[end:]
+    if text == START:  # DVC refuses a list without an entry
+        return lock.unlink(missing_ok=True)
     with atomic(lock) as temporary:
-        temporary.write_text(text[:start] + entry + text[end:], encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def mend_lock_file(lock: Path) -> None:

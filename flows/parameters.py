@@ -5,6 +5,7 @@ takes ten seconds. Once this module is imported, DVC parses a file of parameters
 """
 
 import os
+import re
 from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache, reduce
@@ -26,6 +27,33 @@ def load(path: str, *_: Any, **__: Any) -> Any:
     """The parsed file. It is shared, so nobody may change it."""
     status = os.stat(path)
     return _parsed(path, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def check_keys(content: Any) -> None:
+    """Refuse a key that is not of small letters, digits and ``_``; commands and paths are made of keys."""
+    for section, entries in content.items() if isinstance(content, dict) else ():
+        names = [section]
+        if section == "data":
+            names += list(entries or {})
+        elif section not in ("machine", "streams"):
+            names += [key for part in (entries or {}).values() for key in (part or {})]
+        for name in names:
+            if not re.fullmatch(r"[a-z0-9_]+", str(name)):
+                raise ValueError(f"params.yaml: key {name!r} of {section!r} may have small letters, digits and _ only")
+
+
+def check_data(settings: dict[str, Any]) -> None:
+    """Refuse a training run without a data set: DVC cannot make the stages of the whole scale then.
+
+    DVC's own message names a line of dvc.yaml, which is right, and not the entry, which is wrong.
+    """
+    for paper, sections in settings.items():
+        for key, entry in ((sections.get("train") if isinstance(sections, dict) else None) or {}).items():
+            of_paper = entry.get("paper") if isinstance(entry, dict) else None
+            if not isinstance(of_paper, dict) or not isinstance(of_paper.get("data"), str):
+                raise ValueError(
+                    f"params.yaml: {paper}.train.{key}.paper.data must name a data set; DVC makes no stage without it"
+                )
 
 
 def look_up(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = False, **options: Any) -> Any:

@@ -26,7 +26,7 @@ LIBRARIES = (
     "torch", "pyarrow.parquet", "pandas", "scipy.stats", "sklearn.base", "safetensors.torch", "matplotlib.figure",
     "matplotlib.backends.backend_svg", "seaborn", "pydantic", "yaml", "rich.progress", "hypothesis",
 )  # fmt: skip
-GRACE = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 1.0))
+GRACE = ((signal.SIGINT, 2.0), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))  # one Ctrl-C ends all within 5 s
 Say = Callable[[str], None]
 
 preparation_data = spawn.get_preparation_data
@@ -53,10 +53,17 @@ class Runner:
         self.context.set_forkserver_preload([__name__, *libraries])
         forkserver.ensure_running()
 
-    def run(self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None) -> int:
-        """Run one command to its end, or for at most so many seconds; its exit status."""
+    def run(
+        self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None,
+        launch: str | None = None,
+    ) -> int:  # fmt: skip
+        """Run one command to its end, or for at most so many seconds; its exit status.
+
+        Where ``launch`` is given, the shell runs it with the command's words as further arguments.
+        """
         # the status comes through a pipe: multiprocessing loses it where several threads start processes
         (printed, output), (ended, status), (alive, pipe) = (self.context.Pipe(duplex=False) for _ in range(3))
+        command = f"{launch} {command}" if launch else command
         arguments = (command, str(self.root), dict(environment), output, status, alive)
         process = self.context.Process(target=supervise, args=arguments)
         timer = threading.Timer(seconds or threading.TIMEOUT_MAX, pipe.close)

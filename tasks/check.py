@@ -1,6 +1,7 @@
 """Check one claim: ``python -m tasks.check KEY --scale quick`` writes what its rule finds, and its figure."""
 
 from gramlab import tables
+from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
 from tasks.judging.finding import find
@@ -12,8 +13,8 @@ def main() -> None:
     stage = stages.arguments("check")
     experiment = stage.settings.claims.pick(stage.key)
     paper = stage.settings.paper[stage.key]
-    from tasks.drawing import svg
-    from tasks.drawing.style import blank, save
+    from tasks.drawing.style import save
+    from tasks.drawing.svg import statements
 
     claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
@@ -21,8 +22,11 @@ def main() -> None:
         rows = Rows(table)
         letter = papers.paper(paper).LETTER
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
-        figure = claim.draw(rows.frame, claim) if finding["ran"] else blank(claim)
-        save(figure, stage.figure(stage.key), stage.scale, svg.statements(finding))
+        if finding["ran"]:
+            save(claim.draw(rows.frame, claim), stage.figure(stage.key), stage.scale, statements(finding))
+        else:  # DVC expects a file; the report shows no figure of a claim that was not run
+            with atomic(stage.figure(stage.key)) as temporary:
+                temporary.touch()
         stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})
 
 

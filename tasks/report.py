@@ -1,96 +1,63 @@
-"""Show the verdicts: ``python -m tasks.report --scale quick`` writes the pages, claims.json and the figures.
+"""The results of a scale: ``python -m tasks.report --scale quick`` writes what the site and programs read.
 
-These files hold no time, commit or machine, so that a reproduction on a like machine leaves them as they are. Where,
-when and with which code each stage ran goes into provenance.json and provenance.js beside them, which the page shows.
+Into ``reports/SCALE`` go claims.json with every verdict and number, counts.json and verdicts.json for DVC's commands,
+differences.json, the figures, and the rows behind each claim. These files hold no time, commit or machine, so that a
+reproduction on a like machine leaves them as they are. Where, when and with which code each stage ran goes into
+provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of both scales.
 """
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
-from tasks.reporting import authors, mutants, words
-from tasks.reporting.fresh import fresh_runs
-from tasks.reporting.settings import left_out, settings_of
+from tasks.reporting import rows
+from tasks.reporting.counts import counts, verdicts
+from tasks.reporting.explore import views
+from tasks.reporting.settings import left_out, stages_of
 from tasks.settings import ROOT
 
-VERDICTS = {
-    "holds": "every asserted statement is found to hold, and controls break each of them",
-    "holds corrected": "as printed a statement is not found to hold; in the corrected form all hold",
-    "fails": "an asserted statement is refuted, at this scale's settings",
-    "inconclusive": "no asserted statement is refuted, and not all are decided",
-}
-REASONS = {
-    "refuted": "the rule finds the opposite, after Holm's correction",
-    "hypothesis not met": "the paper states it under a condition that the measured networks do not meet",
-    "too few seeds": "the interval does not decide, or not after Holm's correction over the paper's statements",
-    "reduced too far": "the reduced settings miss a condition that the paper's settings meet",
-    "control kept": "no control breaks the statement, so that the check shows nothing",
-    "print differs": "the measured number differs from the printed number",
-    "data not here": "the data or the machine that it needs is not here",
-}
-STAMP = {
-    "quick": "Quick scale: reduced settings, and data that ship with a dependency — not the papers'.",
-    "paper": "Paper scale: the papers' settings, and their data except where said; `affordable` among a claim's "
-    "settings replaces settings that need a larger machine.",
-}
+NOT_RUN = "not run"
 
 
 def main() -> None:
-    """Read every verdict, figure and provenance record of this scale; write the report."""
+    """Read every verdict, table, figure and provenance record of this scale; write the results."""
     stage = stages.arguments("report", key="")
     records = provenance(stage)
-    packages = {name: papers.paper(name) for name in papers.names()}
-    packages = dict(sorted(packages.items(), key=lambda item: item[1].LETTER))
+    packages = dict(sorted(((name, papers.paper(name)) for name in papers.names()), key=lambda item: item[1].LETTER))
     claims = [
         collect(stage, key, verdict, records)
         for paper in packages
         for key, verdict in document(stage, stage.verdicts(paper), f"verdicts@{paper}").items()
     ]
-    fresh = fresh_runs(stage.scale, {claim["id"]: claim["verdict"] for claim in claims})
-    claims = [{**claim, "fresh": fresh.get(claim["id"])} for claim in claims]
     order = list(stage.settings.claims)
     claims.sort(key=lambda claim: (claim["paper"], order.index(claim["key"])))
-    environment = Environment(
-        loader=FileSystemLoader(ROOT / "tasks" / "reporting" / "templates"), undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-        autoescape=lambda name: "html" in (name or ""),
-    )  # fmt: skip
-    for name in ("number", "measured", "interval", "rejection", "verdict", "controls"):
-        environment.filters[name] = getattr(words, name)
+    run = [claim for claim in claims if claim["verdict"] != NOT_RUN]
+    copy_figures(stage, run)
+    write_rows(stage, run)
+    differences = {
+        package.LETTER: code.measured(stage) for name, package in packages.items() if (code := papers.differences(name))
+    }
+    by_id = {claim["id"]: claim for claim in claims}
     content = {
-        "claims": claims,
-        "all": len(stage.settings.claims),
-        "waiting": [key for key in stage.settings.claims if key not in {claim["key"] for claim in claims}],
-        "reasons": REASONS,
-        "calibration": json.loads((ROOT / "reports" / "calibration.json").read_text(encoding="utf-8"))["rules"],
-        "scale": stage.scale,
-        "papers": {package.LETTER: f"{package.TITLE} (arXiv {package.ARXIV})" for package in packages.values()},
-        "verdicts": VERDICTS,
-        "stamp": STAMP[stage.scale],
-        "differences": [row for name in packages if (code := papers.differences(name)) for row in code.measured(stage)],
-        "authors": authors.compared(),
-        "mutants": mutants.summary(),
+        "claims.json": by_id,
+        "counts.json": counts(by_id),
+        "verdicts.json": verdicts(by_id),
+        "differences.json": differences,
+        "provenance.json": records,
     }
-    hidden = ("settings", "stages", "data sets", "fresh")
-    data = {claim["id"]: {key: value for key, value in claim.items() if key not in hidden} for claim in claims}
-    pages = {
-        "index.html": environment.get_template("index.html").render(content),
-        "controls.html": environment.get_template("controls.html").render(content),
-        "README.md": environment.get_template("README.md").render(content),
-        "claims.json": json.dumps(data, indent=2, ensure_ascii=False) + "\n",
-        "provenance.json": json.dumps(records, indent=1, ensure_ascii=False) + "\n",
-        "provenance.js": f"const provenance = {json.dumps(records, indent=1, ensure_ascii=False)};\n",
-    }
-    copy_figures(stage, claims)
-    for name, text in pages.items():
-        with atomic(stage.reports / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    with atomic(stage.reports / "explore.json") as temporary:  # long lists of numbers, which an indent makes longer
+        temporary.write_text(json.dumps(views(stage), ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, data in content.items():
+        stages.write_json(stage.reports / name, data)
+    with atomic(stage.reports / "provenance.js") as temporary:
+        script = f"provenance.{stage.scale} = {json.dumps(records, indent=1, ensure_ascii=False)};\n"
+        temporary.write_text(f"var provenance = window.provenance || {{}};\n{script}", encoding="utf-8")
 
 
 def provenance(stage: stages.Stage) -> dict[str, Any]:
@@ -102,28 +69,50 @@ def provenance(stage: stages.Stage) -> dict[str, Any]:
     return dict(sorted(records.items()))
 
 
-def copy_figures(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
-    """Put every claim's figure beside the pages, and remove those of claims that are no more."""
+def copy_figures(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
+    """Copy the figure of every claim that was run, and remove all other figures."""
     folder = stage.reports / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for claim in claims:
+    for claim in run:
         figure = stage.figure(claim["key"])
         if not figure.is_file():
             missing(stage, figure, f"check@{claim['key']}")
         with atomic(folder / figure.name) as temporary:
             shutil.copyfile(figure, temporary)
-    for figure in folder.glob("*.svg"):
-        if figure.stem not in {claim["key"] for claim in claims}:
-            figure.unlink()
+    remove_others(folder, {f"{claim['key']}.svg" for claim in run})
+
+
+def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
+    """Write the rows behind every claim that was run, and remove all others; each table is read once."""
+    folder = stage.reports / "rows"
+    by_experiment: dict[str, list[str]] = {}
+    for claim in run:
+        by_experiment.setdefault(stage.settings.claims[claim["key"]], []).append(claim["key"])
+    for experiment, keys in by_experiment.items():
+        path = stage.table(experiment)
+        if not path.is_file():
+            kind = "measure" if experiment in stage.settings.train else "simulate"
+            missing(stage, path, f"{kind}@{experiment}")
+        table = tables.read(path).to_pandas()
+        for key in keys:
+            rows.write(folder, key, rows.judged_rows(table, papers.claim(stage.settings.paper[key], key)))
+    remove_others(folder, {f"{claim['key']}.{kind}" for claim in run for kind in ("csv", "parquet")})
+
+
+def remove_others(folder: Path, names: Iterable[str]) -> None:
+    """Remove the files of claims that are no more, or that were not run."""
+    for path in folder.glob("*.*"):
+        if path.name not in names:
+            path.unlink()
 
 
 def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dict[str, Any]) -> dict[str, Any]:
-    """One claim's verdict, its files, its settings, and the stages that it rests on."""
+    """One claim's verdict, its files, the settings that matter for it, and how its data and settings differ."""
     experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
     run = stage.settings.train.get(experiment)
-    names = [f"check@{key}", f"measure@{experiment}"]
-    names += [f"train@{experiment}", f"prepare@{run.data}"] if run else []
+    names = stages_of(stage.settings, key)
     home = f"tasks/papers/{stage.settings.paper[experiment]}/experiments/{experiment}.py"
+    shown = {name: value for name, value in verdict.items() if name != "data sets"}
     return {
         "statements": [],
         "controls": {},
@@ -132,19 +121,17 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
         "measured": "",
         "deciding": "",
         "evidence": "",  # of a claim that has not run
-        **verdict,
+        **shown,
         "key": key,
         "stage": stage.address(f"check@{key}"),
         "code": [f"tasks/papers/{paper}/claims/{key}.py", home],
-        "figure": f"reports/{stage.scale}/figures/{key}.svg",
+        "figure": f"reports/{stage.scale}/figures/{key}.svg" if verdict["verdict"] != NOT_RUN else "",
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
             (altered(stage, run.data, verdict["data sets"]) if run else [])
             + left_out(stage.settings, key, verdict["data sets"])
             + [f"{name} made with other settings" for name in names if outdated(stage, name, records.get(name, {}))]
         ),
-        "stages": names,
-        "settings": settings_of(stage, experiment, verdict["settings"]),
     }
 
 

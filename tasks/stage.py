@@ -6,18 +6,30 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from gramlab.files import BadInput, atomic
 from tasks import settings as reader
 from tasks.settings import ROOT, Settings, refuse
 
+
+def file_clock() -> float:
+    """The time by the clock of the project's file system, which on a shared folder may not be this machine's."""
+    try:
+        with tempfile.TemporaryFile(dir=ROOT) as file:
+            return os.fstat(file.fileno()).st_mtime
+    except OSError:  # a folder that nobody may write to
+        return time.time()
+
+
 # before the imports of the stage, which take seconds: a module that changes from now on may not be what was loaded
-STARTED = time.time()
+STARTED = file_clock()
 
 
 class Stage:
@@ -157,6 +169,8 @@ def machine() -> dict[str, Any]:
         "gpu": "",
         "commit": commit(),
     }
+    if os.environ.get("GRAMLAB_LAUNCHED"):  # the flow sent this program to another machine
+        record["node"] = os.environ.get("SLURMD_NODENAME") or gethostname()
     if torch := sys.modules.get("torch"):
         record["torch"] = torch.__version__
         record["device"] = "cuda" if torch.cuda.is_initialized() else "cpu"  # where something was computed on it

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from tasks import stage as stages
 from tasks.reporting.comparison import reproduction
+from tasks.reporting.counts import counts
 from tasks.reporting.words import controls
 
 
@@ -25,9 +26,8 @@ def main() -> None:
         found = f"{claim['supported']} of {claim['asserted']}"
         table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], found, controls(claim))
     console.print(table)
-    counts = {name: sum(claim["verdict"] == name for claim in claims.values()) for name in
-              ("holds", "holds corrected", "fails", "inconclusive", "not run")}  # fmt: skip
-    print(f"{len(claims)} claims: " + ", ".join(f"{count} {name}" for name, count in counts.items() if count))
+    number_of = counts(claims)
+    print(f"{number_of.pop('claims')} claims: " + ", ".join(f"{n} {name}" for name, n in number_of.items() if n))
     print(reproduction(stage.scale))
 
 

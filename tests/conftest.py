@@ -25,9 +25,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def copy_project(tmp_path_factory):
-    """A function that makes a git and DVC repository of the project as it stands, committed or not."""
+    """A function that makes a git and DVC repository of the project as it stands, committed or not.
 
-    def copy(name: str, source: Path = ROOT) -> Path:
+    Without the lock files, so that no stage counts as done; with them it is as a fresh clone is.
+    """
+
+    def copy(name: str, source: Path = ROOT, locks: bool = False) -> Path:
         there = tmp_path_factory.mktemp(name) / "gramlab"
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(listing, cwd=source, capture_output=True, check=True)
@@ -35,7 +38,7 @@ def copy_project(tmp_path_factory):
             if (source / file).is_file():
                 (there / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source / file, there / file)
-        for lock in there.rglob("dvc.lock"):  # what was computed elsewhere is not here
+        for lock in [] if locks else there.rglob("dvc.lock"):  # what was computed elsewhere is not here
             lock.unlink()
         git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "copy"]):

@@ -32,7 +32,8 @@ from pathlib import Path
 name = os.environ["DVC_STAGE"].split(":")[-1]
 
 def trace(event, **more):
-    line = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), **more}
+    line = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"),
+            "node": os.environ.get("NODE"), **more}
     with open("trace.jsonl", "a") as file:
         file.write(json.dumps(line) + "\\n")
 
@@ -40,6 +41,9 @@ trace("begin")
 orders = json.loads(Path("orders.json").read_text())
 if name in orders.get("fail", []):
     sys.exit(name + " was told to fail")
+if name in orders.get("edit", {}):
+    with open(orders["edit"][name], "a") as file:
+        file.write("\\n# edited\\n")
 if name in orders.get("hang", []):
     child = subprocess.Popen(["sleep", "600"])
     trace("hang", processes=[os.getpid(), child.pid])
@@ -80,7 +84,7 @@ def pipeline(text: str) -> dict[str, Any]:
         body = stage.get("do", stage)
         outs = [next(iter(out)) if isinstance(out, dict) else out for out in [*body["outs"], *body.get("metrics", [])]]
         body["cmd"] = " ".join(["python", *(["stage.py"] if kind in IN_A_SHELL else ["-m", "stage"]), *outs])
-        body["deps"] = ["stage.py", *(dep for dep in body["deps"] if dep.startswith("data/"))]
+        body["deps"] = ["stage.py", *(dep for dep in body["deps"] if dep.startswith(("data/", "reports/quick/")))]
     content.pop("plots", None)
     return content
 
@@ -93,7 +97,7 @@ def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(yaml.safe_dump(pipeline((ROOT / name).read_text()), sort_keys=False))
     (folder / "stage.py").write_text(PROGRAM)
-    (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n__pycache__/\n")
+    (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n/.scratch/\n__pycache__/\n")
     (folder / "orders.json").write_text(json.dumps(orders))
     call("git", "init", "--quiet", cwd=folder)
     call("dvc", "init", "--quiet", cwd=folder)

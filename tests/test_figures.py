@@ -139,14 +139,6 @@ def test_each_seed_is_a_thin_line_and_their_mean_a_thick_one(scale, mean):
     assert thin.get_linewidth() < thick.get_linewidth()
 
 
-def test_the_figure_of_a_claim_that_did_not_run_names_the_claim(tmp_path):
-    from tasks.drawing.style import blank, save
-
-    claim = claim_of("a_fig3")
-    save(blank(claim), tmp_path / "a_fig3.svg", "paper")
-    assert f"{claim.ID} {claim.TITLE}" in (tmp_path / "a_fig3.svg").read_text()
-
-
 def test_labels_at_the_ends_of_lines_do_not_overlap():
     from tasks.drawing import style
 

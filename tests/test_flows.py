@@ -21,9 +21,9 @@ from dummy_project import ROOT, begun, call, environment, order, traces, until, 
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
+from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file
-from flows.reproduce import visible_gpus
 from flows.runner import Runner
 from flows.schedule import Schedule
 
@@ -85,7 +85,7 @@ def spans(root: Path) -> dict[str, tuple[float, float]]:
 def test_every_stage_runs_once_and_dvc_finds_nothing_stale(project: Path) -> None:
     graph = Graph(project, "quick")
     assert sorted(begun(project)) == sorted(graph.stages)
-    assert len(graph.stages) == len(RUN) + SIMULATIONS + (1 + SIMULATIONS) + len(["verdicts", "report"])
+    assert len(graph.stages) == len(RUN) + SIMULATIONS + (1 + SIMULATIONS) + len(["verdicts", "report", "site"])
     assert stale(project, *QUICK) == []
     assert all(name.startswith("pipeline/paper/") for name in stale(project))
     call("dvc", "repro", cwd=project)
@@ -137,7 +137,7 @@ def test_a_lock_file_torn_by_a_kill_is_mended(project: Path, server: dict[str, s
     lock.write_bytes(content[: content.index(b"    outs:", int(share * len(content))) + 6])
     refused = subprocess.run(["dvc", "status"], cwd=project, env=server, capture_output=True, text=True)
     assert "is invalid" in refused.stderr + refused.stdout
-    assert set(rerun(project, server)) <= {"report"}, "all else comes from DVC's run-cache"
+    assert set(rerun(project, server)) <= {"report", "site"}, "all else comes from DVC's run-cache"
     assert stale(project, *QUICK) == []
 
 
@@ -149,9 +149,9 @@ def test_a_deleted_output_and_old_settings_come_back_from_the_run_cache(project:
     path = project / "params.yaml"
     before = path.read_text()
     path.write_text(before.replace("lr: 0.1", "lr: 0.2"))
-    assert rerun(project, server) == ["measure@run", "report", "train@run"], "what depends on them is unchanged"
+    assert rerun(project, server) == ["measure@run", "report", "site", "train@run"], "what depends on them is unchanged"
     path.write_text(before)
-    assert rerun(project, server) == ["report"]
+    assert rerun(project, server) == ["report", "site"]
     assert stale(project, *QUICK) == []
 
 
@@ -211,7 +211,7 @@ def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     assert set(graph.select(["c_run"])) == RUN | {"check@c_run"}
     assert set(graph.select(["simulate", "roll"])) == {"prepare@roll"} | {f"simulate@s{i}" for i in range(SIMULATIONS)}
     assert graph.select([])[0] == "prepare@roll"
-    assert graph.select([])[-1] == "report"
+    assert graph.select([])[-2:] == ["report", "site"]
 
 
 @pytest.mark.parametrize(("targets", "scale", "line"), [
@@ -236,12 +236,24 @@ def test_invalid_yaml_is_one_line_and_status_2_and_nothing_is_written(tmp_path: 
     assert sorted(path for path in root.rglob("*") if ".dvc" not in path.parts) == before
 
 
+@pytest.mark.parametrize("entry", [{"paper": {"lr": 0.1}, "quick": {}}, {"paper": {"data": None}, "quick": {}}, None])
+def test_a_training_run_without_data_is_named(tmp_path: Path, entry: dict | None) -> None:
+    """DVC's own message names a line of dvc.yaml, which is right, and not the entry of params.yaml, which is wrong."""
+    settings = dummy_project.params(1)
+    settings[dummy_project.PAPER]["train"]["run"] = entry
+    root = dummy_project.make(tmp_path / "project", settings)
+    with pytest.raises(Refused) as refused:
+        Graph(root, "quick")
+    assert str(refused.value).startswith("params.yaml: fact.train.run.paper.data must name a data set")
+    assert "\n" not in str(refused.value)
+
+
 def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: dict[str, str]) -> None:
     root = dummy_project.make(tmp_path / "project", dummy_project.params(1), fail=["train@run", "check@c_s0"])
     done = flow(server, root, "--workers", "2")
     assert done.returncode == 1, done.stdout
     assert "failed: check@c_s0, train@run; not run, because they need a failed stage: measure@run, " in done.stdout
-    assert "check@c_s0: failed: its program ended with status 1" in done.stdout
+    assert "check@c_s0 failed: its program ended with status 1" in done.stdout
     assert "train@run was told to fail" in done.stdout
     assert begun(root).count("train@run") == 2, "a training run is retried once, for it goes on from its checkpoint"
     assert begun(root).count("check@c_s0") == 1
@@ -283,7 +295,7 @@ def test_another_dvc_is_refused_what_a_running_stage_works_on(tmp_path: Path, se
             refused = subprocess.run(command, cwd=root, env=server, capture_output=True, text=True)
             assert "is busy, it is being blocked by" in refused.stderr + refused.stdout
         # simulate@s0 has ended meanwhile, and reads the same code: the training run's reservation outlasts its own
-        assert until(lambda: "simulate@s0: " in (tmp_path / "log").read_text(), 30)
+        assert until(lambda: "simulate@s0 done in " in (tmp_path / "log").read_text(), 30)
         call("dvc", "repro", "--force", "--single-item", "pipeline/quick/fact/dvc.yaml:simulate@s0", cwd=root)
     assert begun(root).count("simulate@s0") == 2
 

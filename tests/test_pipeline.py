@@ -32,10 +32,10 @@ def witness():
     root = os.getcwd() + os.sep
     files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     argv = sys.orig_argv[1:]
-    if len(argv) > 2 and argv[1].startswith("tasks."):
+    if len(argv) > 1 and argv[1].startswith("tasks."):
         ours = sorted(file.removeprefix(root) for file in files if file.startswith((root + "tasks", root + "gramlab")))
         with open(os.environ["WITNESS"], "a") as out:
-            print(json.dumps([argv[1].removeprefix("tasks."), argv[2], ours]), file=out)
+            print(json.dumps([argv[1].removeprefix("tasks."), "".join(argv[2:3]), ours]), file=out)
 """
 
 
@@ -61,11 +61,6 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
         sets |= {entry["paper"]["data"] for entry in paper["train"].values()}
     raw["data"] = {key: entry for key, entry in raw["data"].items() if key in sets}
     (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
-    for name in files("quick", project):
-        stages = (project / name).read_text()
-        line_of_a_kept_run = lambda line: line[0] if line[1] in experiments else ""  # noqa: E731
-        left = re.sub(r"  - [./]*data/quick/train/(\w+)/plots.*\n", line_of_a_kept_run, stages)
-        (project / name).write_text(left.replace("plots:\n\n", "\n"))
 
 
 def dvc(project: Path, environment, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
@@ -116,7 +111,7 @@ def expanded(project: Path = Path(), scale: str = "quick") -> dict[str, dict]:
 
 def commands(stage: dict) -> list[tuple[str, str]]:
     """The programs of a stage with their keys."""
-    pattern = r"python -m tasks\.(\w+) (?:([\w.]+) )?--scale quick"
+    pattern = r"python -m tasks\.(\w+)(?: ([\w.]+))?(?: --scale quick)?"
     return [re.fullmatch(pattern, command).groups() for command in stage["cmd"]]
 
 
@@ -153,8 +148,9 @@ def reachable(task: str, key: str | None) -> set[str]:
     waiting = [f"tasks/{task}.py"]
     kind = {"measure": "experiments", "check": "claims"}.get(task)
     waiting += [path.as_posix() for path in Path().glob(f"tasks/papers/*/{kind}/{key}.py")] if kind else []
-    patterns = ["tasks/papers/*/__init__.py", "tasks/papers/*/differences.py"] if task == "report" else []
-    waiting += [path.as_posix() for pattern in patterns for path in Path().glob(pattern)]
+    patterns = {"report": ["__init__.py", "differences.py", "claims/*.py"], "site": ["__init__.py", "claims/*.py"]}
+    waiting += [path.as_posix() for pattern in patterns.get(task, ())
+                for path in Path("tasks/papers").glob(f"*/{pattern}")]  # fmt: skip
     files_reached: set[str] = set()
     while waiting:
         if (file := waiting.pop()) not in files_reached:
@@ -192,7 +188,7 @@ def test_what_a_stage_imports_lies_under_its_dependencies(project):
     assert len(loaded) == sum(len(stage["cmd"]) for stage in stages.values())
     for name, stage in stages.items():
         for task, key in commands(stage):
-            crossed = outside(set(loaded[task, key or "--scale"]), stage)
+            crossed = outside(set(loaded[task, key or ("" if task == "site" else "--scale")]), stage)
             assert not crossed, f"{name} imports {crossed}"
 
 
@@ -210,7 +206,7 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
     for name, stage in expanded().items():
         kind, _, key = name.partition("@")
         declared = set(stage["params"])
-        if kind == "report":
+        if kind in ("report", "site"):
             assert not declared  # all of params.yaml
             continue
         if kind == "prepare":
@@ -231,10 +227,13 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
 
 
 def test_both_scales_have_the_same_stages():
-    assert expanded().keys() == expanded(scale="paper").keys()
-    for paper_file in files("paper"):
-        nested = paper_file != "pipeline/paper/dvc.yaml"
-        quick_file = paper_file.replace("pipeline/paper/", "pipeline/quick/") if nested else "dvc.yaml"
+    quick, paper = expanded(), expanded(scale="paper")
+    assert quick.keys() - {"site"} == paper.keys()
+    assert {*quick["report"]["deps"], "tasks/site.py"} == {
+        name.removeprefix("../../").replace("data/paper", "data/quick") for name in paper["report"]["deps"]
+    }
+    for paper_file in [name for name in files("paper") if name != "pipeline/paper/dvc.yaml"]:
+        quick_file = paper_file.replace("pipeline/paper/", "pipeline/quick/")
         both = [Path(name).read_text().split("\nstages:")[1] for name in (paper_file, quick_file)]
         assert both[0] == both[1].replace("wdir: .\n", "wdir: ../..\n")
 
@@ -358,7 +357,8 @@ def test_a_training_is_refused_if_its_own_settings_change_meanwhile(
     ("stage", "left"),
     [
         (f"{A}:train@a_fig1", "data/quick/train/a_fig1/data.sha256"),  # DVC hashes what it left
-        ("report", "reports/quick/index.html"),  # the first of the report's three files is there
+        ("report", "reports/quick/claims.json"),  # the first of the report's files is there
+        ("site", "reports/index.html"),
     ],
 )
 def test_killed_while_dvc_hashes_and_in_the_report(project, environment, stage, left):
@@ -392,7 +392,7 @@ def test_a_change_reruns_what_depends_on_it_and_no_more(project, environment):
     check.write_text(original + "\n# a remark\n")
     try:
         stale = dvc(there, environment, "status", *files(), "--json").stdout
-        assert set(json.loads(stale)) - before == {f"{A}:check@a_fig7", "report"}
+        assert set(json.loads(stale)) - before == {f"{A}:check@a_fig7", "report", "site"}
     finally:
         check.write_text(original)
 
@@ -433,7 +433,7 @@ def test_a_truncated_table_is_named_and_not_judged(project, environment):
 
 def test_a_check_and_the_report_load_no_torch(project, environment):
     there, _, _ = project
-    for program in ("check", "verdicts", "report"):
+    for program in ("check", "verdicts", "report", "site"):
         code = f"import sys, tasks.{program}; assert 'torch' not in sys.modules"
         subprocess.run([sys.executable, "-c", code], cwd=there, env=environment, check=True)
 
@@ -462,7 +462,7 @@ def test_dvcs_own_commands_answer(project, environment):
     there, _, _ = project
     assert f"{A}:train@a_fig4" in dvc(there, environment, "dag", "--mermaid").stdout
     metrics = json.loads(dvc(there, environment, "metrics", "show", "--json").stdout)
-    assert "A.eq1" in json.dumps(metrics)
+    assert metrics["workspace"]["data"]["reports/quick/counts.json"]["data"]["claims"] == len(CLAIMS)
     plots = dvc(there, environment, "plots", "show", "--json", "-o", str(there / "build")).stdout
     assert "reports/quick/figures" in plots
     diff = dvc(there, environment, "params", "diff", "--json").stdout

@@ -1,24 +1,24 @@
-"""The report, made from planted verdicts in a copy of the project, and read in a real browser without a network."""
+"""The results of a scale, made from planted verdicts in a copy of the project. tests/site tests the pages."""
 
 import copy
 import json
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from playwright.sync_api import sync_playwright
 
 from gramlab import tables
+from tasks import papers
 from tasks.reporting.settings import left_out
 from tasks.reporting.words import number
 from tasks.settings import Settings, load, read
 from tasks.stage import settings_hash
 
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
-CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 
 def statement(name: str = "identity", **more) -> dict:
@@ -53,12 +53,20 @@ def plant(project, **changes) -> None:
     settings, data = load("quick"), project / "data" / "quick"
     record = {"seconds": 1.5, "cores": 2, "memory_gib": 24, "gpu": "", "commit": "abc1234"}
     verdicts: dict[str, dict] = {}
+    rows: dict[str, set] = {}
     for key in settings.claims:
         verdicts.setdefault(settings.paper[key], {})[key] = verdict(key, **changes.get(key, {}))
         write(data / "figures" / f"{key}.svg", FIGURE)
         experiment = settings.claims[key]
+        read = {name for each in papers.claim(settings.paper[key], key).STATEMENTS for name in each.reads}
+        rows.setdefault(experiment, set()).update(read)
         for name in (f"check@{key}", f"measure@{experiment}", f"train@{experiment}"):
             write(data / "provenance" / f"{name}.json", record)
+    for experiment, names in rows.items():
+        path = data / "tables" / f"{experiment}.parquet"
+        measured = product(sorted(names), ("claim", "control: broken"), range(2))
+        tables.write(path, [{"arm": arm, "seed": seed, "quantity": name, "value": seed + 0.5}
+                            for name, arm, seed in measured])  # fmt: skip
     for paper, claims in verdicts.items():
         write(data / "verdicts" / f"{paper}.json", claims)
     for key in settings.data:
@@ -84,6 +92,7 @@ def project(copy_project):
         "a_fig4": {"verdict": "fails", "reason": "refuted", "supported": 0},
         "a_fig5": {"verdict": "inconclusive", "reason": "hypothesis not met", "hypotheses": [fitted]},
         "a_fig7": {"measured": "ρ = 0.99 against 0.70"},
+        "c_fig1": {"verdict": "not run", "reason": "data not here"},
         "a_fig9": {"data sets": ["CIFAR-10"]},
         "a_tl": {"verdict": "holds corrected", "correction": "The sign is +."},
         "b_rmt": {"statements": [statement("(28)", forms=both, **equation)], "deciding": "(28)"},
@@ -92,8 +101,6 @@ def project(copy_project):
             statement(**{"stands in": "A null stands in."})
         ]},
     }  # fmt: skip
-    row = {"rule": "positive", "seeds": 5, "draws": 10000, "holds": 0.0246, "fails": 0.02, "wrong": ["holds"]}
-    write(there / "reports" / "calibration.json", {"code": "", "rules": [row]})
     plant(there, **changes)
     # provenance says with which settings a stage ran: A.whiten's with today's, A.eq1's experiment with others
     for name, known in (("measure@architectures", "other"), ("measure@a_whiten", own_hash("a_whiten"))):
@@ -102,10 +109,6 @@ def project(copy_project):
     twice = [{"case": "test loss", "quantity": "test_loss", "arm": arm, "seed": seed, "value": factor * (seed + 1)}
              for seed in range(2) for arm, factor in (("printed", 1.0), ("code", 2.0))]  # fmt: skip
     tables.write(there / "data" / "quick" / "tables" / "a_differences.parquet", twice)
-    repeated = {"A.fig4": ["fails"] * 5, "A.tl": ["holds corrected"] * 4 + ["inconclusive"]}
-    by_root = {name: {"verdicts": {str(root): each for root, each in enumerate(verdicts, 11)}}
-               for name, verdicts in repeated.items()}  # fmt: skip
-    write(there / "reports" / "fresh.json", {"scale": "quick", "claims": by_root})
     return there
 
 
@@ -135,53 +138,34 @@ def test_same_inputs_same_bytes(project, pages):
     assert {path.name: path.read_bytes() for path in pages.glob("*.*")} == before
 
 
-def test_readme_lists_every_claim(pages):
-    text = (pages / "README.md").read_text()
-    assert "Quick scale" in text
-    for key in load("quick").claims:
-        assert f"| [{verdict(key)['id']}](#{key}) Title of {key} |" in text
-        assert f"figures/{key}.svg" in text
-
-
-def test_statements_have_lines_of_their_own(pages):
-    line = ["(28)", "A is less than B (Section 1)", "tr[Ā]", "tr[Ā²]", "0.25 (≤ 8)", "holds corrected", "broken"]
-    assert f"| {' | '.join(line)} |\n" in (pages / "README.md").read_text()
-
-
-def test_why_a_claim_is_not_found(pages):
-    text = (pages / "README.md").read_text()
-    assert "| fails: refuted | 0 of 1 |" in text
-    assert "| inconclusive: hypothesis not met |" in text
-    assert "Hypothesis, fit: Accuracy above 0.9. Measured: 0.5 [0.4, 0.6], not met." in text
-
-
 def test_claims_on_altered_data_are_marked(pages):
-    lines = (pages / "README.md").read_text().splitlines()
-    names = ("fig2", "fig4", "fig7", "fig9")
-    rows = {name: next(line for line in lines if line.startswith(f"| [A.{name}]")) for name in names}
-    assert "ρ = 0.99 against 0.70 (JPEG-recompressed) |" in rows["fig7"]
-    assert "0.25 (≤ 8) (CIFAR-10: JPEG-recompressed; CIFAR-100: cropped) |" in rows["fig4"]
-    assert "0.25 (≤ 8) (CIFAR-10: JPEG-recompressed) |" in rows["fig9"]  # whose claim is on that set alone
-    assert "JPEG" not in rows["fig2"]
-    assert "ρ = 0.99 against 0.70 (JPEG-recompressed)</td>" in (pages / "index.html").read_text()
+    claims = json.loads((pages / "claims.json").read_text())
+    assert claims["A.fig7"]["altered"] == "JPEG-recompressed"
+    assert claims["A.fig4"]["altered"] == "CIFAR-10: JPEG-recompressed; CIFAR-100: cropped"
+    assert claims["A.fig9"]["altered"] == "CIFAR-10: JPEG-recompressed"  # whose claim is on that set alone
+    assert claims["A.fig2"]["altered"] == ""
 
 
-def test_repeated_claims_say_how_often_their_verdict_came_back(pages):
-    text, page = ((pages / name).read_text() for name in ("README.md", "index.html"))
-    sections = {name: text.split(f"## {name} ")[1].split("\n## ")[0] for name in ("A.fig4", "A.tl", "A.fig7")}
-    assert "- Fresh seeds: came back in 5 of 5 runs with fresh seeds\n" in sections["A.fig4"]
-    assert "- Fresh seeds: came back in 4 of 5 runs with fresh seeds, **fragile**\n" in sections["A.tl"]
-    assert "resh seeds" not in sections["A.fig7"]
-    assert page.count("runs with fresh seeds") == 2
-    assert page.count(">fragile<") == 1
-    assert "fresh" not in (pages / "claims.json").read_text()
+def test_a_claim_that_was_not_run_has_neither_figure_nor_rows(pages):
+    claims = json.loads((pages / "claims.json").read_text())
+    assert claims["C.fig1"]["figure"] == ""
+    for folder in ("figures", "rows"):
+        keys = {path.stem for path in (pages / folder).iterdir()}
+        assert keys == {claim["key"] for claim in claims.values()} - {"c_fig1"}
+
+
+def test_the_rows_behind_a_claim_are_those_that_its_statements_read(pages):
+    table = pd.read_csv(pages / "rows" / "a_fig7.csv")
+    assert set(table["quantity"]) == {name for each in papers.claim("weight_gram", "a_fig7").STATEMENTS
+                                      for name in each.reads}  # fmt: skip
+    assert len(table) == 2 * 2 * table["quantity"].nunique()  # arms and seeds
+    pd.testing.assert_frame_equal(table, pd.read_parquet(pages / "rows" / "a_fig7.parquet"), check_dtype=False)
 
 
 def test_results_of_other_settings_are_marked(pages):
-    lines = [line for line in (pages / "README.md").read_text().splitlines() if line.startswith("| [")]
-    marked = {line.split("]")[0].removeprefix("| [") for line in lines if "made with other settings" in line}
-    experiments = dict(load("quick").claims.items())
-    assert marked == {f"{key[0].upper()}.{key[2:]}" for key, of in experiments.items() if of == "architectures"}
+    claims = json.loads((pages / "claims.json").read_text())
+    marked = {claim["key"] for claim in claims.values() if "made with other settings" in claim["altered"]}
+    assert marked == {key for key, experiment in load("quick").claims.items() if experiment == "architectures"}
 
 
 def test_the_hash_is_of_a_stages_own_settings():
@@ -218,51 +202,10 @@ def test_claims_say_what_a_small_machine_leaves_out():
     assert not any(left_out(quick, key) for key in quick.claims)
 
 
-def test_smallest_violations_and_the_codes_differences_are_shown(pages):
-    for name in ("README.md", "index.html"):
-        text = (pages / name).read_text()
-        assert "as printed: H = [[0]]" in text
-        assert "corrected: none among 278 instances" in text
-        assert "every batch added twice" in text
-        assert "× 2 [2, 2]" in text
-
-
-def test_planted_mistakes_are_counted_and_survivors_named(project, pages):
-    mutant = {"group": "fact", "kind": "sign", "name": "x for -x", "file": "a.py", "result": "survived",
-              "explained": "x is 0 < 1"}  # fmt: skip
-    write(project / "reports/mutants.json", {"commit": "", "mutants": [mutant, {**mutant, "result": "killed"}]})
-    assert report(project).returncode == 0
-    text, page = ((pages / name).read_text() for name in ("README.md", "index.html"))
-    (project / "reports/mutants.json").unlink()
-    assert report(project).returncode == 0  # as the other tests find it
-    assert "for 1 of 2 mistakes" in text
-    assert "| sign | 2 | 1 |" in text
-    assert "- `a.py`, `x for -x`: x is 0 < 1" in text
-    assert "<tr><td>sign</td><td>2</td><td>1</td></tr>" in page
-    assert "x for -x: x is 0 &lt; 1</li>" in page
-    assert "mistakes" not in (pages / "README.md").read_text()
-
-
-def test_the_authors_code_is_shown_beside_ours(project, pages):
-    row = {"repository": "theirs", "commit": "abc", "function": "a.py: f", "ours": "g", "quantity": "NC1",
-           "their_value": 0.02, "our_value": 0.2, "difference": 0.9, "cause": "They divide by 10.", "rest": 0.0,
-           "explained": True}  # fmt: skip
-    broken = {**row, "their_value": None, "difference": None, "rest": None, "quantity": "AGOP", "cause": "It stops."}
-    rows = [row, broken, {**row, "cause": "", "difference": 0.0}, {**row, "rest": 0.5, "explained": False}]
-    write(project / "reports/authors.json", {"comparisons": rows})
-    assert report(project).returncode == 0
-    text, page = ((pages / name).read_text() for name in ("README.md", "index.html"))
-    (project / "reports/authors.json").unlink()
-    assert report(project).returncode == 0  # as the other tests find it
-    counts = (
-        "Of 4 values 1 agree, 1 differ by the cause that is named, 1 cannot be computed by the authors' code, and 1"
-    )
-    assert counts in text
-    assert counts in page
-    assert "| NC1 | `a.py: f` | `g` | 0.02 | 0.2 | 0.9 | They divide by 10. | 0 |" in text
-    assert "| AGOP | `a.py: f` | `g` | – | 0.2 | – | It stops. | – |" in text
-    assert "<td>They divide by 10. <strong>Not explained.</strong></td><td>0.5</td>" in page
-    assert "Beside the authors' code" not in (pages / "README.md").read_text()
+def test_what_the_authors_code_does_otherwise_is_measured(pages):
+    rows = json.loads((pages / "differences.json").read_text())["A"]
+    (row,) = [row for row in rows if row["code"] == "every batch added twice"]
+    assert row["effect"] == pytest.approx([2, 2, 2])
 
 
 def test_numbers_are_readable():
@@ -294,96 +237,6 @@ def test_the_verdict_table_on_a_terminal(project, pages):
     assert done.returncode == 0
     assert "A.fig7" in done.stdout
     n = len(load("quick").claims)
-    assert f"{n} claims: {n - 3} holds, 1 holds corrected, 1 fails, 1 inconclusive" in done.stdout
+    assert f"{n} claims: {n - 4} holds, 1 holds corrected, 1 fails, 1 inconclusive, 1 not run" in done.stdout
     assert "hypothesis not met" in done.stdout
     assert "0 of 1 rejected; kept: broken" in done.stdout
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-    assert path, "no Chromium found; `make browser` installs Debian's, or install one by hand"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
-        yield started
-        started.close()
-
-
-@pytest.mark.parametrize("width", [1200, 390])
-def test_a_browser_shows_it_from_disk_without_a_network(browser, pages, width):
-    context = browser.new_context(viewport={"width": width, "height": 800}, offline=True)
-    page = context.new_page()
-    asked, said = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(f"file://{pages / 'index.html'}")
-    assert "Quick scale" in page.locator(".stamp").inner_text()
-    claims = json.loads((pages / "claims.json").read_text())
-    rows = page.locator("#scoreboard tbody tr")
-    assert rows.count() == len(claims)
-    for claim, row in zip(claims.values(), rows.all(), strict=True):
-        assert claim["id"] in row.inner_text()
-        assert claim["verdict"] in row.inner_text()
-    assert "ρ = 0.99 against 0.70" in page.locator("#scoreboard").inner_text()
-    assert "The sign is +." in page.locator("#errata + ul").inner_text()
-    for key in load("quick").claims:
-        card = page.locator(f"section#{key}")
-        assert "Quick scale" in card.locator("> small").inner_text()
-        assert card.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
-    provenance = page.locator("section#a_fig7 details.provenance")
-    provenance.locator("summary").click()
-    cells = provenance.locator("tr").nth(1).locator("td").all_text_contents()
-    assert cells == ["check@a_fig7", "1.5", "2 cores, 24 GiB, no GPU", "abc1234"]
-    rate = page.locator("section#a_fig4 tr.differs").filter(has_text="train.lr")
-    assert rate.locator("td").all_text_contents() == ["train.lr", "0.005", "0.1"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.locator("#scoreboard a").first.click()
-    assert page.url.endswith("#a_eq1")
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert said == []
-    context.close()
-
-
-def test_all_controls_on_a_page(browser, pages):
-    page = browser.new_page()
-    page.goto(f"file://{pages / 'controls.html'}")
-    text = page.locator("#controls").inner_text()
-    assert text.count("broken") == len(load("quick").claims)
-    assert "rejected (undecided alone, but significantly different from the claim; although these parts held" in text
-    assert "No control can break it. A null stands in." in text
-    assert "2.46 %" in page.locator("#calibration ~ div table").inner_text()
-    assert "2.00 % (right)" in page.locator("#calibration ~ div table").inner_text()
-
-
-READ = """svg => {
-    const frame = svg.getBoundingClientRect(), found = [];
-    const ofOneLine = text => text.textContent.trim() && !text.querySelector('tspan');
-    const texts = [...svg.querySelectorAll('text')].filter(ofOneLine);
-    texts.forEach((text, i) => {
-        const box = text.getBoundingClientRect(), says = text.textContent.trim();
-        const beyond = [frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom];
-        if (Math.max(...beyond) > 1)
-            found.push(says + ' is cut off');
-        for (const other of texts.slice(0, i)) {
-            const at = other.getBoundingClientRect();
-            if (Math.min(box.right, at.right) - Math.max(box.left, at.left) > 2
-                && Math.min(box.bottom, at.bottom) - Math.max(box.top, at.top) > 4)
-                found.push(says + ' lies on ' + other.textContent.trim());
-        }
-    });
-    return found;
-}"""
-
-
-def test_a_figures_text_can_be_read(browser):
-    """Nothing is cut off or lies on something else; ticks' powers, whose boxes are larger than they, aside."""
-    page = browser.new_page(viewport={"width": 1400, "height": 1400})
-    cases = {"": [], '<text x="8" y="33">over it</text>': ["over it lies on quick scale"],
-             '<text x="90" y="9">beyond</text>': ["beyond is cut off"]}  # fmt: skip
-    for more, expected in cases.items():
-        page.set_content(FIGURE.replace("</svg>", more + "</svg>"))
-        assert page.locator("svg").evaluate(READ) == expected
-    for path in Path("reports").glob("*/figures/*.svg"):
-        page.set_content(path.read_text())
-        assert page.locator("svg").evaluate(READ) == [], path

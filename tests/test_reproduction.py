@@ -52,7 +52,7 @@ def test_numbers_are_all_numbers_and_no_truth_values():
 
 
 def test_the_committed_hashes_are_read_from_every_lock_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.reporting.comparison.ROOT", tmp_path)
+    monkeypatch.setattr("tasks.reporting.snapshot.ROOT", tmp_path)
     lock = "stages:\n  measure@x:\n    outs:\n    - {path: data/quick/tables/x.parquet, md5: old}\n"
     for folder in ("pipeline/one", "pipeline/two/three", ".scratch/fresh/1/pipeline/one"):
         (tmp_path / folder).mkdir(parents=True)

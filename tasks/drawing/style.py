@@ -252,14 +252,6 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> Any:
     return drawn
 
 
-def blank(claim: ModuleType) -> Figure:
-    """The figure of a claim whose experiment was not run."""
-    figure = Figure(figsize=(WIDTH, 1.2))
-    figure.suptitle(f"{claim.ID}  {claim.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")
-    figure.text(0.01, 0.5, "not run on this machine", va="center", color=GUIDE, fontsize=10)
-    return figure
-
-
 def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
     """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes.
 

@@ -1,4 +1,4 @@
-"""The settings that the report shows with a claim, and what of them this machine leaves out."""
+"""The settings that the report shows with a claim, what of them this machine leaves out, and the claim's stages."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,28 +6,54 @@ from typing import Any
 
 from tasks import settings as reader
 from tasks.settings import Settings
-from tasks.stage import Stage
 
 
-def settings_of(stage: Stage, experiment: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Rows of the experiment's settings as params.yaml sets them, at both scales; those that differ come first.
+def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Rows of the experiment's settings as params.yaml sets them: the paper's, those of both runs.
 
-    ``names`` are the settings that matter for a claim, where an experiment serves several; all by default.
+    Parameters
+    ----------
+    settings
+        At either scale.
+    experiment
+        The key of a training run or a simulation.
+    names
+        The settings that matter for a claim, where an experiment serves several; all by default.
+
+    Returns
+    -------
+    list of dict
+        ``name``, the ``paper``'s value, what was run at the paper scale (``run``), what at the ``quick`` scale, and
+        whether all are the ``same``. Rows that differ come first. A setting that is never set has no row.
     """
     rows = []
     scales = {scale: _load(scale) for scale in reader.SCALES}
-    if experiment in stage.settings.train:
-        entries = [("data", stage.settings.entry("train", experiment)["data"]), ("train", experiment)]
+    if experiment in settings.train:
+        entries = [("data", settings.entry("train", experiment)["data"]), ("train", experiment)]
     else:
         entries = [("simulate", experiment)]
     for section, key in entries:
-        paper, quick = (flat(scales[scale].entry(section, key)) for scale in ("paper", "quick"))
+        entry = scales["paper"].entry(section, key)
+        quick = flat(scales["quick"].entry(section, key))
+        affordable = entry.pop("affordable", None)
+        paper, run = flat(entry), flat(_affordable(section, entry, affordable))
         for name in paper | quick:
-            values = (paper.get(name), quick.get(name))
-            if values != (None, None) and (names is None or section == "data" or name.split(".")[0] in names):
-                same = values[0] == values[1]
-                rows.append({"name": f"{section}.{name}", "paper": values[0], "quick": values[1], "same": same})
+            values = (paper.get(name), run.get(name), quick.get(name))
+            shown = names is None or section == "data" or name.split(".")[0] in names
+            if any(value is not None for value in values) and shown and name.split(".")[0] != "affordable":
+                same = values[0] == values[1] == values[2]
+                place = f"{section}.{name}"
+                rows.append({"name": place, "paper": values[0], "run": values[1], "quick": values[2], "same": same})
     return sorted(rows, key=lambda row: row["same"])
+
+
+def _affordable(section: str, entry: dict[str, Any], affordable: Any) -> dict[str, Any]:
+    """The settings of a run on a machine that is too small for the paper's; the paper's where it is not."""
+    if not affordable:
+        return entry
+    if section == "data":
+        return {**entry, "sets": {name: data for name, data in entry["sets"].items() if name in affordable}}
+    return {**entry, **affordable}
 
 
 _load = cache(reader.load)
@@ -39,6 +65,15 @@ def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in settings.items():
         values |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return values
+
+
+def stages_of(settings: Settings, key: str) -> list[str]:
+    """The names of the stages that a claim rests on, the last first."""
+    experiment = settings.claims[key]
+    names = [f"check@{key}", f"measure@{experiment}"]  # simulations leave their records as measure@, too
+    if experiment in settings.train:
+        names += [f"train@{experiment}", f"prepare@{settings.entry('train', experiment)['data']}"]
+    return names
 
 
 def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> list[str]:

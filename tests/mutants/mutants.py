@@ -56,6 +56,14 @@ class Mutant:
             ast.parse(mutated)
         return mutated
 
+    def lines(self, source: str) -> list[int]:
+        """Return the numbers of the lines that the mistake changes, or stands before; the first line is 1."""
+        matcher = difflib.SequenceMatcher(None, source.splitlines(), source.replace(self.old, self.new).splitlines())
+        changed = [
+            range(first, max(last, first + 1)) for tag, first, last, _, _ in matcher.get_opcodes() if tag != "equal"
+        ]
+        return [1 + index for lines in changed for index in lines]
+
     def change(self, source: str) -> list[str]:
         """Return the lines that the mistake removes and adds, with - and + before them."""
         lines = difflib.ndiff(source.splitlines(), source.replace(self.old, self.new).splitlines())

@@ -20,19 +20,42 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gramlab.files import atomic
 from tests.mutants.mutants import Mutant, read
+from tests.mutants.order import Order, Ranks, Record, Records, ranks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = Path("reports/mutants.json")
 SLOWER = 5  # a mutant's tests may take so many times as long as without it
 # loaded before processes are copied from one another; torch alone takes seconds
-LIBRARIES = ["torch", "numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.optimize", "pydantic", "pytest"]
+LIBRARIES = [
+    "torch",
+    "torch._dynamo",
+    "numpy",
+    "pandas",
+    "pyarrow.parquet",
+    "scipy.stats",
+    "scipy.optimize",
+    "pydantic",
+]
+LIBRARIES += ["sympy", "yaml", "safetensors.torch", "sklearn.datasets", "pytest", "hypothesis"]
 STATUS = "pytest ended with "
+FAILURE = re.compile(r"(?:FAILED|ERROR) (.*?)(?: - .*)?$")  # a line of pytest's summary
 PROCESSES = multiprocessing.get_context("forkserver")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How tests ended: "survived" if all passed or else "killed", the test that failed first, and the seconds."""
+
+    outcome: str
+    by: str
+    seconds: float
+    records: Records = field(default_factory=dict)
 
 
 def main() -> None:
@@ -116,14 +139,14 @@ def judged(tree: Path, mutants: list[Mutant], jobs: int, seconds: float) -> Iter
             copies.put(copy(tree, Path(folder) / str(number)))
 
         files = test_files(mutants)
-        clean: dict[str, tuple[str, str, float]] = {}  # how the tests of a file end without a mutant
+        clean: dict[str, Ending] = {}  # how the tests of a file end without a mutant
 
         def judge(mutant: Mutant) -> dict[str, Any]:
             with taken(copies) as there:
                 needed = list(dict.fromkeys(map(file_of, mutant.tests)))
                 for name in needed:
                     if name not in clean:
-                        clean[name] = run_tests(there, files[name], 900)
+                        clean[name] = run_tests(there, files[name], 900, records=there.parent / f"{there.name}.json")
                 return result_of(there, mutant, [clean[name] for name in needed], seconds)
 
         futures = {pool.submit(judge, each): each for each in mutants}
@@ -164,10 +187,10 @@ def copy(tree: Path, there: Path) -> Path:
     return there
 
 
-def result_of(there: Path, mutant: Mutant, clean: list[tuple[str, str, float]], seconds: float) -> dict[str, Any]:
+def result_of(there: Path, mutant: Mutant, clean: list[Ending], seconds: float) -> dict[str, Any]:
     """Plant a mutant in a copy, run its tests, and mend the copy. ``clean`` is how its test files end without it."""
     result = {"result": "does not apply", "by": "", "change": [], "key": key(there, mutant)}
-    if red := [by for outcome, by, _ in clean if outcome != "survived"]:
+    if red := [ending.by for ending in clean if ending.outcome != "survived"]:
         return {**result, "result": "tests fail without it", "by": red[0]}
     path = there / mutant.file
     source = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -175,19 +198,24 @@ def result_of(there: Path, mutant: Mutant, clean: list[tuple[str, str, float]], 
         mutated = mutant.planted_in(source)
     except (ValueError, SyntaxError) as error:
         return {**result, "by": str(error)}
+    limit = SLOWER * sum(ending.seconds for ending in clean) + seconds
+    records = {test: record for ending in clean for test, record in ending.records.items()}
     path.write_text(mutated, encoding="utf-8")
     try:
-        outcome, by, _ = run_tests(there, mutant.tests, SLOWER * sum(usual for *_, usual in clean) + seconds)
+        ending = run_tests(there, mutant.tests, limit, ranks(records, mutant.file, source, mutant.lines(source)))
     finally:
         path.write_text(source, encoding="utf-8")
-    return {**result, "result": outcome, "by": by, "change": mutant.change(source)}
+    return {**result, "result": ending.outcome, "by": ending.by, "change": mutant.change(source)}
 
 
-def run_tests(there: Path, tests: tuple[str, ...], limit: float) -> tuple[str, str, float]:
-    """Run tests in a copy: "survived" if all pass or else "killed", the test that failed first, and the seconds."""
+def run_tests(
+    there: Path, tests: tuple[str, ...], limit: float, order: Ranks | None = None, records: Path | None = None
+) -> Ending:
+    """Run tests in a copy, in an order; ``records`` is a file for the records of the tests, if they are wanted."""
     log, start = there.parent / f"{there.name}.log", time.monotonic()
     log.unlink(missing_ok=True)
-    process = PROCESSES.Process(target=pytest_in, args=(there, tests, log))
+    plugin = Record(there, records) if records else Order(order or {})
+    process = PROCESSES.Process(target=pytest_in, args=(there, tests, log, plugin))
     process.start()
     process.join(limit)
     seconds = time.monotonic() - start
@@ -195,15 +223,15 @@ def run_tests(there: Path, tests: tuple[str, ...], limit: float) -> tuple[str, s
         os.killpg(process.pid, signal.SIGKILL)  # the tests' own processes too
     process.join()
     if seconds >= limit:
-        return "killed", "the time limit", seconds
+        return Ending("killed", "the time limit", seconds)
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
     if lines[-1:] == [STATUS + "0"]:
-        return "survived", "", seconds
-    failures = [found.group(1) for line in lines if (found := re.match(r"(?:FAILED|ERROR) (.*?)(?: - .*)?$", line))]
-    return "killed", failures[0] if failures else (lines or ["a crash"])[-1], seconds
+        return Ending("survived", "", seconds, Record.read(records) if records else {})
+    failures = [failure.group(1) for line in lines if (failure := FAILURE.match(line))]
+    return Ending("killed", failures[0] if failures else (lines or ["a crash"])[-1], seconds)
 
 
-def pytest_in(there: Path, tests: tuple[str, ...], log: Path) -> None:
+def pytest_in(there: Path, tests: tuple[str, ...], log: Path, plugin: Order | Record) -> None:
     """Run pytest in a copy, in a process that has not yet imported anything of the project."""
     os.setsid()
     with log.open("wb") as file:
@@ -213,7 +241,9 @@ def pytest_in(there: Path, tests: tuple[str, ...], log: Path) -> None:
         del sys.modules[name]
     # a mutant of the same length in the same second must not meet the bytecode of the one before
     sys.dont_write_bytecode = True
-    os.environ |= {"PYTHONPATH": str(there), "PYTHONDONTWRITEBYTECODE": "1"}
+    # pytest loads the plugins that tests use, and none of the others that happen to be installed
+    here = {"PYTHONPATH": str(there), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    os.environ |= here
     os.chdir(there)
     sys.path[:] = [str(there), *(path for path in sys.path if path and Path(path).resolve() not in (ROOT, there))]
     import pytest
@@ -221,8 +251,8 @@ def pytest_in(there: Path, tests: tuple[str, ...], log: Path) -> None:
 
     # the first example that fails is enough; the search for the smallest one takes minutes
     settings.register_profile("mutants", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
-    options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
-    status = int(pytest.main([*options, *tests]))
+    options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin"]
+    status = int(pytest.main([*options, "--hypothesis-profile=mutants", *tests], plugins=[plugin]))
     # in the log, since two threads that ask for a process's exit status may both get a wrong one
     os.write(1, f"\n{STATUS}{status}\n".encode())
 

@@ -21,6 +21,10 @@ ID = "B.egop"
 KIND = "statistical"
 TITLE = "The AGOP of a network that fits approaches the target's EGOP"
 PRINTED = "“will approximate”, Section 2.1 and Figure 1"
+MATH = (
+    r"\bar G \to \mathbb{E}_x\left[ \nabla f^\star(x)\, \nabla f^\star(x)^\top \right] = A^2 \quad\text{as "
+    r"} f \to f^\star"
+)
 FIT = 0.9  # the R² on the training samples from which on a network fits
 PANELS = {
     "cosine with the EGOP": {

@@ -23,6 +23,10 @@ PRINTED = (
     f"ρ = {WITH_K} against {WITH_Q}; the standard deviation of K's eigenvalues is {SPREAD} times their mean; "
     "Figure 1 and Section 2.2"
 )
+MATH = (
+    r"\rho\left( W^\top W,\; W^\top K W \right) > \rho\left( W^\top W,\; W^\top Q W \right)",
+    r"Q = O \Lambda O^\top, \quad K = V \Lambda V^\top, \quad O \text{ random orthogonal}",
+)
 SPREAD_OF_K = "spread of K's eigenvalues"
 IMAGES: dict[str, Image] = {
     "matrix/EGOP": ("EGOP of the target", None, None),

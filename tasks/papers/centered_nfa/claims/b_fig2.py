@@ -17,6 +17,14 @@ ID = "B.fig2"
 KIND = "statistical"
 TITLE = "The centered NFA is high at every initialization scale, and highest early"
 PRINTED = "curves, both layers, Figure 2"
+MATH = (
+    (
+        r"\text{C-NFA} = \rho\left( \bar W^\top \bar W,\; \bar W^\top K \bar W \right) \text{ is high at "
+        r"every } s_0 \text{ and falls with } t"
+    ),
+    r"\text{UC-NFA} = \rho\left( W^\top W,\; W^\top K W \right) \text{ at the end depends on } s_0",
+)
+MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRUM = "isotropic"
 

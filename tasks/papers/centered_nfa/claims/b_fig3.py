@@ -21,6 +21,17 @@ ID = "B.fig3"
 KIND = "statistical"
 TITLE = "Predicted and observed centered NFA on alignment-reversing data"
 PRINTED = "predicted closely matches observed, Figure 3; X₁ of scale 1, Appendix F"
+MATH = (
+    (
+        r"\rho_{\text{predicted}} \approx \rho_{\text{observed}} = \rho\left( \dot W^\top \dot W,\; \dot "
+        r"W^\top K \dot W \right) \quad\text{at every balance } \gamma"
+    ),
+    r"X_1 \;\sim\; N\left( 0,\; 𝟏 𝟏^\top + \epsilon_1 I \right)",
+)
+MATH_CORRECTED = (
+    r"X_1 \;\sim\; d^{-0.8}\, N\left( 0,\; 𝟏 𝟏^\top + \epsilon_1 I \right), \quad "
+    r"\rho_{\text{predicted}} \text{ by (28) as derived}"
+)
 CORRECTION = (
     "Appendix F gives X₁ no scale. As printed (scale 1) the alignment is not reversed: all correlations are 1. With X₁ "
     "times d^−0.8 they fall with the balance. Both forms use (28) as derived, because its printed form is negative on "

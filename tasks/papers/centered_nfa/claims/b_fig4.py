@@ -25,6 +25,15 @@ PRINTED = (
     "“do not significantly contribute … when initialization is large or for early periods of training”, “becomes "
     "relevant over longer periods”, Appendix B and Figure 4"
 )
+MATH = (
+    (
+        r"\frac{\operatorname{tr}\left( \bar W^\top \bar W\, \bar W^\top \bar K \bar W "
+        r"\right)}{\operatorname{tr}\left( \bar W^\top \bar W\, \bar W^\top K \bar W \right)} \text{ is "
+        r"small early in training and at large } s_0, \text{ and grows with } t"
+    ),
+    r"\bar W = W - W_0, \quad \bar K = K - K_0",
+)
+MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRA = ("isotropic",)
 MINOR, SMALL = 0.5, 0.1  # of the centered NFA: less than half; the second is our sharper limit

@@ -21,6 +21,8 @@ ID = "B.fig5"
 KIND = "statistical"
 TITLE = "The PTK-centered NFA falls in training"
 PRINTED = "curves, both layers, two spectra, Figure 5"
+MATH = r"\rho\left( W_0^\top W_0,\; W_0^\top \bar K W_0 \right) \text{ falls with } t, \quad \bar K = K - K_0"
+MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRA = ("isotropic", "1/(1+k^2)")
 

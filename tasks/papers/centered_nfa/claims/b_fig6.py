@@ -22,6 +22,10 @@ ID = "B.fig6"
 KIND = "statistical"
 TITLE = "First-order prediction of the centered NFA with depth"
 PRINTED = "close for the quadratic, roughly for ReLU; widths 128 and 1024, Figure 6"
+MATH = (
+    r"\rho_{\text{first order}} \approx \rho\left( \dot W^\top \dot W,\; \dot W^\top K \dot W \right) "
+    r"\quad\text{for } \lambda_k(\Sigma) = \frac{1}{1 + k^\alpha}, \text{ over } \alpha"
+)
 CASES = ("quadratic, low rank", "quadratic, high rank", "relu, low rank", "relu, high rank")
 # limits of our sharper statement: root mean square error over decays and targets, and R², as the curves vary little
 ERROR, R_SQUARED = 0.1, 0.8

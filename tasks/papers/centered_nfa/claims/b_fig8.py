@@ -10,6 +10,14 @@ ID = "B.fig8"
 KIND = "statistical"
 TITLE = "Centered NFA on data with eigenvalues 1/(1+k^2)"
 PRINTED = "curves, both layers, Figure 8 and Appendix G"
+MATH = (
+    (
+        r"\operatorname{spread}_{s_0} \rho\left( \bar W^\top \bar W, \bar W^\top K \bar W \right) "
+        r"< \operatorname{spread}_{s_0} \rho\left( W^\top W, W^\top K W \right)"
+    ),
+    r"\lambda_k(\Sigma) = \frac{1}{1 + k^2}",
+)
+MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRUM = "1/(1+k^2)"
 STATEMENTS = centerings.appendix_g(SPECTRUM, "Figure 8")

@@ -18,6 +18,10 @@ ID = "B.fig9"
 KIND = "statistical"
 TITLE = "On images too the NFA rests on the alignment with the tangent kernel's eigenvectors"
 PRINTED = f"Pearson {WITH_K} against {WITH_Q}, CelebA with and without glasses, Figure 9"
+MATH = (
+    r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top K W \right) > "
+    r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top Q W \right)"
+)
 IMAGES: dict[str, Image] = {
     "diagonal/NFM": ("diagonal of the NFM  WᵀW", None, None),
     "diagonal/AGOP": ("of the AGOP  WᵀKW", "pearson/K", None),

@@ -20,6 +20,17 @@ ID = "B.free"
 KIND = "statistical"
 TITLE = "Alternating words of free families"
 PRINTED = "(12)–(15), Appendix E.1"
+MATH = (
+    (
+        r"\operatorname{tr}[\bar C_1 R_1 \bar C_2 R_2] = \operatorname{tr}[R_1] \operatorname{tr}[R_2] "
+        r"\operatorname{tr}[\bar C_1 \bar C_2]"
+    ),
+    (
+        r"\operatorname{tr}[\bar C_1 R_1 \bar C_2 R_2 \bar C_3 R_3] = \operatorname{tr}[R_1] "
+        r"\operatorname{tr}[R_2] \operatorname{tr}[R_3] \operatorname{tr}[\bar C_1 \bar C_2 \bar C_3]"
+    ),
+    r"\text{if } \{ \bar C_i \} \text{ and } \{ R_i \} \text{ are free and } \operatorname{tr}[\bar C_i] = 0",
+)
 FORMULAS = {
     "(12)": "tr[C̄₁R₁] = 0",
     "(13)": "tr[C̄₁R₁C̄₂R₂] = tr[R₁] tr[R₂] tr[C̄₁C̄₂]",

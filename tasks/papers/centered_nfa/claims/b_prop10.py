@@ -21,6 +21,14 @@ ID = "B.prop10"
 KIND = "statistical"
 TITLE = "Expected derivatives of the quadratic network"
 PRINTED = f"E[ẆᵀKẆ] = {TRACE} tr(XᵀX) M² + {PRODUCT} M XᵀX M, Proposition 10"
+MATH = (
+    r"\mathbb{E}\left[ \dot W^\top \dot W \right] = M^2, \quad M = X^\top Y X",
+    r"\mathbb{E}\left[ \dot W^\top K \dot W \right] = 3 \operatorname{tr}(X^\top X)\, M^2 + 6\, M X^\top X M",
+)
+MATH_CORRECTED = (
+    r"\mathbb{E}\left[ \dot W^\top K \dot W \right] = \frac{3}{k} \operatorname{tr}(X^\top X)\, M^2 + "
+    r"\left( 1 + \frac{5}{k} \right) M X^\top X M \quad\text{at width } k"
+)
 CORRECTION = (
     "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M. The print is its case k = 1, since its proof omits the pairs of "
     "different hidden units. For f = aᵀ(Wx)² as printed both expectations are 4 and 16 times these, since the print's "

@@ -12,6 +12,13 @@ ID = "B.prop2"
 KIND = "exact"
 TITLE = "Alignment decomposition of the NFA"
 PRINTED = "ρ(F, Ḡ) = ρ(WᵀW, WᵀKW), Proposition 2"
+MATH = (
+    r"\rho(F, \bar G) = \rho\left( W^\top W,\; W^\top K W \right)",
+    (
+        r"F = W^\top W, \quad \bar G = \frac{1}{n} \sum_i \nabla_x f(x_i)\, \nabla_x f(x_i)^\top, \quad K "
+        r"= \frac{1}{n} \sum_i \nabla_h f(x_i)\, \nabla_h f(x_i)^\top"
+    ),
+)
 STATEMENTS = (
     Statement(
         name="the same correlation",

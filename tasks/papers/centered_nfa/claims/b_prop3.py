@@ -16,6 +16,13 @@ ID = "B.prop3"
 KIND = "exact"
 TITLE = "The centered NFM and AGOP begin with their second derivatives"
 PRINTED = "d/dt = 0, d²/dt² = 2ẆᵀẆ and 2ẆᵀKẆ, Proposition 3, (7)–(9)"
+MATH = (
+    (
+        r"\bar W^\top \bar W = t^2\, \dot W^\top \dot W + O(t^3), \quad \bar W^\top K \bar W = t^2\, \dot "
+        r"W^\top K \dot W + O(t^3)"
+    ),
+    r"\bar W = W - W_0",
+)
 POWER, CONTROL_POWER = 3, 1  # of the time, in the remainders of the claim and of the control
 STATEMENTS = (
     Statement(

@@ -11,6 +11,13 @@ ID = "B.prop4"
 KIND = "exact"
 TITLE = "The derivatives at initialization through labels and kernel"
 PRINTED = "(3), Proposition 4"
+MATH = (
+    (
+        r"\dot W^\top \dot W = X^\top \dot{\mathcal{L}}\, \mathcal{K}\, \dot{\mathcal{L}}\, X, \quad \dot "
+        r"W^\top K \dot W = X^\top \dot{\mathcal{L}}\, \mathcal{K}^2\, \dot{\mathcal{L}}\, X"
+    ),
+    r"\dot{\mathcal{L}} = \operatorname{diag}\left( \frac{\partial \mathcal{L}}{\partial f} \right)",
+)
 QUOTE = (
     "For a fully-connected neural network at initialization, whose weights are trained with gradient descent on a loss"
 )

@@ -26,6 +26,35 @@ ID = "B.rmt"
 KIND = "statistical"
 TITLE = "The random-matrix prediction of the centered NFA, term by term"
 PRINTED = "(6), (10), (11), (16)–(28), Section 3.2 and Appendix E"
+MATH = (
+    (
+        r"\rho = \frac{\operatorname{tr}\left( M_1 M_2 \right)}{\operatorname{tr}\left( M_1^2 "
+        r"\right)^{-1/2} \operatorname{tr}\left( M_2^2 \right)^{-1/2}} \quad (10)"
+    ),
+    (
+        r"\operatorname{tr}\left( M_1 M_2 \right) = \ldots + \operatorname{tr}[A]^2 \operatorname{tr}[B] "
+        r"\operatorname{tr}[R]^3 \quad (19), \quad M_1 = X^\top Y \mathcal{K} Y X, \quad M_2 = X^\top Y "
+        r"\mathcal{K}^2 Y X"
+    ),
+    (
+        r"\operatorname{tr}\left( M_2^2 \right) = \ldots + \operatorname{tr}[\bar A]^2 "
+        r"\operatorname{tr}[B^2] \operatorname{tr}[R^2]^2 \quad (28)"
+    ),
+)
+MATH_CORRECTED = (
+    (
+        r"\rho = \frac{\operatorname{tr}\left( M_1 M_2 \right)}{\operatorname{tr}\left( M_1^2 "
+        r"\right)^{1/2} \operatorname{tr}\left( M_2^2 \right)^{1/2}} \quad (10)"
+    ),
+    (
+        r"\operatorname{tr}\left( M_1 M_2 \right) = \ldots + \operatorname{tr}[A]^2 \operatorname{tr}[B] "
+        r"\operatorname{tr}[R^3] \quad (19)"
+    ),
+    (
+        r"\operatorname{tr}\left( M_2^2 \right) = \ldots + \operatorname{tr}[\bar A^2] "
+        r"\operatorname{tr}[B]^2 \operatorname{tr}[R^2]^2 \quad (28)"
+    ),
+)
 CORRECTION = (
     "(10): both exponents in the denominator are +1/2, as in (4); the paper prints −1/2. (19): the last term has tr[R³]"
     "; the paper prints tr[R]³. (28): the last term is tr[Ā²] tr[B]² tr[R²]². The printed tr[Ā]² tr[B²] tr[R²]² is 0, "

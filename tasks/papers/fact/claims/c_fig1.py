@@ -20,6 +20,13 @@ ID = "C.fig1"
 KIND = "statistical"
 TITLE = "The phase transition of FACT-RFM on a sparse parity"
 PRINTED = "delayed generalisation at k = 4, d = 50, n = 25,000, Figure 1 (as curves)"
+MATH = (
+    (
+        r"\frac{\sum_{i \in S} M_{ii}}{\operatorname{tr} M} > \frac{1}{2} \quad\text{for } f^\star(x) = "
+        r"\prod_{i \in S} x_i, \quad | S | = 4"
+    ),
+    r"\text{test accuracy} \to 1 \text{ iterations after training accuracy} = 1",
+)
 FITTED, LEARNED = 0.99, 0.9  # the machine has fitted from this training accuracy, has learned from this test accuracy
 RISE, DELAY, MASS = 0.25, 0.5, 0.5  # thresholds of the rule; a delay is a whole number of iterations
 LINES = {

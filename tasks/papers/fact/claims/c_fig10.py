@@ -14,6 +14,10 @@ ID = "C.fig10"
 KIND = "statistical"
 TITLE = "bFACT during training: low, then near 1"
 PRINTED = "the same for the backward versions, Figure 10"
+MATH = (
+    r"\rho\left( \text{bFACT}_l,\; W_l W_l^\top \right) < \frac{1}{2} \text{ for most epochs}, \quad "
+    r"\approx 1 \text{ at the end}"
+)
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
 STATEMENTS = epochs_statements("back_", "Figure 10", layers=HIDDEN)
 

@@ -23,6 +23,13 @@ TITLE = "Deep linear networks: AGOP needs the power 1/L, FACT none"
 AGOP, FACT, SPREAD = 0.99, 0.999, 0.05  # least cosines (FACT's is printed), largest spread of singular values
 ROUNDED = FACT - 0.0005  # what still rounds to the print
 PRINTED = f"AGOP^(1/L) close to 1, FACT ≥ {FACT} for every depth, singular values identical, Figure 11"
+MATH = (
+    (
+        r"\cos\left( \text{AGOP}^{1/L},\; W_1^\top W_1 \right) \approx 1, \quad \cos\left( \text{FACT},\; "
+        r"W_1^\top W_1 \right) \ge 0.999"
+    ),
+    r"\sigma_i(W_1) = \sigma_i(W_2) = \ldots = \sigma_i(W_L)",
+)
 
 
 def close_to_one(rows: Rows) -> Finding:

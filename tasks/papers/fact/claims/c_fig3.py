@@ -14,6 +14,10 @@ ID = "C.fig3"
 KIND = "statistical"
 TITLE = "FACT is ahead of AGOP and eNFA on every layer"
 PRINTED = "FACT above AGOP, eNFA and √eNFA at every layer, on MNIST and CIFAR-10, Figure 3"
+MATH = (
+    r"\rho\left( \text{FACT}_l,\; W_l^\top W_l \right) > \rho\left( \text{AGOP}_l,\; W_l^\top W_l "
+    r"\right),\; \rho\left( \text{eNFA}_l,\; W_l^\top W_l \right) \quad\text{at every layer } l"
+)
 SIDE = ""  # of the layer: its input
 STATEMENTS = layers_statements(SIDE, "Figure 3", prefix="")
 

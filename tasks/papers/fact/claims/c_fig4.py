@@ -22,6 +22,20 @@ KIND = "statistical"
 TITLE = "FACT holds and AGOP does not, on D(10⁻⁵, 0.02)"
 FACT, AGOP, DIGIT = 0.994, 0.068, 0.001  # printed: FACT's cosine, the bound on AGOP's, the unit of their last digit
 PRINTED = f"cosine with WᵀW: FACT {FACT}, AGOP < {AGOP}, Figure 4"
+MATH = (
+    (
+        r"\cos\left( \text{FACT},\; W^\top W \right) = 0.994, \quad \cos\left( \text{AGOP},\; W^\top W "
+        r"\right) < 0.068"
+    ),
+    r"p = \lambda = 10^{-5}, \quad \tau = 0.02",
+)
+MATH_CORRECTED = (
+    (
+        r"\cos\left( \text{FACT},\; W^\top W \right) \ge 0.994, \quad \cos\left( \text{AGOP},\; W^\top W "
+        r"\right) = 0.082"
+    ),
+    r"p = 10^{-5}, \quad \lambda = 10^{-7}, \quad \tau = 0.02",
+)
 CORRECTION = (
     "λ = 10⁻⁷ instead of 10⁻⁵. Where λ = p, as printed, regularisation outweighs the uniform part of the data: the "
     "minimiser has one neuron, and AGOP and WᵀW agree. Where λ is far below p, as in the theorem, AGOP's cosine is "

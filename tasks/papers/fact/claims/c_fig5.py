@@ -23,6 +23,10 @@ ID = "C.fig5"
 KIND = "statistical"
 TITLE = "Features of sparse parities"
 PRINTED = "low-rank features on the support for k = 2, 3, 4, Figure 5 (as pictures)"
+MATH = (
+    r"\frac{\sum_{i \in S} M_{ii}}{\operatorname{tr} M} > \frac{1}{2} \quad\text{for } f^\star(x) = "
+    r"\prod_{i \in S} x_i, \quad | S | = 2, 3, 4"
+)
 LEAST = {"mass": 0.5, "accuracy": 0.9}
 WORDS = {"mass": "share of the trace on the support", "accuracy": "accuracy on new samples"}
 

@@ -21,6 +21,10 @@ ID = "C.fig6"
 KIND = "statistical"
 TITLE = "Modular addition: delayed generalisation and circulant features"
 PRINTED = "100 % test accuracy of both within 75 iterations, block-circulant features, Figure 6"
+MATH = (
+    r"f^\star(a, b) = (a + b) \bmod 61: \quad \text{test accuracy} \to 1 \text{ long after training accuracy} = 1",
+    r"M_{ij} \text{ depends on } (i - j) \bmod 61 \text{ or on } (i + j) \bmod 61 \text{ alone, in each block}",
+)
 FITTED, LEARNED = 0.99, 0.95  # a machine has fitted from this training accuracy, generalises from this test accuracy
 ROUNDED = 0.995  # test accuracies from here on round to the printed 100 %
 CIRCULANT = 0.5

@@ -23,6 +23,7 @@ KIND = "statistical"
 TITLE = "The similarities of AGOP and FACT are proportional"
 R_SQUARED = 0.987  # printed
 PRINTED = f"R² = {R_SQUARED} of the line through the origin, 1000 pairs, mod 61, Figure 7 (R² from the ICLR version)"
+MATH = r"\tau(x_i, M, x_j) \approx c\, k'(x_i^\top M x_j), \quad R^2 = 0.987"
 LEAST = 0.9  # R^2 of a good fit
 
 

@@ -14,6 +14,10 @@ ID = "C.fig8"
 KIND = "statistical"
 TITLE = "FACT during training: low, then near 1"
 PRINTED = "“low correlation for most epochs”, “sharply increasing to near-perfect correlation”, Figure 8"
+MATH = (
+    r"\rho\left( \text{FACT}_l,\; W_l^\top W_l \right) < \frac{1}{2} \text{ for most epochs}, \quad "
+    r"\approx 1 \text{ at the end}"
+)
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
 STATEMENTS = epochs_statements("", "Figure 8", layers={"0", "2", "4"})
 

@@ -14,6 +14,10 @@ ID = "C.fig9"
 KIND = "statistical"
 TITLE = "bFACT is ahead of bAGOP and beNFA on every layer"
 PRINTED = "bFACT above bAGOP, beNFA at every layer, on MNIST and CIFAR-10, Figure 9"
+MATH = (
+    r"\rho\left( \text{bFACT}_l,\; W_l W_l^\top \right) > \rho\left( \text{bAGOP}_l,\; W_l W_l^\top "
+    r"\right),\; \rho\left( \text{beNFA}_l,\; W_l W_l^\top \right) \quad\text{at every layer } l"
+)
 SIDE = "back_"  # of the layer: its output
 STATEMENTS = layers_statements(SIDE, "Figure 9", prefix="b")
 

@@ -19,6 +19,11 @@ ID = "C.lemD.2"
 KIND = "exact"
 TITLE = "Least norm of a quadratic network"
 PRINTED = "2 Σᵢ σᵢ(Q)^(2/3), Lemma D.2"
+MATH = r"\min_{a,W:\; a^\top (Wx)^2 = x^\top Q x} \left( \| a \|^2 + \| W \|_F^2 \right) = 2 \sum_i \sigma_i(Q)^{2/3}"
+MATH_CORRECTED = (
+    r"\min_{a,W:\; a^\top (Wx)^2 = x^\top Q x} \left( \| a \|^2 + \| W \|_F^2 \right) = \frac{3}{2^{2/3}} "
+    r"\sum_i \sigma_i(Q)^{2/3}"
+)
 CORRECTION = (
     "3·2^(−2/3) = 1.8899 instead of 2, attained by a = sgn(λ)|λ/2|^(1/3), w = (2λ²)^(1/6) v. The printed network has "
     "a² = ‖w‖² and costs 5.8 % more: the proof uses a² + ‖w‖² ≥ 2(|a|‖w‖²)^(2/3), where equality needs a² = ‖w‖² and "

@@ -13,6 +13,10 @@ ID = "C.lemF.1"
 KIND = "exact"
 TITLE = "FACT of a kernel machine through its dual weights"
 PRINTED = "FACT = Σᵢⱼ ∂ₓK_W(x, xⱼ)|ₓᵢ αⱼᵀαᵢ xᵢᵀ, Lemma F.1"
+MATH = (
+    r"\text{FACT} = \sum_{i,j} \left. \frac{\partial}{\partial x} K_W(x, x_j) \right|_{x = x_i} "
+    r"\alpha_j^\top \alpha_i\, x_i^\top"
+)
 STATEMENTS = (
     Statement(
         name="through the dual weights",

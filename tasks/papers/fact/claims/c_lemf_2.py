@@ -12,6 +12,10 @@ ID = "C.lemF.2"
 KIND = "exact"
 TITLE = "Dual weights are slopes of the loss"
 PRINTED = "αᵢ = −(1/(nλ)) ℓ′(ŷᵢ, yᵢ) for α = (K + λI)⁻¹Y, Lemma F.2"
+MATH = r"\alpha_i = - \frac{1}{n \lambda}\, \ell'(\hat y_i, y_i) \quad\text{for } \alpha = (K + \lambda I)^{-1} Y"
+MATH_CORRECTED = (
+    r"\alpha_i = - \frac{1}{n \lambda}\, \ell'(\hat y_i, y_i) \quad\text{for } \alpha = (K + n \lambda I)^{-1} Y"
+)
 CORRECTION = (
     "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. The "
     "proof's third line, −nλ(K + λI)⁻¹y, lacks the same n."

@@ -17,6 +17,17 @@ ID = "C.prop5.1"
 KIND = "exact"
 TITLE = "AGOP and FACT of inner-product kernels"
 PRINTED = "FACT·Mᵀ is psd when k is non-increasing, Proposition 5.1"
+MATH = (
+    (
+        r"\text{AGOP} = \sum_{i,j} \tau_{ij}\, M x_i\, \alpha_i^\top \alpha_j\, x_j^\top M^\top, \quad "
+        r"\tau_{ij} = \frac{1}{n} \sum_l k'(x_l^\top M x_i)\, k'(x_l^\top M x_j)"
+    ),
+    r"\text{FACT}\, M^\top = \sum_{i,j} k'(x_i^\top M x_j)\, M x_i\, \alpha_i^\top \alpha_j\, x_j^\top M^\top",
+    r"\text{FACT}\, M^\top \succeq 0 \quad\text{if } k \text{ is non-increasing}",
+)
+MATH_CORRECTED = (
+    r"\text{FACT}\, M^\top \succeq 0 \quad\text{if } k(t) = \sum_{m \ge 0} c_m t^m \text{ with every } c_m \ge 0"
+)
 CORRECTION = (
     "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
     "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. The examples given, exp(t) and "

@@ -13,6 +13,10 @@ ID = "C.rem3.3"
 KIND = "exact"
 TITLE = "Symmetrisations of FACT"
 PRINTED = "WᵀW = FACTᵀ = √(FACT FACTᵀ) at critical points, where FACT is psd, Remark 3.3"
+MATH = (
+    r"W^\top W = \text{FACT}^\top = \sqrt{\text{FACT}\; \text{FACT}^\top} \quad\text{where } \nabla_W "
+    r"\mathcal{L}_\lambda = 0"
+)
 
 
 def indefinite_elsewhere(rows: Rows) -> Finding:

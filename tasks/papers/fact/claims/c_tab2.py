@@ -22,6 +22,15 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"1K": 0.903, "2K": 0.923},
 }
 PRINTED = printed(TABLE, "n = 1K / 2K")
+MATH = (
+    (
+        r"\rho\left( \sqrt{\text{FACT}\; \text{FACT}^\top},\; W_1^\top W_1 \right) > \rho\left( "
+        r"\sqrt{\text{AGOP}},\; W_1^\top W_1 \right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 "
+        r"\right)"
+    ),
+    r"\text{weight decay } \lambda = 10^{-4}",
+)
+MATH_CORRECTED = r"\text{the same at weight decay } \lambda = 10^{-3}"
 CORRECTION = (
     "Weight decay 1e-3 instead of 1e-4. With the printed decay, 3,200 steps at n = 1K leave e^-0.16 of the "
     "initial weights in directions that no sample has, where FACT is 0, and the network is far from a critical point."

@@ -19,6 +19,10 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"decay-1e-3": 0.797, "decay-1e-4": 0.714},
 }
 PRINTED = printed(TABLE, "weight decay 1e-3 / 1e-4")
+MATH = (
+    r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
+    r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
+)
 STATEMENTS = table_statements(TABLE)
 
 draw = partial(draw_table_2, table=TABLE)

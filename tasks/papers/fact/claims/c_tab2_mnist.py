@@ -19,6 +19,10 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"5K": 0.917, "60K": 0.903},
 }
 PRINTED = printed(TABLE, "n = 5K / 60K")
+MATH = (
+    r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
+    r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
+)
 STATEMENTS = table_statements(TABLE)
 
 draw = partial(draw_table_2, table=TABLE)

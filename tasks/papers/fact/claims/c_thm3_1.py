@@ -16,6 +16,13 @@ ID = "C.thm3.1"
 KIND = "exact"
 TITLE = "Features at Convergence: WᵀW = FACT"
 PRINTED = "WᵀW = FACT at critical points, Theorem 3.1"
+MATH = (
+    (
+        r"W^\top W = \text{FACT} = - \frac{1}{n \lambda} \sum_{i=1}^n \left( \nabla_h \ell_i \right) "
+        r"h(x_i)^\top \quad\text{where } \nabla_W \mathcal{L}_\lambda = 0"
+    ),
+    r"\mathcal{L}_\lambda(\theta) = \frac{1}{n} \sum_i \ell_i + \frac{\lambda}{2} \| \theta \|^2",
+)
 
 
 def vanishes_beside_skips(rows: Rows) -> Finding:

@@ -20,6 +20,16 @@ ID = "C.thm3.4"
 KIND = "exact"
 TITLE = "Data that separate FACT from the neural feature ansatz"
 PRINTED = "corr(AGOP^s, WᵀW) < ε for any s > 0; of the order ε^(2s) + ε² in the proof, Theorem 3.4"
+MATH = (
+    (
+        r"\operatorname{corr}\left( \text{AGOP}^s,\; W^\top W \right) < \epsilon \quad\text{and}\quad "
+        r"W^\top W = \text{FACT} \quad\text{at the minimiser on } \mathcal{D}(p_\epsilon, \tau_\epsilon)"
+    ),
+    (
+        r"y = \tau x_1 x_2 + x_3 x_4, \quad x \;\sim\; \begin{cases} \text{uniform on } \{0, 1, 2\}^4 & "
+        r"\text{with probability } p \\ (1, 1, 0, 0) & \text{with probability } 1 - p \end{cases}"
+    ),
+)
 SETTINGS = ()  # the data, the rates and the ridges of this theorem are fixed in the experiment
 TARGET = 1 / 16  # the theorem's epsilon for which the table must have hyperparameters, at every power s
 

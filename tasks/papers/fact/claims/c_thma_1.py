@@ -12,6 +12,13 @@ ID = "C.thmA.1"
 KIND = "exact"
 TITLE = "Backward Features at Convergence: WWᵀ = bFACT"
 PRINTED = "WWᵀ = bFACT = √(bFACT bFACTᵀ) at critical points, Theorem A.1"
+MATH = (
+    (
+        r"W W^\top = \text{bFACT} = - \frac{1}{n \lambda} \sum_{i=1}^n W h(x_i) \left( \nabla_{Wh}\, "
+        r"\ell_i \right)^\top \quad\text{where } \nabla_W \mathcal{L}_\lambda = 0"
+    ),
+    r"W W^\top = \sqrt{\text{bFACT}\; \text{bFACT}^\top}",
+)
 STATEMENTS = (
     Statement(
         name="bFACT at critical points",

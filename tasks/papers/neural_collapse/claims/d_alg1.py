@@ -19,6 +19,13 @@ ID = "D.alg1"
 KIND = "exact"
 TITLE = "Deep RFM is Algorithm 1"
 PRINTED = "Algorithm 1, Appendix C"
+MATH = (
+    r"f_l(x) = \alpha^\top k(X_l, x), \quad \alpha = k(X_l, X_l)^{-1} y",
+    (
+        r"M_l = \frac{1}{n} \sum_i \nabla f_l(x_i)\, \nabla f_l(x_i)^\top, \quad X_{l+1} = \Phi_l\left( "
+        r"M_l^{1/2} X_l \right)"
+    ),
+)
 
 
 def _steps(rows: Rows) -> Finding:

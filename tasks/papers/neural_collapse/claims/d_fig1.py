@@ -7,6 +7,7 @@ The regression has no ridge, as printed, except in layers whose kernel matrix is
 of 1.5e-8.
 """
 
+from tasks.papers.neural_collapse.claims.shared import simplex
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
 from tasks.papers.neural_collapse.claims.shared.simplex import statements
@@ -15,6 +16,7 @@ ID = "D.fig1"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: CIFAR-10 by cos, MNIST by ReLU, Figure 1"
+MATH = simplex.MATH
 CASES = (  # data set, kernel, features
     "cifar10, laplace, fourier", "mnist, gaussian, relu", "digits, laplace, fourier", "digits, laplace, relu",
 )  # fmt: skip

@@ -15,5 +15,12 @@ TITLE = "The NFA and the collapse of the last features of an MLP"
 NFA, DEVIATION = 0.74, 0.13  # at the end of training, over layers and seeds
 PRINTED_FOR = "MNIST"  # data set
 PRINTED = f"NFA {NFA} ± {DEVIATION} (MLP, MNIST), Section 5; Figure 10"
+MATH = (
+    r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
+    (
+        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = 0.74 \pm 0.13 \quad\text{at the end, "
+        r"mean over layers}"
+    ),
+)
 STATEMENTS = (*statements(10), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "MLP"))
 HYPOTHESES = (INTERPOLATION,)

@@ -13,5 +13,12 @@ TITLE = "The NFA and the collapse of the last features of ResNet-18"
 NFA, DEVIATION = 0.74, 0.17  # at the end of training, over layers and seeds
 PRINTED_FOR = "CIFAR-10"  # data set
 PRINTED = f"NFA {NFA} ± {DEVIATION} (ResNet, CIFAR-10), Section 5; Figure 11"
+MATH = (
+    r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
+    (
+        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = 0.74 \pm 0.17 \quad\text{at the end, "
+        r"mean over layers}"
+    ),
+)
 STATEMENTS = (*statements(11), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "ResNet"))
 HYPOTHESES = (INTERPOLATION,)

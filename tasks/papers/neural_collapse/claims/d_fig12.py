@@ -11,5 +11,9 @@ ID = "D.fig12"
 KIND = "statistical"
 TITLE = "The NFA and the collapse of the last features of VGG-11"
 PRINTED = "“we verify the NFA, DNC, and plot the training loss”, Appendix D; Figure 12"
+MATH = (
+    r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
+    r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) \text{ is high at the end}",
+)
 STATEMENTS = statements(12)
 HYPOTHESES = (INTERPOLATION,)

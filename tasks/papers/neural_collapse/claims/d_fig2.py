@@ -4,6 +4,7 @@ W = U S V^T. Figure 2 shows an MLP on MNIST (A), which is the first row of Figur
 (B), the second row of Figure 8. This claim is B.
 """
 
+from tasks.papers.neural_collapse.claims.shared import denoising
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
 from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
@@ -12,6 +13,7 @@ ID = "D.fig2"
 KIND = "statistical"
 TITLE = "NC1 falls at the projection on the right singular structure"
 PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 2"
+MATH = denoising.MATH
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
 STATEMENTS = statements(2, DATA_SETS)
 HYPOTHESES = (INTERPOLATION, NFA)

@@ -6,6 +6,7 @@ feature map. The regression has no ridge, as printed, except in layers whose ker
 these have a ridge of 1.5e-8.
 """
 
+from tasks.papers.neural_collapse.claims.shared import layer_collapse
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import draw as draw
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import statements
@@ -14,6 +15,7 @@ ID = "D.fig3"
 KIND = "statistical"
 TITLE = "ReLU Deep RFM collapses, by the AGOP alone"
 PRINTED = "NC1 and NC2 fall over 18 layers; M^{1/2} lowers NC1, the feature map does not, Figure 3"
+MATH = layer_collapse.MATH
 FEATURES = "relu"
 STATEMENTS = statements(FEATURES, figure=3)
 HYPOTHESES = (interpolation(FEATURES),)

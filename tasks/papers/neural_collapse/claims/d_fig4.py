@@ -3,6 +3,7 @@
 As in D.fig3, but with the features of the l1 kernel: cos(Wx + b) with Cauchy W of scale 0.05.
 """
 
+from tasks.papers.neural_collapse.claims.shared import layer_collapse
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import draw as draw
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import statements
@@ -11,6 +12,7 @@ ID = "D.fig4"
 KIND = "statistical"
 TITLE = "Deep RFM with Fourier features collapses, by the AGOP alone"
 PRINTED = "NC1 and NC2 fall over 18 layers; M^{1/2} lowers NC1, the feature map does not, Figure 4"
+MATH = layer_collapse.MATH
 FEATURES = "fourier"
 STATEMENTS = statements(FEATURES, figure=4)
 HYPOTHESES = (interpolation(FEATURES),)

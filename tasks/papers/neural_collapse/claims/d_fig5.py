@@ -3,6 +3,7 @@
 As in D.fig1: centred and normalised points have inner product 1 within a class and -1/(K-1) across classes, to 0.1.
 """
 
+from tasks.papers.neural_collapse.claims.shared import simplex
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
 from tasks.papers.neural_collapse.claims.shared.simplex import statements
@@ -11,6 +12,7 @@ ID = "D.fig5"
 KIND = "statistical"
 TITLE = "The Gram image ends as a simplex ETF: Fourier features"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: cos on CIFAR-10, SVHN and MNIST, Figure 5"
+MATH = simplex.MATH
 CASES = ("fourier",)  # endings of "data set, kernel, features"
 STATEMENTS = statements(CASES, figure=5, rows=90)
 HYPOTHESES = (interpolation(CASES),)

@@ -4,6 +4,7 @@ W = U S V^T. This must hold on each data set, with a small initialisation, for w
 of W^T W with the root of the AGOP is measured beside it.
 """
 
+from tasks.papers.neural_collapse.claims.shared import denoising
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
 from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
@@ -12,5 +13,6 @@ ID = "D.fig8"
 KIND = "statistical"
 TITLE = "Most of NC1's fall in ResNet-18 is due to the right singular structure"
 PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 8"
+MATH = denoising.MATH
 STATEMENTS = statements(8)
 HYPOTHESES = (INTERPOLATION, NFA)

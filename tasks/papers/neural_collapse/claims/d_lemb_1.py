@@ -11,6 +11,7 @@ ID = "D.lemB.1"
 KIND = "exact"
 TITLE = "The Woodbury formula"
 PRINTED = "(P + UVᵀ)⁻¹ = P⁻¹ − P⁻¹U(I + VᵀP⁻¹U)⁻¹VᵀP⁻¹, Lemma B.1"
+MATH = r"(P + U V^\top)^{-1} = P^{-1} - P^{-1} U \left( I + V^\top P^{-1} U \right)^{-1} V^\top P^{-1}"
 STATEMENTS = (
     Statement(
         name="the formula",

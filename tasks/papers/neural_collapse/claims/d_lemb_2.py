@@ -13,6 +13,14 @@ KIND = "exact"
 TITLE = "The inverse of the collapsed Gram"
 PRINTED_PRODUCT = "(1+λ_Φ⁻¹)yyᵀ"
 PRINTED = f"(A*)⁻¹ = λ_Φ⁻¹I − λ_Φ⁻¹(λ_Φ+n)⁻¹yyᵀ, Lemma B.2; yyᵀ(A*)⁻¹ = {PRINTED_PRODUCT}, proof of Theorem 4.3"
+MATH = (
+    (
+        r"(A^\star)^{-1} = \lambda_\Phi^{-1} I - \lambda_\Phi^{-1} (\lambda_\Phi + n)^{-1} y y^\top, \quad "
+        r"A^\star = y y^\top + \lambda_\Phi I"
+    ),
+    r"y y^\top (A^\star)^{-1} = \left( 1 + \lambda_\Phi^{-1} \right) y y^\top",
+)
+MATH_CORRECTED = r"y y^\top (A^\star)^{-1} = (\lambda_\Phi + n)^{-1}\, y y^\top"
 CORRECTION = (
     f"The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ and not {PRINTED_PRODUCT}, whose factor "
     "exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels; they fail with the ±1 labels "

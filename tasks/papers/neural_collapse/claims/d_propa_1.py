@@ -22,6 +22,21 @@ ID = "D.propA.1"
 KIND = "exact"
 TITLE = "Inner products after random ReLU features"
 PRINTED = "closed form (5); variance ∝ 1/D, Proposition A.1"
+MATH = (
+    (
+        r"\mathbb{E}\left[ \sigma(Wx)^\top \sigma(Wy) \right] = \frac{1}{\pi} \left( (1 - r^2)^{3/2} + r^2 "
+        r"\sqrt{1 - r^2} \right) + \frac{r}{2} + \frac{r}{\pi} \arctan\left( \frac{r}{\sqrt{1 - r^2}} "
+        r"\right), \quad r = x^\top y"
+    ),
+    (
+        r"\operatorname{Var} \propto \frac{1}{D}, \quad \mathbb{E}\, \| \sigma(Wx) - \sigma(Wy) \|^2 \ge "
+        r"\| x - y \|^2"
+    ),
+)
+MATH_CORRECTED = (
+    r"\mathbb{E}\left[ \sigma(Wx)^\top \sigma(Wy) \right] \ge x^\top y, \quad\text{so}\quad \mathbb{E}\, "
+    r"\| \sigma(Wx) - \sigma(Wy) \|^2 \le \| x - y \|^2"
+)
 VARIANCE_ORDER = 1  # in 1/D
 CORRECTION = (
     "The closed form and the variance are as printed. The text concludes that the distances between data points "

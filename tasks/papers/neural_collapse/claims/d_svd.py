@@ -13,6 +13,11 @@ ID = "D.svd"
 KIND = "exact"
 TITLE = "The left singular vectors leave NC1 alone"
 PRINTED = "tr(Σ̂_W) tr(Σ̂_B)⁻¹ = tr(UΣ_WUᵀ) tr(UΣ_BUᵀ)⁻¹ = tr(Σ_W) tr(Σ_B)⁻¹, Section 5"
+MATH = (
+    r"\frac{\operatorname{tr}(\hat \Sigma_W)}{\operatorname{tr}(\hat \Sigma_B)} = "
+    r"\frac{\operatorname{tr}(U \Sigma_W U^\top)}{\operatorname{tr}(U \Sigma_B U^\top)} = "
+    r"\frac{\operatorname{tr}(\Sigma_W)}{\operatorname{tr}(\Sigma_B)}"
+)
 STATEMENTS = (
     Statement(
         name="U leaves NC1 alone",

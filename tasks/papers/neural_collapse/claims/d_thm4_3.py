@@ -31,6 +31,26 @@ PRINTED_REMAINDER, REMAINDER = "O(λ_k²λ_Φ⁻²)", "4.5n(λ_k/(λ_Φ+n))²"
 CONDITION = "λ_k ≤ λ_Φ(1−ε)/4"
 REMAINDER_ORDER = 2  # in λ_k
 PRINTED = f"{PRINTED_KAPPA}, λ_k ≤ Cλ_Φ(1−ε)/(2(1+λ_Φ⁻¹)n), remainder {PRINTED_REMAINDER}, Theorem 4.3"
+MATH = (
+    (
+        r"\| \tilde X_{l+1}^\top \tilde X_{l+1} - y y^\top \| \le (1 - \epsilon)\, \| \tilde X_l^\top "
+        r"\tilde X_l - y y^\top \| + O\left( \lambda_k^2 \lambda_\Phi^{-2} \right)"
+    ),
+    (
+        r"\kappa = 1 - 2 \lambda_k \left( 1 + \lambda_\Phi^{-1} \right), \quad \lambda_k \le \frac{C "
+        r"\lambda_\Phi (1 - \epsilon)}{2 (1 + \lambda_\Phi^{-1})\, n}"
+    ),
+)
+MATH_CORRECTED = (
+    (
+        r"d_{l+1} \le (1 - \epsilon)\, d_l + 4.5\, n \left( \frac{\lambda_k}{\lambda_\Phi + n} \right)^2, "
+        r"\quad d_l = \| \tilde X_l^\top \tilde X_l - y y^\top \|"
+    ),
+    (
+        r"\kappa = 1 - \frac{2 \lambda_k}{\lambda_\Phi + n}, \quad \lambda_k \le \frac{\lambda_\Phi (1 - "
+        r"\epsilon)}{4}"
+    ),
+)
 CORRECTION = (
     f"{KAPPA}, since (A*)⁻¹yyᵀ = yyᵀ/(λ_Φ+n) (D.lemB.2). With the printed κ the recursion stops at a distance of about "
     "2nλ_k(1+λ_Φ⁻¹), which is of first order in λ_k for every C; and κ can be negative where λ_Φ > n. The condition "

@@ -21,6 +21,18 @@ KIND = "bound"
 TITLE = "The collapsed kernel is optimal"
 VALUE = "Cn·n/(n+μ)"  # of the objective at k*; the corrected one has a minus
 PRINTED = f"k* = I_C ⊗ (1_n 1_nᵀ), ℒ(A*, k*) = {VALUE}, Theorem 4.4"
+MATH = (
+    (
+        r"k^\star = I_C \otimes \left( 𝟏_n 𝟏_n^\top \right) = "
+        r"\underset{k}{\operatorname{argmin}}\; \min_A \mathcal{L}(A, k)"
+    ),
+    (
+        r"\mathcal{L}(A, k) = \operatorname{tr}\left( A (k^2 + \mu k) A^\top \right) - 2 "
+        r"\operatorname{tr}\left( A k Y^\top \right)"
+    ),
+    r"\mathcal{L}(A^\star, k^\star) = C n\, \frac{n}{n + \mu}",
+)
+MATH_CORRECTED = r"\mathcal{L}(A^\star, k^\star) = - C n\, \frac{n}{n + \mu}"
 CORRECTION = (
     f"ℒ(A*, k*) = −{VALUE}. With ℒ as printed, tr A(k²+μk)Aᵀ − 2 tr AkYᵀ, the least value over A is "
     "−Σ_c y_cᵀ(k+μI)⁻¹k y_c: for C = 3, n = 4, μ = 0.7 it is −10.21 at k*. The positive number cannot be its minimum, "

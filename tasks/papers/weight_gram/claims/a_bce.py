@@ -16,6 +16,24 @@ ID = "A.bce"
 KIND = "exact"
 TITLE = "Residual and kernel of binary cross-entropy, by class"
 PRINTED = "yᵀKg = ⟨Σ_S₁ h, Σ_S₁(1−ŷ)h − Σ_S₀ ŷh⟩, Section 4.2"
+MATH = (
+    r"g = y - \hat y",
+    (
+        r"y^\top K g = \left\langle \sum_{i \in S_1} h_i,\; \sum_{j \in S_1} (1 - \hat y_j) h_j - \sum_{k "
+        r"\in S_0} \hat y_k h_k \right\rangle"
+    ),
+    (
+        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle \ge \langle h_i, h_k \rangle \text{ for "
+        r"} i, j \in S_1,\; k \in S_0"
+    ),
+)
+MATH_CORRECTED = (
+    (
+        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle \ge \langle h_i, h_k \rangle \text{ for "
+        r"} i, j \in S_1,\; k \in S_0"
+    ),
+    r"\text{and } \sum_{j \in S_1} (1 - \hat y_j) \ge \sum_{k \in S_0} \hat y_k, \quad h \ge 0",
+)
 CORRECTION = (
     "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs "
     "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "

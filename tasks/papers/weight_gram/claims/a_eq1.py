@@ -11,6 +11,7 @@ ID = "A.eq1"
 KIND = "exact"
 TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
+MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
 STATEMENTS = (
     Statement(
         name="linear layers",

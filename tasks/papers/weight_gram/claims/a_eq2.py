@@ -8,6 +8,13 @@ ID = "A.eq2"
 KIND = "exact"
 TITLE = "Gram of the updated weight, to first order"
 PRINTED = "remainder O(γ²), eq. (2)"
+MATH = (
+    (
+        r"(W^+)^\top W^+ = W^\top W - \gamma \left( \nabla_h \mathcal{L}\, h^\top + h\, \nabla_h "
+        r"\mathcal{L}^\top \right) + O(\gamma^2)"
+    ),
+    r"W^+ = W - \gamma \nabla_W \mathcal{L}",
+)
 STATEMENTS = (
     Statement(
         name="remainder of second order",

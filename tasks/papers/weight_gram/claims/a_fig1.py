@@ -23,6 +23,14 @@ ID = "A.fig1"
 KIND = "statistical"
 TITLE = "The virtual update unrolls a Swiss roll"
 PRINTED = "“progressively unrolls”, Figure 1"
+MATH = (
+    r"\tilde X_t = X - c \sum_{s < t} \nabla_X \mathcal{L}_s, \quad c = 0.05",
+    r"\mathcal{T}_0(\tilde X_t, Y) \text{ rises with } t",
+)
+MATH_CORRECTED = (
+    r"\tilde X_t = X - c \sum_{s < t} \nabla_X \mathcal{L}_s, \quad c = 700",
+    r"\mathcal{T}_0(\tilde X_t - \text{mean}, Y - \text{mean}) \text{ rises with } t",
+)
 PRINTED_STEP = 0.05  # gamma
 CORRECTION = (
     f"The step is {VIRTUAL_STEP:g} times the summed gradients of the mean loss, as in the authors' figure script, not "

@@ -29,6 +29,14 @@ ID = "A.fig10"
 KIND = "statistical"
 TITLE = "A VAE of lower beta has more linear latents and reconstructs better"
 PRINTED = "TL falls and the reconstruction error rises with β from 0.05 to 10, Figure 10"
+MATH = (
+    r"\beta < \beta' \;\implies\; \mathcal{T}_0(Z_\beta, X) > \mathcal{T}_0(Z_{\beta'}, X) \text{ and } "
+    r"\frac{1}{N} \sum_i \| x_i - \hat x_i \|^2 \text{ is lower at } \beta"
+)
+MATH_CORRECTED = (
+    r"\beta < \beta' \;\implies\; \mathcal{T}_0(Z_\beta - \bar Z_\beta, X - \bar X) > \mathcal{T}_0(Z_{\beta'} "
+    r"- \bar Z_{\beta'}, X - \bar X)"
+)
 CORRECTION = (
     "The regression has an intercept, which Definition 2 leaves out: the authors' code centres the inputs. Without an "
     "intercept the inputs' mean, which no latent expresses, counts as error."

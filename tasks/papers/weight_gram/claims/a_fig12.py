@@ -27,6 +27,14 @@ LEVELS = {0.0: (0.45, 0.01), 0.5: (0.3, 0.1), 0.75: (0.25, 0.01), 1.0: (0.25, 0.
 PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"
 )
+MATH = (
+    r"p < p' \;\implies\; \mathcal{T}_0(H_L, Y_p) > \mathcal{T}_0(H_L, Y_{p'})",
+    r"p < p' \;\implies\; \text{training} - \text{test accuracy is smaller at } p",
+)
+MATH_CORRECTED = (
+    r"W_{t+1} = W_t - \gamma v_{t+1}, \quad v_{t+1} = 0.95\, v_t + \nabla_W \mathcal{L} \quad\text{(the "
+    r"print names no momentum)}"
+)
 CORRECTION = (
     "The networks train with the momentum 0.95 of the authors' code. The paper names no momentum, and without one its "
     "settings do not memorise random labels."

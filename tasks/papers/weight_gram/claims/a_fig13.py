@@ -25,6 +25,10 @@ ID = "A.fig13"
 KIND = "statistical"
 TITLE = "Target Linearity rises from memorisation until grokking"
 PRINTED = "“for λ ≥ 0.25, TL continues to increase even after memorization”, Figure 13"
+MATH = (
+    r"\mathcal{T}_0(H_L^t, Y) \text{ rises for } t_{\text{memorised}} \le t \le t_{\text{grokking}}, \quad "
+    r"\lambda \ge 0.25"
+)
 HYPOTHESES = (grokking.GROKKING,)
 
 

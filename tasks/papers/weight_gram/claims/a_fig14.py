@@ -24,6 +24,10 @@ ID = "A.fig14"
 KIND = "statistical"
 TITLE = "The gap of Target Linearity between the last two layers falls as grokking begins"
 PRINTED = "“a similar decreasing pattern at the onset of grokking”, Figure 14"
+MATH = (
+    r"\mathcal{T}_0(H_3^t, Y) - \mathcal{T}_0(H_2^t, Y) \text{ falls for } t \ge t_{\text{memorised}}, "
+    r"\quad \lambda \ge 0.25"
+)
 HYPOTHESES = (grokking.GROKKING,)
 
 

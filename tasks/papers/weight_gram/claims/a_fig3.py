@@ -23,6 +23,13 @@ ID = "A.fig3"
 KIND = "statistical"
 TITLE = "Lazy: a fixed target; rich: a moving one"
 PRINTED = "a drawing, Figure 3: “effectively fixed” features; “a moving target”"
+MATH = (
+    r"\frac{\| H_t - H_0 \|_F}{\| H_0 \|_F} \text{ is smaller in the lazy than in the rich regime}",
+    (
+        r"f_{\text{OLS},t} = H_t^\top (H_t H_t^\top)^{-1} H_t\, y \text{ stays in the lazy regime and "
+        r"moves in the rich}"
+    ),
+)
 PATHS = {
     "f": (style.COLORS["network"], "o", "network fₜ"),
     "ols": (style.COLORS["linear predictor"], "s", "linear predictor f_OLS,ₜ"),

@@ -27,6 +27,8 @@ PRINTED = (
     f"CIFAR-100; training accuracy > {growth.LEAST_TRAIN_ACCURACY:g}, test "
     f"{' and '.join(f'{accuracy * 100:g} %' for accuracy in TEST_ACCURACY.values())}, Figure 4"
 )
+MATH = (growth.MATH, r"\mathcal{S} \;\sim\; e^{a t}, \quad \mathcal{T}_0 \;\sim\; a \log t")
+MATH_CORRECTED = growth.MATH_CORRECTED
 CORRECTION = (
     f"{growth.CORRECTION} Where the table has them, the corrected arm's networks train with the momentum 0.95 of the "
     "authors' code for Figure 12: with the printed settings the training accuracy stays at half."
@@ -116,6 +118,7 @@ STATEMENTS = (
         data_sets=("CIFAR-10", "CIFAR-100"),
         cases=2,
     ),
+    growth.chance_statement("Both quantities grow throughout training", "Section 4.3"),
     Statement(
         name="TL on CIFAR-10",
         quote=LEVELS,

@@ -24,6 +24,13 @@ ID = "A.fig5"
 KIND = "statistical"
 TITLE = "A VAE of lower beta interpolates more linearly between images"
 PRINTED = "“lower β (higher TL) yields near-linear transitions”, Figure 5; Proposition 3"
+MATH = (
+    (
+        r"\frac{1}{N^2} \sum_{i,j} \| g(\alpha z_i + (1 - \alpha) z_j) - (\alpha x_i + (1 - \alpha) x_j) "
+        r"\| \le \frac{1}{N} \sum_i \| g(z_i) - x_i \|"
+    ),
+    r"\text{the decoder's own error on the left rises with } \beta",
+)
 DATA_SETS = ("MNIST",)
 ON = ("MNIST", "digits")
 DECODER_LINES = {

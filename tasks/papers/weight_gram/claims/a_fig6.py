@@ -11,6 +11,10 @@ ID = "A.fig6"
 KIND = "statistical"
 TITLE = "The whitened update trains a convolutional network as well"
 PRINTED = "“negligible difference”, Figure 6"
+MATH = (
+    r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",
+    r"\max_t \text{accuracy}_t(\text{whitened}) \approx \max_t \text{accuracy}_t(\text{gradient descent})",
+)
 STATEMENTS = (
     Statement(
         name="negligible difference",

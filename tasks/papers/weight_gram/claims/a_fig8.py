@@ -22,6 +22,11 @@ ID = "A.fig8"
 KIND = "statistical"
 TITLE = "Narrow networks chase a moving linear predictor, wide ones a fixed one"
 PRINTED = "y_OLS shifts substantially at widths 32, 128; ‖y − y_OLS‖ flat near zero at 1024; Figure 8"
+MATH = (
+    r"\| y - \hat y \| \le \| \hat y - y_{\text{OLS}} \| + \| y_{\text{OLS}} - y \|",
+    r"\| y - y_{\text{OLS},t} \| \text{ falls at small widths and stays near } 0 \text{ at large ones}",
+)
+MATH_CORRECTED = r"\text{the same with } \hat y = \frac{1}{\sqrt{k}}\, a^\top h_L(x) \text{ at width } k"
 CORRECTION = (
     "The network's outputs are divided by the root of its width, as in the authors' code: with the printed standard "
     "parametrization a wider network takes larger steps, not smaller ones."

@@ -14,6 +14,8 @@ ID = "A.fig9"
 KIND = "statistical"
 TITLE = "Surrogate and Target Linearity grow under Adam too"
 PRINTED = "“a consistent pattern”, Figure 9"
+MATH = growth.MATH
+MATH_CORRECTED = growth.MATH_CORRECTED
 CORRECTION = growth.CORRECTION
 HYPOTHESES = (growth.FITTED,)
 QUOTE = "the results show a consistent pattern for various optimizers"
@@ -47,4 +49,5 @@ STATEMENTS = (
             ("TL", "target_linearity", "logarithmic"),
         )
     ),
+    growth.chance_statement(QUOTE, "Appendix B.5"),
 )

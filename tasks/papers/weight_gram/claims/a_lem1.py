@@ -15,6 +15,10 @@ ID = "A.lem1"
 KIND = "bound"
 TITLE = "The surrogate passes through a layer"
 PRINTED = "𝒮(G′_σ) > c⁻²𝒮(G_id) for ‖W‖_op < c, Lemma 1"
+MATH = r"\mathcal{S}(G'_\sigma) > c^{-2}\, \mathcal{S}(G_{\text{id}}) \quad\text{for } \| W \|_{\text{op}} < c"
+MATH_CORRECTED = (
+    r"\mathcal{S}(G'_\sigma) \ge c^{-2}\, \mathcal{S}(G_{\text{id}}) \quad\text{for } \| W \|_{\text{op}} \le c"
+)
 CORRECTION = (
     "Only the strictness is corrected: ≥ instead of >, under ‖W‖_op ≤ c. Where HY = 0, for example in a dead ReLU "
     "layer, both sides are 0. The corrected bound is attained where HY is the first right singular vector of W."

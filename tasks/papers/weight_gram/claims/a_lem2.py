@@ -14,6 +14,10 @@ ID = "A.lem2"
 KIND = "bound"
 TITLE = "Squared inverse bounded by the surrogate (Kantorovich)"
 PRINTED = "Yᵀ(λI+G)⁻²Y ≤ κ‖Y‖⁴[Yᵀ(λI+G)Y]⁻¹, Lemma 2"
+MATH = (
+    r"Y^\top (\lambda I + G)^{-2} Y \le \frac{\kappa\, \| Y \|_2^4}{Y^\top (\lambda I + G) Y}",
+    r"\kappa = \frac{(2 \lambda + \lambda_{\max} + \lambda_{\min})^2}{4 (\lambda + \lambda_{\min})^3}",
+)
 QUOTE = (
     "For a symmetric positive (semi-) definite matrix …, vector …, and a positive constant …, the following holds: … "
     "are maximum and minimum eigenvalue of"

@@ -26,6 +26,7 @@ ID = "A.lem3"
 KIND = "statistical"
 TITLE = "First-order products of features and gradients"
 PRINTED = "hᵢᵀ∇f(h_k) ≈ f(hᵢ) + (m − 1)f(h_k), Lemma 3"
+MATH = r"h_i^\top \nabla f(h_k) \approx f(h_i) + (m - 1) f(h_k) \quad\text{if } f(\alpha h) = \alpha^m f(h)"
 INSTANCES = 3  # drawn of each kind of function
 
 

@@ -14,6 +14,10 @@ ID = "A.lem5"
 KIND = "bound"
 TITLE = "The surrogate's maximum under a norm constraint"
 PRINTED = "max tr[AᵀGA] at G = c AAᵀ/‖AAᵀ‖_F, Lemma 5"
+MATH = (
+    r"\max_{\| G \|_F \le c} \operatorname{tr}\left( A^\top G A \right) = c\, \| A A^\top \|_F",
+    r"\text{attained at } G = \frac{c\, A A^\top}{\| A A^\top \|_F}",
+)
 STATEMENTS = (
     Statement(
         name="maximum",

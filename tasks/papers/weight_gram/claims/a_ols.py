@@ -12,6 +12,10 @@ ID = "A.ols"
 KIND = "exact"
 TITLE = "Labels and their linear fit coincide in K-norm"
 PRINTED = "‖y − f_OLS‖_K = 0, Section 4.2"
+MATH = (
+    r"\| y - f_{\text{OLS}} \|_K = 0, \quad \| v \|_K^2 = v^\top K v",
+    r"f_{\text{OLS}} = H^\top (H H^\top)^{-1} H y, \quad K = H^\top H",
+)
 STATEMENTS = (
     Statement(
         name="zero distance",

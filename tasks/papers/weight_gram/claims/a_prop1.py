@@ -15,6 +15,10 @@ ID = "A.prop1"
 KIND = "bound"
 TITLE = "The actual update is bounded by the virtual one, with equal signs"
 PRINTED = "|σ(W⁺h) − σ(Wh)| ≤ L²|h⁺ − h|, Proposition 1"
+MATH = (
+    r"\left| \sigma(W^+ h) - \sigma(W h) \right| \le L^2 \left| h^+ - h \right| \quad\text{element by element}",
+    r"\operatorname{sgn}\left( \sigma(W^+ h) - \sigma(W h) \right) = \operatorname{sgn}\left( h^+ - h \right)",
+)
 STATEMENTS = (
     Statement(
         name="magnitude",

@@ -24,6 +24,13 @@ ID = "A.prop2"
 KIND = "exact"
 TITLE = "Neural Collapse attains the surrogate's maximum"
 PRINTED = "G_id = YYᵀ and 𝒮_cls(G_id) maximal under ‖G_id‖_F ≤ c, Proposition 2"
+MATH = (
+    r"G_{\text{id}} = Y Y^\top \quad\text{under NC1 and NC2}",
+    (
+        r"\mathcal{S}_{\text{cls}}(G_{\text{id}}) = \max_{\| G \|_F \le c} \operatorname{tr}\left( Y^\top "
+        r"G\, Y \right), \quad c = \| Y Y^\top \|_F"
+    ),
+)
 GAP = 0.01  # to the maximum, relative: a trained network ends below it; the threshold is ours
 
 

@@ -16,6 +16,26 @@ ID = "A.prop3"
 KIND = "bound"
 TITLE = "Linear interpolation is no worse than linear reconstruction"
 PRINTED = "left ≤ (1/N)Σ‖g(zᵢ) − xᵢ‖, which equals √(1 − 𝒯₀) up to normalization, Proposition 3"
+MATH = (
+    (
+        r"\min_f \frac{1}{N^2} \sum_{i,j} \| f(\alpha z_i + (1 - \alpha) z_j) - (\alpha x_i + (1 - \alpha) "
+        r"x_j) \| \le \frac{1}{N} \sum_i \| g(z_i) - x_i \|"
+    ),
+    (
+        r"\frac{1}{N} \sum_i \| g(z_i) - x_i \| = \sqrt{1 - \mathcal{T}_0(Z, X)}\; \left( \frac{1}{N} "
+        r"\sum_i \| x_i - \bar x \|^2 \right)^{1/2}"
+    ),
+)
+MATH_CORRECTED = (
+    (
+        r"\left( \frac{1}{N} \sum_i \| g(z_i) - x_i \|^2 \right)^{1/2} = \sqrt{1 - \mathcal{T}_0(Z, X)}\; "
+        r"\left( \frac{1}{N} \sum_i \| x_i - \bar x \|^2 \right)^{1/2}"
+    ),
+    (
+        r"\frac{1}{N} \sum_i \| g(z_i) - x_i \| \le \sqrt{1 - \mathcal{T}_0(Z, X)}\; \left( \frac{1}{N} "
+        r"\sum_i \| x_i - \bar x \|^2 \right)^{1/2}"
+    ),
+)
 CORRECTION = (
     "The inequality holds as printed. But √(1 − 𝒯₀)·((1/N)Σ‖xᵢ − x̄‖²)^½ is the root mean square of the "
     "residuals' norms, not their mean: it bounds the right side from above, with equality only if all "

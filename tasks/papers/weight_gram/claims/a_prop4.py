@@ -11,6 +11,10 @@ ID = "A.prop4"
 KIND = "exact"
 TITLE = "Pairwise Taylor errors of homogeneous functions cancel"
 PRINTED = "Σᵢⱼ [f(xᵢ) − f(xⱼ) − (xᵢ−xⱼ)ᵀ∇f(xⱼ)] = 0, Proposition 4"
+MATH = (
+    r"\sum_{i,j} \left( f(x_i) - f(x_j) - (x_i - x_j)^\top \nabla f(x_j) \right) = 0",
+    r"\text{if } f(\alpha x) = \alpha^m f(x), \quad \sum_i x_i = 0, \quad \sum_i f(x_i) = 0",
+)
 STATEMENTS = (
     Statement(
         name="errors cancel",

@@ -12,6 +12,14 @@ ID = "A.thm1"
 KIND = "exact"
 TITLE = "Weight Gram shift = Virtual Covariance Shift + O(γ²)"
 PRINTED = "remainder O(γ²), Theorem 1"
+MATH = (
+    r"(W^+)^\top W^+ - W^\top W = \sum_i \left( h_i^+ (h_i^+)^\top - h_i h_i^\top \right) + O(\gamma^2)",
+    r"h_i^+ = h_i - \gamma \nabla_{h_i} \mathcal{L}",
+    (
+        r"O(\gamma^2) = \gamma^2 \left( \nabla_W \mathcal{L}^\top \nabla_W \mathcal{L} - \sum_i "
+        r"\nabla_{h_i} \mathcal{L}\, \nabla_{h_i} \mathcal{L}^\top \right)"
+    ),
+)
 STATEMENTS = (
     Statement(
         name="remainder of second order",

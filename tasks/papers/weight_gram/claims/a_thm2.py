@@ -22,6 +22,20 @@ ID = "A.thm2"
 KIND = "bound"
 TITLE = "Target Linearity is bounded by the surrogate"
 PRINTED = "𝒯_λ ≥ 1 − C·𝒮(G_id)⁻¹, e₁ = ‖Y‖₂, Theorem 2"
+MATH = (
+    (
+        r"\mathcal{T}_\lambda(H, Y) \ge 1 - C\, \mathcal{S}(G_{\text{id}})^{-1}, \quad "
+        r"\mathcal{S}(G_{\text{id}}) = Y^\top H^\top W^\top W H Y"
+    ),
+    (
+        r"C = \frac{c_0^2\, e_1^2\, (2 \lambda + c_1^2)^2}{4 \lambda\, e_0}, \quad e_0 = \| Y - \bar Y "
+        r"\|_2^2, \quad e_1 = \| Y \|_2"
+    ),
+)
+MATH_CORRECTED = (
+    r"\mathcal{T}_\lambda(H, Y) \ge 1 - C\, \mathcal{S}(G_{\text{id}})^{-1}",
+    r"C = \frac{c_0^2\, e_1^2\, (2 \lambda + c_1^2)^2}{4 \lambda\, e_0}, \quad e_1 = \| Y \|_2^2",
+)
 CORRECTION = (
     "e₁ = ‖Y‖₂², as in Appendix C.3. With e₁ = ‖Y‖₂, as in the theorem's text, a rescaling of Y changes the right side "
     "but not the left. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for "

@@ -28,6 +28,10 @@ ID = "A.thm3"
 KIND = "statistical"
 TITLE = "The surrogate's change in a gradient step"
 PRINTED = "𝒮(G⁺) − 𝒮(G) ≈ 2γ(fᵀy)(yᵀKg), Theorem 3"
+MATH = (
+    r"\mathcal{S}(G_{\text{id}}^+) - \mathcal{S}(G_{\text{id}}) \approx 2 \gamma\, (f^\top y) (y^\top K g)",
+    r"K_{ij} = h_i^\top h_j, \quad g = - \nabla_f \mathcal{L}",
+)
 FACTOR = 2.0  # between the two sides, drawn
 NETWORK = "ReLU, logistic"  # whose course is drawn
 LABELS = {
@@ -117,13 +121,14 @@ def statistics(seeds: Sequence[Series]) -> Sequence[np.ndarray]:
 
 def _series(rows: Rows, group: str) -> dict[tuple, list[Series]]:
     """By case and layer, each seed's measured and predicted changes in the order of the steps."""
+    keys = ["case", "layer", "seed"]
+    measured, predicted = (rows.where(quantity=f"{group}/{side}").frame.sort_values([*keys, "step"])
+                           for side in ("measured", "predicted"))  # fmt: skip
+    values = measured["value"].to_numpy(), predicted["value"].to_numpy()
     series: dict[tuple, list[Series]] = {}
-    all_measured, all_predicted = (rows.where(quantity=f"{group}/{side}").by("case", "layer", "seed")
-                                   for side in ("measured", "predicted"))  # fmt: skip
-    for (case, layer, seed), selected in all_measured.items():
-        measured, predicted = (side.value[np.argsort(side.step)]
-                               for side in (selected, all_predicted[case, layer, seed]))  # fmt: skip
-        series.setdefault((case, layer), []).append((measured, predicted))
+    # Rows.by makes a table for each of hundreds of series, which takes ten times as long
+    for (case, layer, _), places in measured.groupby(keys).indices.items():
+        series.setdefault((case, layer), []).append((values[0][places], values[1][places]))
     return series
 
 

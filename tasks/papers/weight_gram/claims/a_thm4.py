@@ -29,6 +29,14 @@ ID = "A.thm4"
 KIND = "statistical"
 TITLE = "Lower bounds of the surrogate by layer"
 PRINTED = "𝒮(G^l) ≳ C₀‖Y‖²Φ_l⁻¹ for m > 1, ≳ C₀‖Y‖⁴Ψ_l⁻¹ for m = 1; grows with l; Theorem 4"
+MATH = (
+    (
+        r"\mathcal{S}(G_{\text{id}}^l) \gtrsim \begin{cases} C_0 \| Y \|_2^2\, \Phi_l^{-1} & \text{if } m "
+        r"> 1 \text{ and } \sum_i y_i = 0 \\ C_0 \| Y \|_2^4\, \Psi_l^{-1} & \text{if } m = 1 \text{ and } "
+        r"f_l \text{ is piecewise linear} \end{cases}"
+    ),
+    r"\Phi_l = \left( m^{L-l} - 1 \right)^2 + 1, \quad \Psi_l = N \left( \| Y \|_1 + 2 N M_l B \delta \right)^2",
+)
 EVEN = "ReLU, even target"
 SLACK = 1.05  # for "greater or about": the networks fit their labels up to some percent of the variance
 LEAST_FIT = 0.95  # share of the labels' variance that an interpolating network fits

@@ -11,6 +11,10 @@ ID = "A.tl"
 KIND = "exact"
 TITLE = "Target Linearity's error through the Gram matrix"
 PRINTED = "‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y, Section 4.1"
+MATH = (
+    r"\| Y - \hat Y_\lambda \|_2^2 = \lambda^2\, Y^\top \left( \lambda I + H^\top H \right)^{-2} Y",
+    r"\hat Y_\lambda = H^\top \left( H H^\top + \lambda I \right)^{-1} H Y",
+)
 STATEMENTS = (
     Statement(
         name="error through the Gram",

@@ -12,6 +12,14 @@ ID = "A.whiten"
 KIND = "exact"
 TITLE = "The whitened update keeps the Gram and is the closest to W"
 PRINTED = "W⁺ = UVᵀ(W − γG), UVᵀ by Newton–Schulz, Section B.1"
+MATH = (
+    r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",
+    r"(W^+)^\top W^+ = (W - \gamma G)^\top (W - \gamma G)",
+    (
+        r"W^+ = \underset{Z}{\operatorname{argmin}}\; \| Z - W \|_F \quad\text{subject to } Z^\top Z = (W "
+        r"- \gamma G)^\top (W - \gamma G)"
+    ),
+)
 STATEMENTS = (
     Statement(
         name="Gram of the gradient step",

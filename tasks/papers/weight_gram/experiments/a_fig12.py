@@ -41,7 +41,7 @@ def measure(run: Run) -> Iterator[dict]:
 
 def _linearity(run: Run, form: str) -> Iterator[dict]:
     """Both measures on the networks of one variant, for the labels of each arm."""
-    x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
+    x = run.data.scaled(run.data.x_train, getattr(torch, run.settings.dtype)).flatten(1)
     classes = run.data.classes
     for epoch in run.epochs:
         for case in run.cases:

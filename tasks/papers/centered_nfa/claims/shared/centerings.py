@@ -23,6 +23,7 @@ CORRECTION = (
     "The scales multiply torch's default variance 1/(3k), as in the authors' code. With the printed 1/k the first "
     "steps overshoot on isotropic data at width 256 and scale 1."
 )
+MATH_CORRECTED = r"\operatorname{Var}(W_{ij}) = \frac{s_0}{3 k} \quad\text{instead of } \frac{s_0}{k}"
 ROWS = 500, 250  # the least numbers of rows of a correlation and of a loss
 LAYERS = ("0", "2")  # the hidden layers, by their names in the network
 COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "train loss", "test_loss": "test loss"}

@@ -25,6 +25,13 @@ PLACES = {
 }
 PARTS = ("projection", "activation")
 Rule = Callable[[Rows], Finding]
+MATH = (
+    (
+        r"\log\, \text{NC1}\left( X_l \right) - \log\, \text{NC1}\left( S V^\top X_l \right) > \log\, "
+        r"\text{NC1}\left( S V^\top X_l \right) - \log\, \text{NC1}\left( \sigma(U S V^\top X_l) \right)"
+    ),
+    r"W_l = U S V^\top, \quad \text{summed over the five last hidden layers}",
+)
 
 
 def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Statement, ...]:

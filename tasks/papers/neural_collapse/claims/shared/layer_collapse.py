@@ -21,6 +21,13 @@ PLACES = {
 }
 DOTS = (":", (0, (1, 4)), (0, (5, 2, 1, 2, 1, 2)))
 Rule = Callable[[Rows], Finding]
+MATH = (
+    (
+        r"\text{NC1} = \frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_B} \text{ falls with } "
+        r"l: \text{ it falls from } X_l \text{ to } M_l^{1/2} X_l \text{ and does not fall at } \Phi_l"
+    ),
+    r"\text{NC2 falls with } l",
+)
 
 
 def statements(features: str, figure: int) -> tuple[Statement, ...]:

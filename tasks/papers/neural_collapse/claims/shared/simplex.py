@@ -17,6 +17,10 @@ from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, on_eac
 K = 10  # classes
 TOLERANCE = 0.1  # of "approximately equal": just below 1/(K-1), the smallest entry of the collapsed Gram matrix
 Rule = Callable[[Rows], Finding]
+MATH = (
+    r"\langle \tilde x_i, \tilde x_j \rangle \approx \begin{cases} 1 & \text{within a class} \\ "
+    r"-\frac{1}{K - 1} & \text{across classes} \end{cases} \quad\text{in the last layer}"
+)
 
 
 def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statement, ...]:

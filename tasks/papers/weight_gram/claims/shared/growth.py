@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Hypothesis
+from tasks.judging.statement import Hypothesis, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 
@@ -29,6 +29,14 @@ CORRECTION = (
     "The surrogate is that of the centred labels, divided by ‖W_l H_l‖²: the quantity that Theorem 4 bounds from "
     "below. The raw surrogate also measures how large a layer's outputs are and, through the labels' mean, how far "
     "they lie from the origin; neither says anything about linearity."
+)
+MATH = (
+    r"\mathcal{S}(G_{\text{id}}^l) = \operatorname{tr}\left( Y^\top H_l^\top W_l^\top W_l H_l Y \right) "
+    r"\text{ and } \mathcal{T}_0(H_l, Y) \text{ grow with } t \text{ and with } l"
+)
+MATH_CORRECTED = (
+    r"\frac{\operatorname{tr}\left( (Y - \bar Y)^\top H_l^\top W_l^\top W_l H_l (Y - \bar Y) \right)}{\| "
+    r"W_l H_l \|_F^2} \text{ and } \mathcal{T}_0(H_l, Y) \text{ grow with } t \text{ and with } l"
 )
 
 
@@ -53,6 +61,34 @@ def with_layer(rows: Rows) -> Finding:
         parts |= {f"{data_set}, {layer} to {layer + 1}": positive(step, what)
                   for layer, step in enumerate(np.diff(final, axis=1).T, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_by_layer(rows))
+
+
+def above_chance(rows: Rows) -> Finding:
+    """After training every layer's Target Linearity is above that of shuffled labels on the same features."""
+    parts: dict[str, Finding] = {}
+    for data_set, selected in by_data_set(rows).items():
+        linearity, chance = (
+            curves(selected.where(quantity=name), "seed", "layer")[:, :, -1]
+            for name in ("target_linearity", "null/target_linearity")
+        )
+        parts |= {f"{data_set}, layer {layer}": positive(lead, "TL minus TL of shuffled labels")
+                  for layer, lead in enumerate((linearity - chance).T, start=1)}  # fmt: skip
+    return all_of(**parts)
+
+
+def chance_statement(quote: str, place: str) -> Statement:
+    """Our own: Target Linearity is above the level that features have on labels that they were not trained on."""
+    return Statement(
+        name="TL above chance",
+        quote=quote,
+        place=place,
+        rule=above_chance,
+        reads=("target_linearity", "null/target_linearity"),
+        kind="ours",
+        data_sets=DATA_SETS,
+        scales=("quick",),  # the paper's tables were measured before there was this null
+        forms=("claim",),  # shuffled labels are measured on the networks of the text
+    )
 
 
 def follows(rows: Rows, law: str) -> Finding:

@@ -24,7 +24,15 @@ ROUND_OFF = 1e-6
 
 @torch.no_grad()
 def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
-    """Rows: surrogate, the surrogate that Theorem 4 bounds, and target_linearity of every hidden layer; Y is (n, c)."""
+    """Rows: surrogate, the surrogate that Theorem 4 bounds, and target_linearity of every hidden layer; Y is (n, c).
+
+    Raises
+    ------
+    Undefined
+        If a layer reads nothing but zeros: the surrogate that Theorem 4 bounds is a share of its outputs' squares.
+    ArithmeticError
+        If that surrogate is out of its bounds.
+    """
     centred = Y - Y.mean(0)
     largest = float(torch.linalg.matrix_norm(centred, 2) ** 2)
     h = x
@@ -32,6 +40,8 @@ def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
         if isinstance(module, nn.Linear) and index:
             columns = {"layer": str(index // 2), "dtype": "float64"}
             norm = float((h.double() @ module.weight.double().T).square().sum())
+            if not norm:
+                raise gramlab.Undefined(f"layer {index // 2}: S/||WH||^2 is undefined: WH is zero, the layer is dead")
             bounded = gramlab.surrogate(h, module.weight, centred) / norm
             linearity = gramlab.target_linearity(h, Y)
             check_linearity(linearity, Y)
@@ -60,7 +70,7 @@ def growth(run: Run) -> Iterator[dict]:
     """
     arms = arms_of(run)
     for name, variant in run.variants.items():
-        x = variant.data.scaled(variant.data.x_train, torch.float32).flatten(1)
+        x = variant.data.scaled(variant.data.x_train, getattr(torch, variant.settings.dtype)).flatten(1)
         Y = nn.functional.one_hot(variant.data.y_train, variant.data.classes).double()
         for epoch in variant.epochs:
             for seed in variant.seeds:
@@ -102,5 +112,6 @@ def _untrained(variant: Run, seed: int, epoch: int) -> nn.Sequential:
     """A network of the run's shape with fresh initial weights."""
     shape = variant.settings.model
     network = mlp(variant.data.inputs, shape.hidden, variant.data.outputs, shape.activation, shape.bias)
+    network.to(variant.device, getattr(torch, variant.settings.dtype))
     network.load_state_dict(initialize(network, (variant.key, "random features", seed, epoch)))
-    return network.to(variant.device)
+    return network

@@ -1,0 +1,54 @@
+"""Run a program on the first free of several hosts that see this folder.
+
+    python -m flows.reproduce --scale paper --workers 4 --launch "python examples/launch/over_ssh.py node1,node2 --"
+
+Each host runs one program at a time. The program starts in this folder with this environment's PATH and the variables
+below. When this process ends, ssh closes the remote terminal, which ends the program.
+"""
+
+import fcntl
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+LOCKS = Path(".scratch", "hosts")
+PASSED_ON = ("DVC_", "GRAMLAB_", "OMP_", "OPENBLAS_", "MKL_", "PYTHON")  # beginnings of variables' names
+
+
+def free_host(hosts: list[str]) -> tuple[str, TextIO]:
+    """Wait for a host on which no other program of this clone runs; the host, and the lock that keeps it."""
+    LOCKS.mkdir(parents=True, exist_ok=True)
+    while True:
+        for host in hosts:
+            lock = (LOCKS / host).open("w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return host, lock
+            except BlockingIOError:
+                lock.close()
+        time.sleep(0.2)
+
+
+def main() -> int:
+    """Run the program; its exit status."""
+    hosts, separator, *words = sys.argv[1:]
+    assert separator == "--", __doc__
+    host, lock = free_host(hosts.split(","))
+    variables = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON) or name == "PATH"}
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    remote = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(['env', *settings, *words])}"
+    ssh = subprocess.Popen(["ssh", "-tt", "-o", "BatchMode=yes", host, remote], stdin=subprocess.DEVNULL)
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, lambda *_: ssh.terminate())
+    with lock:
+        status = ssh.wait()
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

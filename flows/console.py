@@ -1,0 +1,130 @@
+"""What a person sees of a run: a line that is rewritten on a terminal, or plain lines; all else is in a log file."""
+
+import json
+import logging
+import shutil
+import statistics
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from prefect.exceptions import FailedRun
+from prefect.logging.configuration import setup_logging
+
+from flows.graph import Graph
+from flows.recorder import Outcome, duration
+from flows.schedule import kind
+
+LOGS = Path(".scratch", "logs")
+KEPT = 20  # log files
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class Console:
+    """Where lines go. On a terminal a line of progress replaces the one before it; failures and notes stay."""
+
+    def __init__(self, stream: TextIO = sys.stdout):
+        self.stream, self.live, self.width = stream, stream.isatty(), 0
+
+    def progress(self, line: str) -> None:
+        """Show how far the run is."""
+        if self.live:
+            line = line[: shutil.get_terminal_size().columns - 1]
+            self.stream.write("\r" + line.ljust(self.width))
+            self.width = len(line)
+            self.stream.flush()
+        else:
+            self.note(line)
+
+    def note(self, line: str) -> None:
+        """Show a line that stays."""
+        clear = "\r" + " " * self.width + "\r" if self.width else ""
+        self.width = 0
+        print(f"{clear}{line}", file=self.stream, flush=True)
+
+
+class Progress:
+    """How many stages are finished, and how long the others may take, by what they took the last time."""
+
+    def __init__(self, graph: Graph, chosen: list[str], stale: set[str], workers: int):
+        self.total, self.workers, self.restored = len(chosen), workers, 0
+        self.left = {name: last_duration(graph, name) for name in chosen if name in stale}
+        self.taken: dict[str, list[float]] = {}  # by kind, of this run
+
+    def ended(self, outcome: Outcome, running: int) -> str:
+        """The line that says what became of a stage, while so many others run."""
+        self.left.pop(outcome.name, None)
+        if outcome.seconds is not None:
+            self.taken.setdefault(kind(outcome.name), []).append(outcome.seconds)
+        elif not outcome.failure:
+            self.restored += 1
+        parts = [f"[{self.total - len(self.left)}/{self.total}] {outcome}", f"{running} running"]
+        parts += [f"{self.restored} restored"] if self.restored else []
+        seconds = self.seconds_left()
+        return ", ".join([*parts, *([f"about {duration(seconds)} left"] if seconds else [])])
+
+    def up_to_date(self, names: Iterable[str]) -> None:
+        """Take note of stages that need not run."""
+        for name in names:
+            self.left.pop(name, None)
+
+    def seconds_left(self) -> float | None:
+        """An estimate: the work that is left over the stages at once; nothing where no duration is known."""
+        known = [seconds for seconds in self.left.values() if seconds is not None]
+        known += [seconds for each in self.taken.values() for seconds in each]
+        if not known or not self.left:
+            return None
+        usual = {name: statistics.mean(each) for name, each in self.taken.items()}
+        average = statistics.median(known)
+        each = [usual.get(kind(name), average) if last is None else last for name, last in self.left.items()]
+        return max(sum(each) / self.workers, max(each))
+
+
+def last_duration(graph: Graph, name: str) -> float | None:
+    """The seconds that the stage's program took the last time in this clone, where it has left them."""
+    record = graph.root / "data" / graph.scale / "provenance" / f"{name.replace('simulate@', 'measure@')}.json"
+    try:
+        return float(json.loads(record.read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def without_traceback(record: logging.LogRecord) -> bool:
+    """Log a failed run in one line: its message says what failed, and the traceback is Prefect's own."""
+    if record.exc_info and isinstance(record.exc_info[1], FailedRun):
+        record.exc_info = None
+    return True
+
+
+logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
+
+
+@contextmanager
+def logged(root: Path, scale: str) -> Iterator[Path]:
+    """Write what Prefect, DVC and the stages' programs say to a file instead of the terminal; the file."""
+    folder = root / LOGS
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in sorted(folder.glob("*.log"))[: 1 - KEPT]:
+        old.unlink(missing_ok=True)
+    path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{scale}.log"
+    handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter(FORMAT))
+    setup_logging()  # only once: a second time it changes levels, and no handlers
+    root_logger = logging.getLogger()
+    before, root_logger.handlers = root_logger.handlers, [handler]
+    names = ("dvc.stage", "dvc.repo", "dvc.output")  # not "dvc": below that level DVC draws bars
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    try:
+        yield path
+    finally:
+        logging.captureWarnings(False)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        root_logger.handlers = before
+        handler.close()

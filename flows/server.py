@@ -1,0 +1,86 @@
+"""The Prefect server that a flow starts for itself where there is no other: it never outlives the flow.
+
+The server has a session of its own, so that Ctrl-C in the flow's terminal does not end it before the flow has told it
+how the run ended. It reads from a pipe that the flow holds open, and ends when the flow closes the pipe or dies.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from socket import socket
+
+SECONDS = 2.0  # in which the server may end by itself
+
+
+@contextmanager
+def embedded(log: Path, patience: float) -> Iterator[str]:
+    """Run a server on this machine for the length of the block; its address.
+
+    Parameters
+    ----------
+    log : Path
+        The file that its messages are added to.
+    patience : float
+        Seconds within which it must answer.
+
+    Raises
+    ------
+    TimeoutError
+        If the server does not answer in time, or ends at its start.
+    """
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
+    command = [sys.executable, "-m", "flows.server", str(port)]
+    code = Path(__file__).resolve().parent.parent
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            command, cwd=code, env=environment, stdin=subprocess.PIPE, stdout=file, stderr=file, start_new_session=True
+        )
+    try:
+        address = f"http://127.0.0.1:{port}/api"
+        deadline = time.monotonic() + patience
+        while not _answers(f"{address}/health"):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise TimeoutError(f"Prefect's server did not start; {log} says why")
+            time.sleep(0.05)
+        yield address
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(2 * SECONDS)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def end_with(pipe: int) -> None:
+    """End this process once nobody holds the other end of the pipe."""
+    while os.read(pipe, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=end_with, args=(sys.stdin.fileno(),), daemon=True).start()
+    import uvicorn
+
+    uvicorn.run("prefect.server.api.server:create_app", factory=True, port=int(sys.argv[1]), log_level="error",
+                lifespan="on")  # fmt: skip

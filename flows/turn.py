@@ -1,0 +1,100 @@
+"""One flow a clone: a second one waits for the first.
+
+The operating system frees the lock when its holder ends, however it ends. DVC tells its users apart by process number,
+which means nothing on another machine; so a clone that another machine uses is refused.
+"""
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import gethostname
+
+FILE = Path(".dvc", "tmp", "flow")
+_taken: set[Path] = set()  # by this process
+
+
+class OtherMachine(RuntimeError):
+    """Another machine uses this clone, in one line."""
+
+
+@contextmanager
+def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Wait until no other flow runs in this clone, and keep others waiting for the length of the block.
+
+    Parameters
+    ----------
+    root : Path
+        The clone.
+    say : callable
+        Gets one line where there is something to wait for.
+
+    Raises
+    ------
+    OtherMachine
+        If another machine uses the clone, or has not said that it no longer does.
+    """
+    path = root.resolve() / FILE
+    if path in _taken or not (root / ".dvc").is_dir():
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        waits = False
+        while not _locked(file.fileno()):
+            _refuse_other_machine(path)
+            if not waits:
+                say(f"waits for the flow that runs in this clone: {_holder(path)}")
+                waits = True
+            time.sleep(0.2)
+        _refuse_other_machine(path)
+        mine = {"host": gethostname(), "process": os.getpid(), "command": " ".join(sys.argv[1:]), "since": time.time()}
+        _write(path, mine)
+        _taken.add(path)
+        try:
+            yield
+        finally:
+            _taken.discard(path)
+            _write(path, {})
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _refuse_other_machine(path: Path) -> None:
+    if _read(path).get("host", gethostname()) != gethostname():
+        raise OtherMachine(
+            f"{_holder(path)} uses this clone, and DVC's locks hold on one machine only; give each machine a clone, "
+            f"or delete {FILE} if that flow has ended"
+        )
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads(path.read_text() or "{}"))
+    except (OSError, ValueError):  # torn by a kill
+        return {}
+
+
+def _write(path: Path, holder: dict[str, object]) -> None:
+    """Write in place: a new file would not be the locked one."""
+    path.write_text(json.dumps(holder))
+
+
+def _holder(path: Path) -> str:
+    """The holder in words."""
+    holder = _read(path)
+    if not holder:
+        return "one that has just begun"
+    since = time.strftime("%H:%M", time.localtime(float(holder["since"])))
+    command = f" ({holder['command']})" if holder["command"] else ""
+    return f"process {holder['process']} on {holder['host']}{command}, since {since}"

@@ -1,0 +1,205 @@
+"""What was found, paper by paper: sentences whose numbers come from claims.json, and the verdicts that they rest on.
+
+``tasks/papers/PAPER/findings.toml`` holds the sentences. Each has
+
+  kind     holds, holds corrected, fails or open
+  text     plain English; ``[words](A.fig7)`` links to a claim; ``{paper:A.fig7:VCS above AGOP:statistic:.2f}`` is a
+           number (scale, claim, statement, field, format)
+  expects  the verdicts that the sentence states: of claims, ``"A.fig7" = {quick = "holds", paper = "holds"}``, or of
+           single statements, ``"A.fig4:TL logarithmic" = {quick = "fails"}``
+
+The field is a name of the statement (statistic, low, high, p, measured) or of its ``numbers``. A leading ``printed`` or
+``corrected`` takes the field from that form rather than from the form that decides, and ``control/NAME/`` from a
+control of the form that decides.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from tasks import papers
+
+KINDS = ("holds", "holds corrected", "fails", "open")
+NUMBER = re.compile(r"\{([^{}]+)\}")
+LINK = re.compile(r"\[([^\[\]]+)\]\(([A-Z]\.[A-Za-z0-9.]+)\)")
+FORMAT = re.compile(r"[+,]?(\.\d+)?[defg%]")
+FORMS = {"printed": "claim", "corrected": "corrected"}  # a form by the word for it
+UNKNOWN = "–"  # in place of a number that is not there
+
+Claims = Mapping[str, Mapping[str, Any]]  # the content of a claims.json, by the claims' ids
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence on what was found.
+
+    Parameters
+    ----------
+    kind
+        ``holds``, ``holds corrected``, ``fails`` or ``open``: which of these the sentence reports.
+    text
+        The sentence as HTML, with its numbers and links.
+    claims
+        The ids of the claims that it rests on.
+    problem
+        What in it no longer agrees with the verdicts and numbers; empty where all of it does.
+    """
+
+    kind: str
+    text: Markup
+    claims: tuple[str, ...]
+    problem: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the verdicts and numbers are those that the sentence states."""
+        return not self.problem
+
+
+def findings(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -> dict[str, list[Finding]]:
+    """The sentences of every paper, by the paper's letter.
+
+    Parameters
+    ----------
+    claims
+        The content of claims.json, by scale.
+    page
+        The address of a claim's page, with ``{key}`` for the claim's key.
+
+    Returns
+    -------
+    dict[str, list[Finding]]
+        A paper without a ``findings.toml`` has no sentences.
+    """
+    return {papers.paper(name).LETTER: [_finding(entry, claims, page) for entry in _entries(name)]
+            for name in papers.names()}  # fmt: skip
+
+
+def filled(text: str, claims: Mapping[str, Claims], page: str = "claims/{key}.html") -> tuple[Markup, list[str]]:
+    """A text with its numbers and links, as HTML, and what is missing for it.
+
+    Parameters
+    ----------
+    text
+        A sentence, or a longer text, with numbers and links as in ``findings.toml``.
+    claims, page
+        As for ``findings``.
+
+    Returns
+    -------
+    tuple[Markup, list[str]]
+        A number that is not there is shown as "–", and the list says which it is.
+    """
+    text, problems = with_numbers(text, claims)
+    html, end = Markup(""), 0
+    for link in LINK.finditer(text):
+        html += escape(text[end : link.start()])
+        html += Markup('<a href="{}">{}</a>').format(_address(link[2], page), link[1])
+        end = link.end()
+    return html + escape(text[end:]), problems
+
+
+def with_numbers(text: str, claims: Mapping[str, Claims]) -> tuple[str, list[str]]:
+    """A text with its numbers filled in, and which of them are missing."""
+    problems: list[str] = []
+
+    def value(match: re.Match) -> str:
+        try:
+            return _value(match[1], claims)
+        except LookupError as error:
+            problems.append(f"no {match[0]}: {error.args[0]}")
+            return UNKNOWN
+
+    return NUMBER.sub(value, text), problems
+
+
+def with_links(text: str, page: str) -> str:
+    """A Markdown text whose links to claims' ids lead to the claims' pages."""
+    return LINK.sub(lambda link: f"[{link[1]}]({_address(link[2], page)})", text)
+
+
+def _address(claim: str, page: str) -> str:
+    return page.format(key=claim.lower().replace(".", "_"))
+
+
+def mentioned(text: str) -> set[str]:
+    """The ids of the claims that a text links to or takes a number from."""
+    return {link[2] for link in LINK.finditer(text)} | {number[1].split(":")[1] for number in NUMBER.finditer(text)}
+
+
+def _entries(paper: str) -> list[dict[str, Any]]:
+    path = papers.FOLDER / paper / "findings.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))["finding"] if path.is_file() else []
+
+
+def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) -> Finding:
+    if entry["kind"] not in KINDS:
+        raise ValueError(f"kind {entry['kind']!r}; allowed: {', '.join(KINDS)}")
+    text, problems = filled(entry["text"], claims, page)
+    problems = [*_disagreements(entry["expects"], claims), *problems]
+    rests_on = dict.fromkeys(name.partition(":")[0] for name in entry["expects"])
+    return Finding(entry["kind"], text, tuple(rests_on), "; ".join(problems))
+
+
+def _disagreements(expects: Mapping[str, Mapping[str, str]], claims: Mapping[str, Claims]) -> Iterator[str]:
+    """Each expected verdict that is now another."""
+    for name, verdicts in expects.items():
+        claim, _, statement = name.partition(":")
+        for scale, expected in verdicts.items():
+            verdict = _verdict(claims[scale].get(claim, {}), statement)
+            if verdict != expected:
+                what = f"{claim}, “{statement}”" if statement else claim
+                yield f"{what}: the sentence says “{expected}” at the {scale} scale, the verdict is “{verdict}”"
+
+
+def _verdict(claim: Mapping[str, Any], statement: str) -> str:
+    """The verdict on a claim or, where one is named, on its statement."""
+    if not statement:
+        return claim.get("verdict", "not run")
+    named = [each for each in claim.get("statements", ()) if each["name"] == statement]
+    return named[0]["verdict"] if named else "not judged"
+
+
+def _value(reference: str, claims: Mapping[str, Claims]) -> str:
+    """The number, or the words, that a reference in braces names."""
+    scale, identity, *path = reference.split(":")
+    layout = path.pop() if FORMAT.fullmatch(path[-1]) else ""
+    *words, field = path
+    name = ":".join(words)
+    claim = claims.get(scale, {}).get(identity)
+    if claim is None:
+        raise LookupError(f"{identity} is not among the claims of the {scale} scale")
+    holder = next((each for each in claim["statements"] if each["name"] == name), None) if name else claim
+    if holder is None:
+        raise LookupError(f"{identity} has no statement “{name}”")
+    holder, field = _inner(holder, field)
+    value = holder.get(field, holder.get("numbers", {}).get(field))
+    if value is None:
+        raise LookupError(f"nothing was measured that is called “{field}”")
+    return _shown(value, layout)
+
+
+def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any], str]:
+    """What a field belongs to, the statement or a form or a control of it, and the field's name there."""
+    form, _, rest = field.partition(" ")
+    if form in FORMS and rest:
+        return statement["forms"].get(FORMS[form], {}), rest
+    if field.startswith("control/"):
+        control, _, name = field.removeprefix("control/").rpartition("/")
+        deciding = "corrected" if statement["form"] == "corrected" else "claim"
+        return statement["forms"][deciding]["controls"].get(control, {}), name
+    return statement, field
+
+
+def _shown(value: float | str, layout: str) -> str:
+    if isinstance(value, str):
+        return value
+    text = format(int(value) if layout.endswith("d") else value, layout)
+    mantissa, power, exponent = text.partition("e")
+    if power:
+        text = f"{mantissa}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return text.replace("-", "−").replace("%", " %")

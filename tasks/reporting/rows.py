@@ -1,0 +1,64 @@
+"""The measured rows behind a claim, few enough to read and to download with the report.
+
+A table may have 400,000 rows. The report shows the rows that the claim's statements read. Where they are too many, it
+shows means, with the smallest and the largest value and the number of rows behind each.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gramlab.files import atomic
+
+DOWNLOADED, SHOWN = 500, 50  # rows at most in a claim's files, and on its page
+LABELS = ["arm", "quantity", "dtype", "case", "layer", "seed", "step", "x"]
+AVERAGED = ("x", "step", "layer", "case", "dtype", "seed")  # in this order, until the rows are few enough
+
+
+def judged_rows(table: pd.DataFrame, claim: Any) -> pd.DataFrame:
+    """The rows of the quantities that a claim's statements and hypotheses read, with ``rows`` = 1 measurement each."""
+    readers: Iterable[Any] = (*claim.STATEMENTS, *getattr(claim, "HYPOTHESES", ()))
+    names = {name for reader in readers for name in reader.reads}
+    rows = table.loc[table["quantity"].isin(names), [*LABELS, "value"]]
+    return rows.assign(smallest=rows["value"], largest=rows["value"], rows=1)
+
+
+def condensed(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most so many rows: means over ``AVERAGED``, one column after the other; the first where these are too many."""
+    labels = list(LABELS)
+    for column in (None, *AVERAGED):
+        if column:
+            labels.remove(column)
+        if rows.groupby(labels).ngroups <= most:
+            break
+    if labels == LABELS:
+        return rows.head(most).reset_index(drop=True)
+    weighted = rows.assign(value=rows["value"] * rows["rows"]).groupby(labels, as_index=False, sort=False)
+    means = weighted.agg({"value": "sum", "smallest": "min", "largest": "max", "rows": "sum"})
+    return means.assign(value=means["value"] / means["rows"]).head(most)
+
+
+def write(folder: Path, key: str, rows: pd.DataFrame) -> None:
+    """Write a claim's rows as CSV and as Parquet, without the columns in which all rows are alike."""
+    table = condensed(rows, DOWNLOADED)
+    labels = [name for name in LABELS if name in table]
+    columns = [name for name in labels if name == "quantity" or table[name].nunique() > 1] + ["value"]
+    if (table["rows"] > 1).any():
+        columns += ["smallest", "largest", "rows"]
+    table = table[columns]
+    with atomic(folder / f"{key}.csv") as temporary:
+        table.to_csv(temporary, index=False, float_format="%.8g")
+    with atomic(folder / f"{key}.parquet") as temporary:
+        table.to_parquet(temporary, index=False, compression="zstd")
+
+
+def read(path: Path) -> pd.DataFrame:
+    """A claim's rows as ``write`` wrote them, with the columns that it left out."""
+    table = pd.read_csv(path, keep_default_na=False)
+    missing = {name: "" if name in ("arm", "dtype", "case", "layer") else 0 for name in LABELS if name not in table}
+    table = table.assign(**missing)
+    if "rows" not in table:
+        table = table.assign(smallest=table["value"], largest=table["value"], rows=1)
+    return table

@@ -1,0 +1,155 @@
+"""What the site shows: the papers, and each claim with its verdicts at both scales.
+
+Everything is read from files that git holds: the results in ``reports/SCALE``, the papers' folders, params.yaml. So the
+site can be made in a fresh clone, and a quick run shows the committed verdicts of the papers' scale beside its own.
+"""
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tasks import papers
+from tasks.reporting.fresh import fresh_runs
+from tasks.reporting.settings import left_out, settings_of, stages_of
+from tasks.settings import ROOT, SCALES, Settings, load
+
+NOT_RUN = "not run"
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its folder's name, letter, title and number at arXiv."""
+
+    name: str
+    letter: str
+    title: str
+    arxiv: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim and what was found at each scale; ``results`` has no entry for a scale at which it did not run."""
+
+    key: str
+    paper: Paper
+    settings: Settings
+    results: dict[str, Result]
+    fresh: dict[str, Any] | None = None
+    waiting: dict[str, str] = field(default_factory=dict)  # by scale, why it did not run
+
+    @cached_property
+    def about(self) -> Result:
+        """Its words: title, statement, printed form, correction."""
+        return self.results.get("quick") or self.results["paper"]
+
+    @property
+    def id(self) -> str:
+        """Its name in the report."""
+        return self.about["id"]
+
+    @property
+    def run(self) -> list[str]:
+        """The scales at which it ran."""
+        return [scale for scale, result in self.results.items() if result["verdict"] != NOT_RUN]
+
+    def verdict(self, scale: str) -> str:
+        """Its verdict at a scale."""
+        return self.results[scale]["verdict"] if scale in self.results else NOT_RUN
+
+    def reason(self, scale: str) -> str:
+        """Why it is not found at a scale; empty where it is."""
+        return self.results[scale]["reason"] if scale in self.results else "data not here"
+
+    @property
+    def statements(self) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+        """Its statements by name, each with what was found at each scale at which the claim ran."""
+        merged: dict[str, dict[str, dict[str, Any]]] = {}
+        for scale in self.run:
+            for statement in self.results[scale]["statements"]:
+                merged.setdefault(statement["name"], {})[scale] = statement
+        return list(merged.items())
+
+    @property
+    def changes(self) -> bool:
+        """Whether its verdict at one scale is another than at the other."""
+        return len({self.verdict(scale) for scale in self.run}) > 1
+
+    @property
+    def corrected(self) -> bool:
+        """Whether it holds in the corrected form alone, at some scale."""
+        return "holds corrected" in {self.verdict(scale) for scale in self.run}
+
+    @property
+    def refuted(self) -> list[tuple[str, str]]:
+        """The asserted statements that are refuted, with the scale."""
+        return [(scale, statement["name"]) for scale in self.run for statement in self.results[scale]["statements"]
+                if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
+
+    def formulas(self, name: str) -> tuple[str, ...]:
+        """The lines of LaTeX of its constant MATH or MATH_CORRECTED; none where it has no such constant."""
+        latex = getattr(papers.claim(self.paper.name, self.key), name, ())
+        return (latex,) if isinstance(latex, str) else tuple(latex)
+
+    @property
+    def experiment(self) -> str:
+        """The key of its experiment."""
+        return self.settings.claims[self.key]
+
+    @property
+    def place(self) -> str:
+        """Where the settings of its experiment stand in params.yaml."""
+        section = "train" if self.experiment in self.settings.train else "simulate"
+        return self.settings.place(section, self.experiment)
+
+    @property
+    def code(self) -> list[str]:
+        """The claim's file and its experiment's."""
+        home = f"tasks/papers/{self.settings.paper[self.experiment]}/experiments/{self.experiment}.py"
+        return [f"tasks/papers/{self.paper.name}/claims/{self.key}.py", home]
+
+    @property
+    def stages(self) -> list[str]:
+        """The stages that it rests on."""
+        return stages_of(self.settings, self.key)
+
+    @property
+    def setting_rows(self) -> list[dict[str, Any]]:
+        """Its experiment's settings, those that matter for it."""
+        return settings_of(self.settings, self.experiment, self.about.get("settings"))
+
+
+def read(path: Path) -> Any:
+    """A JSON file; None where it is not there."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def all_papers() -> list[Paper]:
+    """The papers by letter."""
+    packages: dict[str, ModuleType] = {name: papers.paper(name) for name in papers.names()}
+    found = [Paper(name, package.LETTER, package.TITLE, package.ARXIV) for name, package in packages.items()]
+    return sorted(found, key=lambda paper: paper.letter)
+
+
+def all_claims() -> list[Claim]:
+    """Every claim that has a result at some scale, in the order of the papers and of params.yaml."""
+    settings = {scale: load(scale) for scale in SCALES}
+    results = {scale: read(ROOT / "reports" / scale / "claims.json") or {} for scale in SCALES}
+    by_key = {scale: {result["key"]: result for result in results[scale].values()} for scale in SCALES}
+    fresh: dict[str, dict[str, Any]] = {}
+    for scale in SCALES:
+        fresh |= fresh_runs(scale, {name: result["verdict"] for name, result in results[scale].items()})
+    claims = []
+    for paper in all_papers():
+        for key in settings["quick"].claims_of(paper.name):
+            of_claim = {scale: by_key[scale][key] for scale in SCALES if key in by_key[scale]}
+            if not of_claim:
+                continue
+            waiting = {scale: "; ".join(left_out(settings[scale], key)) for scale in SCALES
+                       if scale not in of_claim or of_claim[scale]["verdict"] == NOT_RUN}  # fmt: skip
+            name = next(iter(of_claim.values()))["id"]
+            claims.append(Claim(key, paper, settings["quick"], of_claim, fresh.get(name), waiting))
+    return claims

@@ -1,0 +1,173 @@
+"""The pages of the site: which there are, and what each is rendered from."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from tasks.judging.statement import REASONS as REASON_NAMES
+from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
+from tasks.reporting import authors, mutants, rows, words
+from tasks.reporting.findings import findings
+from tasks.reporting.guide import how_to_read
+from tasks.reporting.mathematics import mathml
+from tasks.reporting.replies import replies
+from tasks.reporting.site import explore, glossary
+from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
+from tasks.settings import ROOT, SCALES
+
+TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
+VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
+    "every asserted statement is found to hold, and controls break each of them",
+    "as printed a statement is not found to hold; in the corrected form all hold",
+    "an asserted statement is refuted, at this scale's settings",
+    "no asserted statement is refuted, and not all are decided",
+    "the data or the machine that the claim needs are not here",
+), strict=True))  # fmt: skip
+REASONS = dict(zip(REASON_NAMES, (
+    "the rule finds the opposite, after Holm's correction",
+    "the paper states it under a condition that the measured networks do not meet",
+    "the interval does not decide, or not after Holm's correction over the paper's statements",
+    "the reduced settings miss a condition that the paper's settings meet",
+    "no control breaks the statement, so that the check shows nothing",
+    "the measured number differs from the printed number",
+    "the data or the machine that it needs is not here",
+), strict=True))  # fmt: skip
+STAMPS = {
+    "quick": "quick scale: reduced settings, and data that ship with a dependency",
+    "paper": "paper scale: the papers' settings, and their data except where said",
+}
+FILTERS = ("against", "number", "interval", "estimate", "sought", "difference", "rejection", "measured", "controls",
+           "rule", "deciding", "deciding_form", "deciding_part", "verdict", "result")  # fmt: skip
+REPORTS = ROOT / "reports"
+
+
+def all_pages() -> Iterator[tuple[str, str]]:
+    """Every file of the site, as its path below ``reports`` and its text."""
+    papers, claims = all_papers(), all_claims()
+    shared: dict[str, Any] = {
+        "papers": papers,
+        "claims": claims,
+        "verdicts": VERDICTS,
+        "reasons": REASONS,
+        "scales": SCALES,
+        "stamps": STAMPS,
+        "terms": glossary.terms(),
+        "explored": (explored := explore.views()),
+        "differences": {scale: read(REPORTS / scale / "differences.json") or {} for scale in SCALES},
+    }
+    checks = {
+        "authors": authors.compared(),
+        "mutants": mutants.summary(),
+        "calibration": json.loads((REPORTS / "calibration.json").read_text(encoding="utf-8"))["rules"],
+    }
+    results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
+               for scale in SCALES}  # fmt: skip
+    shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
+    page = Renderer(shared)
+    yield "index.html", page("index.html", current="index")
+    yield "README.md", page("README.md", **checks)
+    yield "checks.html", page("checks.html", current="checks", **checks)
+    yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
+    yield "glossary.html", page("glossary.html", current="glossary")
+    yield "how-to-read.html", page("how_to_read.html", current="how", guide=how_to_read(results))
+    for paper in papers:
+        own = [claim for claim in claims if claim.paper == paper]
+        yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
+        if paper.letter in explored:
+            views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
+            content = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
+            yield f"explore/{paper.letter}.html", page("explore.html", **content)
+    for index, claim in enumerate(claims):
+        neighbours = {"before": claims[index - 1] if index else None,
+                      "after": claims[index + 1] if index + 1 < len(claims) else None}  # fmt: skip
+        content = {**of_claim(claim), **neighbours, "claim": claim, "root": "../", "current": claim.paper.letter}
+        yield f"claims/{claim.key}.html", page("claim.html", **content)
+        yield f"claims/{claim.key}.md", page("claim.md", **content)
+    for name in ("site.css", "site.js", "explore.css", "explore.js"):
+        yield f"assets/{name}", (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+class Renderer:
+    """Renders templates with what all pages share."""
+
+    def __init__(self, shared: dict[str, Any]):
+        self.shared = shared
+        self.environment = Environment(
+            loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+            keep_trailing_newline=True, autoescape=lambda name: "html" in (name or ""),
+        )  # fmt: skip
+        for name in FILTERS:
+            self.environment.filters[name] = getattr(words, name)
+        self.environment.filters["terms"] = glossary.mark
+        self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
+        self.environment.filters["per_scale"] = per_scale
+        self.environment.globals["met"] = words.MET
+
+    def __call__(self, template: str, **content: Any) -> str:
+        """The page; ``root`` leads from its folder to the site's."""
+        defaults: dict[str, Any] = {"root": "", "seen": set()}
+        return self.environment.get_template(template).render({**self.shared, **defaults, **content})
+
+
+def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
+    """What a function of ``words`` says of a claim's result, by scale; once where both scales have the same."""
+    texts = {scale: getattr(words, name)(claim.results[scale]) for scale in claim.run}
+    if len(texts) > 1 and len(set(texts.values())) == 1:
+        return [("both", next(iter(texts.values())))]
+    return list(texts.items())
+
+
+def of_claim(claim: Claim) -> dict[str, Any]:
+    """What the page of a claim shows besides the claim."""
+    home = ROOT / "tasks" / "papers" / claim.paper.name
+    counterexample = home / "counterexamples" / f"{claim.key}.py"
+    return {
+        "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
+        "counterexample": counterexample.read_text(encoding="utf-8") if counterexample.is_file() else "",
+        "counterexample_path": f"tasks/papers/{claim.paper.name}/counterexamples/{claim.key}.py",
+        "derivation": derivation(claim.key),
+        "replies": replies(ROOT / "replies", claim.key),
+        "violations": violations(claim),
+        "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
+        "full_tables": {scale: f"reports/{scale}/tables/{claim.experiment}.parquet" for scale in SCALES
+                        if (REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()},
+    }  # fmt: skip
+
+
+def violations(claim: Claim) -> list[tuple[str, str]]:
+    """The smallest violations of the printed and of the corrected form, each once."""
+    forms = {"claim": "as printed", "corrected": "as corrected"}
+    texts = [(forms[arm], text) for scale in claim.run
+             for arm, text in claim.results[scale]["smallest violations"].items() if arm in forms]  # fmt: skip
+    return list(dict.fromkeys(texts))
+
+
+def derivation(key: str) -> str:
+    """The place of a correction's derivation in docs, if there is one."""
+    anchor = key.replace("_", "-")
+    for path in sorted((ROOT / "docs").glob("derivations*.md")):
+        if f'id="{anchor}"' in path.read_text(encoding="utf-8"):
+            return f"docs/{path.name}#{anchor}"
+    return ""
+
+
+def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:
+    """The rows behind a claim as its page shows them; None where the results hold none."""
+    path = REPORTS / scale / "rows" / f"{claim.key}.csv"
+    if not path.is_file():
+        return None
+    table = rows.condensed(rows.read(path), rows.SHOWN)
+    averaged = bool((table["rows"] > 1).any())
+    names = {"value": "mean" if averaged else "value", "rows": "measurements"}
+    columns = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
+    ends = ("smallest", "largest", "rows")
+    columns = [name for name in columns if name not in ends] + (list(ends) if averaged else [])
+    return {
+        "columns": [names.get(name, name) for name in columns],
+        "rows": table[columns].to_numpy(object).tolist(),
+        "averaged": averaged,
+        "files": {kind: f"{scale}/rows/{claim.key}.{kind}" for kind in ("csv", "parquet")},
+    }

@@ -1,0 +1,27 @@
+"""The site that people read: ``python -m tasks.site`` writes the pages of both scales into ``reports/``.
+
+It is made of files that git holds, so that it can be made in a fresh clone: the results of both scales, the papers'
+folders and params.yaml. The pages hold no time, commit or machine.
+"""
+
+from gramlab.files import atomic
+from tasks.reporting.site.pages import REPORTS, all_pages
+
+FOLDERS = ("assets", "claims", "explore", "papers")  # that hold pages alone
+
+
+def main() -> None:
+    """Write every page that is there is, and remove the pages of claims and papers that are no more."""
+    names = set()
+    for name, text in all_pages():
+        names.add(REPORTS / name)
+        with atomic(REPORTS / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    for folder in FOLDERS:
+        for path in (REPORTS / folder).glob("*"):
+            if path not in names:
+                path.unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""--launch: the programs of stages run elsewhere, here through a stand-in for ssh in another session and folder."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dummy_project
+import psutil
+import pytest
+from dummy_project import ROOT, background, begun, order, traces, until, until_hanging
+
+# as sshd does: a session and an environment of its own, another folder; the program ends with the connection
+SSH = """#!{python}
+import ctypes, os, signal, subprocess, sys, threading, time
+*options, host, command = sys.argv[1:]
+if os.path.exists("{folder}/lost-" + host):
+    sys.exit(255)
+with open("{folder}/used", "a") as file:
+    file.write(host + "\\n")
+remote = subprocess.Popen(["/bin/sh", "-c", command], cwd="/", env={{"NODE": host}}, start_new_session=True)
+def close(*_):
+    os.killpg(remote.pid, signal.SIGHUP)
+    sys.exit(255)
+signal.signal(signal.SIGTERM, close)
+sys.exit(remote.wait())
+"""
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Path:
+    """The folder with the stand-in; ``used`` in it lists the hosts in the order of their programs."""
+    folder = tmp_path / "hosts"
+    folder.mkdir()
+    (folder / "ssh").write_text(SSH.format(python=sys.executable, folder=folder))
+    (folder / "ssh").chmod(0o755)
+    return folder
+
+
+def command(root: Path, *arguments: str) -> list[str]:
+    launch = f"{sys.executable} {ROOT / 'examples/launch/over_ssh.py'} one,two --"
+    return [sys.executable, "-m", "flows.reproduce", "--root", str(root), "--launch", launch, *arguments]
+
+
+def flow(env: dict[str, str], hosts: Path, root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    env = {**env, "PATH": f"{hosts}{os.pathsep}{env['PATH']}", "CUDA_VISIBLE_DEVICES": "0"}
+    pipe = subprocess.PIPE
+    return subprocess.run(
+        command(root, *arguments), cwd=ROOT, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=600
+    )
+
+
+def test_programs_run_on_both_hosts_once_each_and_the_report_stays(
+    project: Path, hosts: Path, server: dict[str, str]
+) -> None:
+    order(project, seconds=0.5)
+    done = flow(server, hosts, project, "--workers", "3")
+    assert done.returncode == 0, done.stdout
+    stages = begun(project)
+    assert len(stages) == len(set(stages))
+    sent = {"prepare@roll", "train@run", "measure@run", "simulate@s0", "simulate@s1"}
+    nodes = {trace["stage"]: trace["node"] for trace in traces(project) if trace["event"] == "begin"}
+    assert {name for name, node in nodes.items() if node} == sent
+    assert set(nodes.values()) == {"one", "two", None}
+    assert (hosts / "used").read_text().count("\n") == len(sent)
+    assert all(trace["gpu"] is None for trace in traces(project) if trace["stage"] in sent), "the engine's to give"
+    for host in ("one", "two"):  # a program at a time
+        times = [trace["time"] for trace in traces(project) if trace["node"] == host]
+        assert times == sorted(times)
+
+
+def test_a_program_is_tried_once_more_and_a_lost_host_fails_its_stage_only(
+    project: Path, hosts: Path, server: dict[str, str]
+) -> None:
+    order(project, fail=["simulate@s0"])
+    done = flow(server, hosts, project, "s0", "run", "--workers", "1")
+    assert done.returncode == 1
+    assert begun(project).count("simulate@s0") == 2
+    assert "failed: simulate@s0; not run" not in done.stdout.splitlines()[0]
+    assert "measure@run" in begun(project)
+    for host in ("one", "two"):
+        (hosts / f"lost-{host}").touch()
+    order(project)
+    done = flow(server, hosts, project, "s0", "--workers", "1")
+    assert "simulate@s0 failed: its program ended with status 255" in done.stdout
+
+
+def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path: Path, server: dict[str, str]) -> None:
+    order(project, hang=["train@run"])
+    env = {**server, "PATH": f"{hosts}{os.pathsep}{server['PATH']}"}
+    with background(command(project, "run"), ROOT, env, tmp_path / "log") as process:
+        remote = until_hanging(project)
+        (session,) = {os.getsid(number) for number in remote}
+        assert session != os.getsid(process.pid)
+        psutil.Process(process.pid).send_signal(2)
+        assert until(lambda: not any(map(dummy_project.alive, remote)), 10)
+        assert until(lambda: process.poll() is not None, 10)
+    assert json.loads((project / ".dvc/tmp/flow").read_text()) == {}

@@ -1,0 +1,86 @@
+"""The site, made of the committed results in a copy of the project, and a browser without a network."""
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from gramlab import tables
+from tasks import papers
+from tasks.reporting import rows
+
+CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync"]  # fmt: skip
+REPLY = "From: Ada Example, author\nDate: 2026-11-23\nCommit: 7241471\n\nThe rate was **0.01**. <b>raw</b>\n"
+
+
+def processor_seconds() -> float:
+    """Of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.fixture(scope="session")
+def made(copy_project, environment):
+    """The copy of the project, and the seconds that its site took."""
+    there = copy_project("site")
+    reports = there / "reports"
+    paper = there / "tasks/papers/weight_gram"
+    (there / "replies" / "a_fig7.md").write_text(REPLY)
+    (paper / "counterexamples").mkdir(exist_ok=True)
+    (paper / "counterexamples" / "a_lem1.py").write_text("assert 0 < 1  # <the smallest>\n")
+    # one claim gets other verdicts, so that the pages do not say what they would say by themselves
+    claims = json.loads((reports / "paper/claims.json").read_text())
+    claims["A.tl"] |= {"verdict": "fails", "reason": "refuted"}
+    (reports / "paper/claims.json").write_text(json.dumps(claims))
+    many = [{"arm": arm, "quantity": "pearson/vcs_gram_diagonal", "seed": seed, "x": float(x), "value": seed + x / 10}
+            for arm in ("claim", "control: shuffled labels") for seed in range(5) for x in range(200)]  # fmt: skip
+    table = tables.table(many).to_pandas()
+    rows.write(reports / "quick/rows", "a_fig7", rows.judged_rows(table, papers.claim("weight_gram", "a_fig7")))
+    start = processor_seconds()
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.site"], cwd=there, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return there, processor_seconds() - start
+
+
+@pytest.fixture(scope="session")
+def site(made):
+    """The folder ``reports`` of the copy."""
+    return made[0] / "reports"
+
+
+@pytest.fixture(scope="session")
+def claims(site):
+    """The results by scale and id."""
+    return {scale: json.loads((site / scale / "claims.json").read_text()) for scale in ("quick", "paper")}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    assert path, "no Chromium found; `make browser` installs Debian's, or install one by hand"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page without a network; what it asks for and what goes wrong in it is in ``asked`` and ``said``."""
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, offline=True)
+    page = context.new_page()
+    page.asked, page.said = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    yield page
+    assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
+    assert page.said == []
+    context.close()

@@ -1,0 +1,164 @@
+"""What the pages say, without a browser: every link leads somewhere, every claim has its page, numbers agree."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+
+from tasks import papers
+from tasks.settings import load
+
+KEYS = list(load("quick").claims)
+
+
+class Links(HTMLParser):
+    """The addresses, the anchors and the text of a page."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.links, self.anchors, self.open, self.text = [], set(), [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.links += [attributes[name] for name in ("href", "src") if name in attributes]
+        self.anchors |= {attributes["id"]} if "id" in attributes else set()
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    folders = (site, site / "papers", site / "claims")
+    return {path: Links(path.read_text()) for folder in folders for path in folder.glob("*.html")}
+
+
+def test_the_site_is_made_in_less_than_20_seconds(made):
+    assert made[1] < 20  # of one processor, since tests share the machine
+
+
+def test_every_claim_and_every_paper_has_a_page(site):
+    assert {path.stem for path in (site / "claims").glob("*.html")} == set(KEYS)
+    assert {path.stem for path in (site / "claims").glob("*.md")} == set(KEYS)
+    assert {path.stem for path in (site / "papers").iterdir()} == {papers.paper(name).LETTER for name in papers.names()}
+
+
+def test_every_link_leads_to_a_file_and_a_place_in_it(pages):
+    for path, page in pages.items():
+        for link in page.links:
+            if link.startswith("https://arxiv.org/abs/"):
+                continue
+            file, _, anchor = link.partition("#")
+            target = (path.parent / unquote(file)).resolve() if file else path.resolve()
+            assert target.exists(), f"{path.name}: {link}"
+            if anchor and target.suffix == ".html" and "=" not in anchor:
+                assert anchor in Links(target.read_text()).anchors, f"{path.name}: {link}"
+
+
+def test_every_link_of_the_markdown_leads_to_a_file(site):
+    for path in [site / "README.md", *(site / "claims").glob("*.md")]:
+        text = path.read_text()
+        links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'href="([^"]+)"', text)
+        for link in links:
+            if not link.startswith("https://arxiv.org/abs/"):
+                assert (path.parent / link.partition("#")[0]).exists(), f"{path.name}: {link}"
+
+
+def test_no_page_is_larger_than_300_kilobytes(site):
+    for path in [*site.glob("*.html"), *site.glob("*.md"), *site.glob("claims/*"), *site.glob("papers/*")]:
+        assert path.stat().st_size <= 300_000, path
+
+
+def test_nothing_is_taken_from_another_host(site):
+    for path in [*site.glob("**/*.html"), *site.glob("assets/*")]:
+        text = path.read_text()
+        fetched = re.findall(r'(?:src|srcset|@import|url\()\s*=?\s*["\']?(https?:[^"\')\s]+)', text)
+        fetched += re.findall(r'<link[^>]*href="(https?:[^"]+)', text)
+        assert not fetched, path
+
+
+def test_a_claims_page_has_its_verdicts_statements_and_controls(pages, site, claims):
+    for scale, results in claims.items():
+        for claim in results.values():
+            text = pages[site / "claims" / f"{claim['key']}.html"].text
+            assert claim["verdict"] in text
+            assert claim["reason"] in text
+            for statement in claim["statements"]:
+                assert statement["quote"] in text, (claim["id"], scale)
+                assert statement["place"] in text
+                for form in statement["forms"].values():
+                    if form["measured"]:
+                        assert form["measured"] in text
+            for control in claim["controls"]:
+                assert control in text
+
+
+def test_each_scales_verdict_is_shown_as_its_claims_json_has_it(pages, site, claims):
+    text = (site / "claims" / "a_tl.html").read_text()
+    assert claims["quick"]["A.tl"]["verdict"] == "holds"
+    assert re.search(r'quick scale</span> <span class="badge holds">', text)
+    assert re.search(r'paper scale</span> <span class="badge fails">', text)
+    lists = pages[site / "index.html"].text.split("What changes with the scale")[1].split("What is open")[0]
+    assert "A.tl" in lists
+
+
+def test_a_claim_that_was_not_run_says_why_and_has_no_figure(site, claims):
+    text = (site / "claims" / "c_fig1.html").read_text()
+    ran = [scale for scale in claims if claims[scale].get("C.fig1", {"verdict": "not run"})["verdict"] != "not run"]
+    assert "paper" not in ran
+    assert re.search(r'paper scale</span> <span class="badge not-run">', text)
+    assert "paper/figures/c_fig1.svg" not in text
+    assert ("quick/figures/c_fig1.svg" in text) == ("quick" in ran)
+
+
+def test_a_difference_from_the_print_is_the_measured_number_less_the_printed(pages, site, claims):
+    (level,) = [each for each in claims["paper"]["A.fig7"]["statements"] if each["name"] == "VCS's level"]
+    less = level["statistic"] - 0.98
+    assert f"{less:.4g}".replace("-", "−") in pages[site / "claims" / "a_fig7.html"].text
+    assert f"{less:.4g}".replace("-", "−") in pages[site / "index.html"].text
+
+
+def test_many_rows_are_shown_as_means_and_say_so(pages, site):
+    text = (site / "claims" / "a_fig7.html").read_text()
+    section = text.split('id="rows-quick"')[1].split("</section>")[0]
+    assert "Means, with the smallest and the largest value" in section
+    assert section.count("<tr>") == 1 + 2 * 5  # a row for each arm and seed
+    # the mean over x = 0 … 199 of seed + x / 10, its smallest and largest value
+    for number in ("9.95", "13.95", "0", "19.9", "23.9", "200"):
+        assert f"<td>{number}</td>" in section
+
+
+def test_a_reply_is_shown_without_its_html(site):
+    text = (site / "claims" / "a_fig7.html").read_text()
+    assert "The rate was <strong>0.01</strong>. &lt;b&gt;raw&lt;/b&gt;" in text
+    assert "Ada Example, author, 2026-11-23, on commit 7241471" in text
+    assert "Ada Example" in (site / "claims" / "a_fig7.md").read_text()
+
+
+def test_a_counterexample_is_shown_with_its_source(site):
+    text = (site / "claims" / "a_lem1.html").read_text()
+    assert "assert 0 &lt; 1  # &lt;the smallest&gt;" in text
+
+
+def test_formulas_are_mathml(site):
+    for key in KEYS:
+        assert "<math" in (site / "claims" / f"{key}.html").read_text(), key
+
+
+def test_the_readme_has_a_row_for_each_claim(site, claims):
+    text = (site / "README.md").read_text()
+    for key in KEYS:
+        assert re.search(rf"^\| \[[A-D]\.\S+\]\(claims/{key}\.md\)", text, flags=re.M | re.I), key
+    assert "| paper | 7" in text or "| paper |" in text
+
+
+def test_same_results_same_bytes_and_old_pages_go(made):
+    there, _ = made
+    before = {path: path.read_bytes() for path in (there / "reports").rglob("*") if path.is_file()}
+    (there / "reports/claims/a_gone.html").write_text("of a claim that is no more")
+    subprocess.run([sys.executable, "-m", "tasks.site"], cwd=there, check=True)
+    assert {path: path.read_bytes() for path in (there / "reports").rglob("*") if path.is_file()} == before
