@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
@@ -39,8 +40,8 @@ STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
     "paper": "paper scale: the papers' settings, and their data except where said",
 }
-FILTERS = ("against", "number", "interval", "estimate", "sought", "difference", "rejection", "measured", "controls",
-           "rule", "deciding", "deciding_form", "deciding_part", "verdict", "result")  # fmt: skip
+FILTERS = ("against", "control_lines", "controls", "deciding_form", "interval", "measured", "measured_lines", "number",
+           "rejection", "result", "rule", "verdict")  # fmt: skip
 REPORTS = ROOT / "reports"
 
 
@@ -72,7 +73,9 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "checks.html", page("checks.html", current="checks", **checks)
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
     yield "glossary.html", page("glossary.html", current="glossary")
-    yield "how-to-read.html", page("how_to_read.html", current="how", guide=how_to_read(results))
+    guide, missing = how_to_read(results)
+    content = {"guide": Markup(str(guide).replace("<th>", '<th scope="col">')), "missing": missing}
+    yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
