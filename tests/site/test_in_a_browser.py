@@ -8,7 +8,7 @@ import pytest
 from tasks.settings import load
 
 KEYS = list(load("quick").claims)
-SAMPLE = ("a_fig7", "a_lem1", "b_rmt", "c_fig1", "d_thm4_3")  # a level, a correction, many statements, not run
+SAMPLE = ("a_fig7", "a_lem1", "b_fig8", "c_fig1", "d_thm4_3")  # a level, a correction, many statements, not run
 
 
 def rows(page) -> list[str]:
