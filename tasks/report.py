@@ -18,6 +18,7 @@ from tasks import papers
 from tasks import stage as stages
 from tasks.reporting import rows
 from tasks.reporting.counts import counts, verdicts
+from tasks.reporting.explore import views
 from tasks.reporting.settings import left_out, stages_of
 from tasks.settings import ROOT
 
@@ -50,6 +51,8 @@ def main() -> None:
         "differences.json": differences,
         "provenance.json": records,
     }
+    with atomic(stage.reports / "explore.json") as temporary:  # long lists of numbers, which an indent makes longer
+        temporary.write_text(json.dumps(views(stage), ensure_ascii=False) + "\n", encoding="utf-8")
     for name, data in content.items():
         stages.write_json(stage.reports / name, data)
     with atomic(stage.reports / "provenance.js") as temporary:

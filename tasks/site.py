@@ -7,7 +7,7 @@ folders and params.yaml. The pages hold no time, commit or machine.
 from gramlab.files import atomic
 from tasks.reporting.site.pages import REPORTS, all_pages
 
-FOLDERS = ("assets", "claims", "papers")  # that hold pages alone
+FOLDERS = ("assets", "claims", "explore", "papers")  # that hold pages alone
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
         with atomic(REPORTS / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     for folder in FOLDERS:
-        for path in (REPORTS / folder).iterdir():
+        for path in (REPORTS / folder).glob("*"):
             if path not in names:
                 path.unlink()
 

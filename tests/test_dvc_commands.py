@@ -98,7 +98,7 @@ def test_params_diff_names_the_setting_that_changed(clone, dvc):
     before = params.read_text()
     assert dvc("params", "diff").strip() == ""
     try:
-        params.write_text(before.replace("quick: {epochs: 100, snapshots: 100}", "quick: {epochs: 99, snapshots: 100}"))
+        params.write_text(before.replace("quick: {epochs: 100, snapshots: 10}", "quick: {epochs: 99, snapshots: 10}"))
         _, line = dvc("params", "diff").splitlines()
     finally:
         params.write_text(before)

@@ -15,7 +15,7 @@ from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
 from tasks.reporting.replies import replies
-from tasks.reporting.site import glossary
+from tasks.reporting.site import explore, glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
 from tasks.settings import ROOT, SCALES
 
@@ -56,7 +56,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
         "scales": SCALES,
         "stamps": STAMPS,
         "terms": glossary.terms(),
-        "explored": {paper.letter for paper in papers if (REPORTS / "explore" / f"{paper.letter}.html").is_file()},
+        "explored": (explored := explore.views()),
         "differences": {scale: read(REPORTS / scale / "differences.json") or {} for scale in SCALES},
     }
     checks = {
@@ -79,13 +79,17 @@ def all_pages() -> Iterator[tuple[str, str]]:
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
+        if paper.letter in explored:
+            views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
+            content = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
+            yield f"explore/{paper.letter}.html", page("explore.html", **content)
     for index, claim in enumerate(claims):
         neighbours = {"before": claims[index - 1] if index else None,
                       "after": claims[index + 1] if index + 1 < len(claims) else None}  # fmt: skip
         content = {**of_claim(claim), **neighbours, "claim": claim, "root": "../", "current": claim.paper.letter}
         yield f"claims/{claim.key}.html", page("claim.html", **content)
         yield f"claims/{claim.key}.md", page("claim.md", **content)
-    for name in ("site.css", "site.js"):
+    for name in ("site.css", "site.js", "explore.css", "explore.js"):
         yield f"assets/{name}", (TEMPLATES / name).read_text(encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ from layer_oracle import (
 )
 
 from gramlab.streams import stream
-from tasks.papers.fact.experiments import c_fig8, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
+from tasks.papers.fact.experiments import c_decay, c_fig8, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
 
 TOLERANCE = {"rel": 1e-6, "absolute": 1e-8}  # of central differences
 DRAWS = 40  # random matrices of a null
@@ -124,6 +124,27 @@ def test_all_layers_at_every_kept_epoch(tmp_path):
                 for row in expected_rows(handmade, variant, seed, epoch, range(4))]  # fmt: skip
     measured = list(c_fig8.measure(handmade.run))
     assert_same_rows(measured, [*expected, *history_rows(handmade)], **TOLERANCE)
+
+
+def test_features_along_training_by_weight_decay(tmp_path):
+    settings = {**TABLE_2, "seeds": 2, "snapshots": 2, "grid": {"weight_decay": [0.1, 0.4]}}
+    handmade = HandmadeRun(tmp_path, "c_decay", settings, classes_data(train=9, shape=(1, 2, 3), factor=0.5), "fact")
+    x, classes = samples(handmade.data(), 9)
+    expected = history_rows(handmade)
+    for epoch, decay, seed, arm in product((0, 2, 3), (0.1, 0.4), range(2), ("claim", SHUFFLED)):
+        case = f"weight_decay={decay}"
+        shuffled = stream("c_decay", "shuffled", seed).permutation(9) if arm == SHUFFLED else np.arange(9)
+        layers = layers_of(handmade.weights(epoch, seed, case))
+        features = layer_features(layers, 0, x, np.eye(3)[classes[shuffled]], decay, np.tanh)
+        images = {"gram": features["gram"], "fact": features["fact"], "root agop": power(features["agop"], 0.5)}
+        labels = {"arm": arm, "case": case, "seed": seed, "layer": "0", "step": handmade.steps(epoch)}
+        expected += [{**labels, "quantity": f"pearson/{name}", "x": float(epoch),
+                      "value": entry_correlation(images[name], images["gram"])}
+                     for name in ("fact", "root agop")]  # fmt: skip
+        if seed == 0 and arm == "claim":  # of six pixels each is a patch of its own
+            expected += [{**labels, "quantity": f"image/{name}", "x": float(entry), "value": value}
+                         for name, matrix in images.items() for entry, value in enumerate(matrix.ravel())]  # fmt: skip
+    assert_same_rows(list(c_decay.measure(handmade.run)), expected, **TOLERANCE)
 
 
 def linear_rows(handmade, variant, case, seed):

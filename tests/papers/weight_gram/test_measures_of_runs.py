@@ -259,13 +259,27 @@ def test_virtual_covariance_shift(handmade):
                 for part, of in (("diagonal", np.diag), ("whole", np.asarray)):
                     expected.append({**columns, "arm": arm, "quantity": f"pearson/{quantity}_{part}",
                                      "value": pearson(of(a), of(b))})  # fmt: skip
-            expected += [{**columns, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(index),
-                          "value": pearson(np.diag(vcs), null)} for index, null in enumerate(nulls)]  # fmt: skip
+            expected += [{**columns, "arm": arm, "quantity": f"null/{name}_gram_diagonal", "x": float(index),
+                          "value": pearson(np.diag(matrix), null)}
+                         for name, matrix in (("vcs", vcs), ("agop", agop))
+                         for index, null in enumerate(nulls)]  # fmt: skip
             if seed == 0 and arm == "claim":
                 matrices = {"gram": gram, "agop": agop, "vcs": vcs, "gram_change": change}
                 expected += [{**columns, "arm": arm, "quantity": f"diagonal/{quantity}", "x": float(pixel),
                               "value": matrix[pixel, pixel]}
                              for quantity, matrix in matrices.items() for pixel in range(6)]  # fmt: skip
+    for epoch in (0, 1, 2):  # of six pixels each is a patch of its own
+        weights = made.weights(epoch, 0)
+        jacobians = input_jacobians(weights, x, "gelu")
+        images = {
+            "gram": weights["0.weight"].T @ weights["0.weight"],
+            "agop": sum(np.outer(slope, slope) for jacobian in jacobians for slope in jacobian) / len(x),
+        }
+        if epoch:
+            images["vcs"] = -made.sums("virtual_shift", epoch, 0) - made.sums("virtual_shift", epoch, 0).T
+        expected += [{"arm": "claim", "seed": 0, "layer": "0", "step": 3 * epoch, "quantity": f"image/{name}",
+                      "x": float(entry), "value": value}
+                     for name, matrix in images.items() for entry, value in enumerate(matrix.ravel())]  # fmt: skip
     assert_same_rows(a_fig7.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
 
 

@@ -13,13 +13,14 @@ from torch import Tensor
 
 import gramlab
 from gramlab.streams import stream
+from tasks.measuring.patches import image_rows
 from tasks.measuring.run import Run
 
 NULLS = 100  # random Gram matrices of the same spectrum
 
 
 def measure(run: Run) -> Iterator[dict]:
-    """Rows: pearson/A_B_diagonal and _whole by seed and arm, the null's, accuracies, and seed 0's diagonals."""
+    """Rows: pearson/A_B_diagonal and _whole by seed and arm, the null's, accuracies, seed 0's diagonals and images."""
     last = run.epochs[-1]
     x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
     for seed in run.seeds:
@@ -42,15 +43,31 @@ def measure(run: Run) -> Iterator[dict]:
                 for part in ("diagonal", "whole"):
                     value = gramlab.pearson(a, b, diagonal=part == "diagonal")
                     yield {**columns, "arm": arm, "quantity": f"pearson/{name}_{part}", "value": value}
-            for index, null_diagonal in enumerate(null_diagonals):
-                value = gramlab.pearson(vcs.diagonal(), null_diagonal)
-                yield {**columns, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(index), "value": value}
+            for name, matrix in (("vcs", vcs), ("agop", layer.agop)):
+                for index, null_diagonal in enumerate(null_diagonals):
+                    value = gramlab.pearson(matrix.diagonal(), null_diagonal)
+                    quantity = f"null/{name}_gram_diagonal"
+                    yield {**columns, "arm": arm, "quantity": quantity, "x": float(index), "value": value}
             if seed == 0 and arm == "claim":
                 matrices = {"gram": gram, "agop": layer.agop, "vcs": vcs, "gram_change": change}
                 for name, matrix in matrices.items():
                     for pixel, value in enumerate(matrix.diagonal().tolist()):
                         yield {**columns, "arm": arm, "quantity": f"diagonal/{name}", "x": float(pixel), "value": value}
+    yield from _images(run, x)
     yield from ({**row, "arm": "claim"} for row in run.history if row["quantity"].endswith("accuracy"))
+
+
+def _images(run: Run, x: Tensor) -> Iterator[dict]:
+    """Seed 0's Gram, AGOP and VCS between patches of the image after every kept epoch, to look at."""
+    for epoch in run.epochs:
+        layer = gramlab.measure(run.model(epoch, 0), x, run.data.y_train, loss="cross_entropy", layers=["0"],
+                                quantities=["gram", "agop"])["0"]  # fmt: skip
+        matrices = {"gram": layer.gram, "agop": layer.agop}
+        if epoch:  # before the first step there is no shift
+            shift = run.observed(epoch, 0, "virtual_shift")
+            matrices["vcs"] = -(shift + shift.T)
+        columns = {"arm": "claim", "seed": 0, "layer": "0", "dtype": "float64", "step": epoch * run.steps_per_epoch}
+        yield from image_rows(matrices, tuple(run.data.x_train.shape[1:]), columns)
 
 
 def _null_diagonals(W: Tensor, seed: int) -> Iterator[Tensor]:

@@ -1,0 +1,144 @@
+"""The pictures of the pages in ``reports/explore/``: matrices as images, curves as drawings, and their numbers.
+
+All pictures are in the page, so that it needs no script to be read; a script shows one step at a time.
+"""
+
+import base64
+import itertools
+import json
+import math
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from tasks.reporting.site.content import read
+from tasks.settings import ROOT, SCALES
+
+BLUE, WHITE, RED = np.array([[33, 102, 172], [255, 255, 255], [178, 24, 43]])
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 260, 52, 190, 12, 42
+
+
+def views() -> dict[str, dict[str, dict[str, Any]]]:
+    """The views by a paper's letter and a scale, from the results of both scales."""
+    by_letter: dict[str, dict[str, dict[str, Any]]] = {}
+    for scale in SCALES:
+        for letter, view in (read(ROOT / "reports" / scale / "explore.json") or {}).items():
+            by_letter.setdefault(letter, {})[scale] = view
+    return by_letter
+
+
+def shown(view: dict[str, Any]) -> dict[str, Any]:
+    """A view with what its page shows of each option: the images by matrix, the drawing, and the table of numbers."""
+    names = [f"{value:g}" for value in view["values"]]
+    options = [
+        {
+            "name": option,
+            "strips": [
+                {"name": matrix["name"], "images": images(matrix["entries"][option], names, matrix)}
+                for matrix in view["matrices"]
+            ],
+            "drawing": drawing(view, option) if view["curves"] else "",
+            "numbers": list(zip(names, *(summaries(curve["seeds"][option]) for curve in view["curves"]), strict=True)),
+        }
+        for option in view["options"]
+    ]
+    return {**view, "shown": options, "names": names}
+
+
+def images(frames: list[list[float] | None], names: list[str], matrix: dict[str, Any]) -> list[dict[str, Any]]:
+    """The images of a matrix that were measured, each with its place on the slider."""
+    return [
+        {"index": index, "value": names[index], "source": png(frame, matrix["limit"]), "largest": max(map(abs, frame))}
+        for index, frame in enumerate(frames)
+        if frame is not None
+    ]
+
+
+def png(entries: list[float], limit: float | None = None) -> str:
+    """A square matrix as the address of an image with a pixel for each entry: blue negative, red positive.
+
+    Parameters
+    ----------
+    entries : list of float
+        Row by row.
+    limit : float, optional
+        The size that has the full colour; the largest entry without it.
+
+    Returns
+    -------
+    str
+        A ``data:`` address.
+    """
+    side = math.isqrt(len(entries))
+    matrix = np.asarray(entries).reshape(side, side)
+    share = np.clip(matrix / (limit or np.abs(matrix).max() or 1), -1, 1)[..., None]
+    colors = np.rint(WHITE + np.abs(share) * (np.where(share < 0, BLUE, RED) - WHITE)).astype(np.uint8)
+    rows = b"".join(b"\0" + row.tobytes() for row in colors)
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return "data:image/png;base64," + base64.b64encode(content).decode()
+
+
+def summaries(seeds: list[list[float | None]]) -> list[str]:
+    """A curve's mean over seeds at each value, with the smallest and the largest where there are several seeds."""
+    texts = []
+    for numbers in zip(*seeds, strict=True):
+        known = [number for number in numbers if number is not None]
+        span = f" ({min(known):.3f} to {max(known):.3f})" if len(known) > 1 else ""
+        texts.append(f"{np.mean(known):.3f}{span}" if known else "–")
+    return texts
+
+
+def drawing(view: dict[str, Any], option: str) -> Markup:
+    """The curves of an option: a thin line for each seed, a thick one for the mean, its name at the end."""
+    values = view["values"]
+    by_curve = [curve["seeds"].values() for curve in view["curves"]]
+    numbers = [number for of_options in by_curve for seeds in of_options for seed in seeds for number in seed
+               if number is not None]  # fmt: skip
+    low, high = min(0.0, math.floor(5 * min(numbers)) / 5), max(1.0, max(numbers))
+
+    def x(value: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - values[0]) / ((values[-1] - values[0]) or 1), 1)
+
+    def y(value: float) -> float:
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low), 1)
+
+    def line(numbers: list[float | None], kind: str) -> str:
+        points = " ".join(f"{x(value)},{y(number)}" for value, number in zip(values, numbers, strict=True)
+                          if number is not None)  # fmt: skip
+        return f'<polyline class="{kind}" points="{points}"/>'
+
+    parts = []
+    for tick in sorted({low, 0.0, high / 2, high}):
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick)}" y2="{y(tick)}"/>'
+                     f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end">{tick:g}</text>')  # fmt: skip
+    for value in (values[0], values[len(values) // 2], values[-1]):
+        parts.append(f'<text x="{x(value)}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:g}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">'
+                 f"{escape(view['slider'])}</text>")  # fmt: skip
+    parts.append(f'<line class="marker" x1="{LEFT}" x2="{LEFT}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+    ends = []
+    for number, curve in enumerate(view["curves"]):
+        seeds = curve["seeds"][option]
+        parts += [line(seed, f"seed c{number}") for seed in seeds if len(seeds) > 1]
+        mean = [np.mean(known) if (known := [each for each in at if each is not None]) else None
+                for at in zip(*seeds, strict=True)]  # fmt: skip
+        parts.append(line(mean, f"mean c{number}"))
+        ends.append([y(next(each for each in reversed(mean) if each is not None)) + 4, number, curve["name"]])
+    ends.sort()
+    for above, below in itertools.pairwise(ends):
+        below[0] = max(below[0], above[0] + 15)
+    parts += [f'<text class="name c{number}" x="{WIDTH - RIGHT + 8}" y="{height}">{escape(name)}</text>'
+              for height, number, name in ends]  # fmt: skip
+    title = f"{view['axis']} against {view['slider']}" + (f", {view['choice']} {option}" if view["choice"] else "")
+    positions = json.dumps([x(value) for value in values])
+    return Markup(
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" data-positions="{positions}">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+    )

@@ -1,0 +1,187 @@
+"""`python -m tasks.compare` on real runs: a setting and an experiment are changed, and the pipeline runs again."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from test_pipeline import shrink
+
+from tasks.reporting.causes import Causes
+from tasks.reporting.snapshot import Snapshot
+
+CLAIMS = ("a_fig1", "b_free", "c_lemf_1", "d_svd")
+EXPERIMENT = "tasks/papers/neural_collapse/experiments/d_svd.py"
+HARMLESS = "tasks/papers/fact/claims/c_lemf_1.py"
+IDENTITY = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+
+
+def run(there: Path, environment, *command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+
+
+def compare(there: Path, environment, *arguments: str) -> str:
+    done = run(there, environment, sys.executable, "-m", "tasks.compare", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after))
+
+
+def section(text: str, heading: str) -> list[str]:
+    """The indented lines below a heading."""
+    lines = text.splitlines()
+    (start,) = (index for index, line in enumerate(lines) if line.startswith(heading))
+    rest = lines[start + 1 :]
+    return rest[: next((index for index, line in enumerate(rest) if not line.startswith("  ")), len(rest))]
+
+
+@pytest.fixture(scope="module")
+def project(copy_project, environment):
+    """The claims judged and committed; then a setting and an experiment changed, and judged again."""
+    there = copy_project("compare")
+    shrink(there, CLAIMS)
+    for change in (False, True):
+        if change:
+            change_setting(there)
+            # the right side without signs, which breaks the claim
+            edit(there / EXPERIMENT, '"claim": h @ W.T,', '"claim": np.abs(h @ W.T),')
+            with (there / HARMLESS).open("a") as file:
+                file.write("\n# a remark\n")
+        done = run(there, environment, "dvc", "repro", "report")
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        if not change:
+            commit(there, "before")
+    return there
+
+
+def change_setting(there: Path) -> None:
+    raw = yaml.safe_load((there / "params.yaml").read_text())
+    raw["centered_nfa"]["simulate"]["b_free"]["quick"]["instances"] = 121
+    (there / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def commit(there: Path, subject: str) -> None:
+    for command in (["add", "-A"], [*IDENTITY, "commit", "-q", "-m", subject]):
+        subprocess.run(["git", *command], cwd=there, check=True)
+
+
+def test_moved_verdicts_and_numbers_are_named_with_their_size(project, environment):
+    text = compare(project, environment, "HEAD", "--scale", "quick")
+    committed = json.loads(run(project, environment, "git", "show", "HEAD:reports/quick/claims.json").stdout)
+    current = json.loads((project / "reports/quick/claims.json").read_text())
+    assert (committed["D.svd"]["verdict"], current["D.svd"]["verdict"]) == ("holds", "fails")
+    assert text.startswith("quick scale, HEAD -> working tree: 1 of 4 verdicts and ")
+    assert "  D.svd: holds -> fails (refuted)\n" in text
+    before, now = (each["D.svd"]["statements"][0]["statistic"] for each in (committed, current))
+    assert f"  D.svd, U leaves NC1 alone: holds -> fails; statistic {before:.6g} -> {now:.6g}\n" in text
+    numbers = section(text, "Numbers")
+    assert {line.split(":")[0].strip() for line in numbers} == {"B.free", "D.svd"}
+    for line in numbers:
+        first, second, percent = map(float, re.search(r": (\S+) -> (\S+) \((\S+) %\)", line).groups())
+        assert percent == pytest.approx(100 * abs(first - second) / max(abs(first), abs(second)), rel=0.06)
+
+
+def test_what_changed_is_named_with_its_stages_and_claims(project, environment):
+    causes = section(compare(project, environment, "HEAD"), "What changed")
+    assert sorted(causes) == [
+        f"  code: {EXPERIMENT} [simulate@d_svd]: D.svd",
+        "  settings: centered_nfa.simulate.b_free.quick.instances: 120 -> 121 [simulate@b_free]: B.free",
+    ]
+
+
+def test_two_commits_compare_as_the_commit_and_the_run(project, environment, tmp_path):
+    text = compare(project, environment, "HEAD", "--scale", "quick")
+    subprocess.run(["git", "clone", "-q", project, tmp_path / "clone"], check=True)
+    there = tmp_path / "clone"
+    for name in ("reports", "tasks", "pipeline", "params.yaml", "dvc.lock"):
+        subprocess.run(["cp", "-r", project / name, there], check=True)
+    commit(there, "after")
+    assert compare(there, environment, "HEAD~1", "HEAD", "--scale", "quick") == text.replace(
+        "HEAD -> working tree", "HEAD~1 -> HEAD"
+    )
+    backwards = compare(there, environment, "HEAD", "HEAD~1", "--scale", "quick")
+    assert "  D.svd: fails -> holds\n" in backwards
+    assert "centered_nfa.simulate.b_free.quick.instances: 121 -> 120" in backwards
+    same = compare(there, environment, "HEAD", "HEAD", "--scale", "quick")
+    assert re.fullmatch(r"quick scale, HEAD -> HEAD: 4 verdicts and \d+ numbers are the same\n", same)
+
+
+def test_a_number_that_moves_by_itself_is_another_machine(project, environment):
+    """Other bytes of a table from the same code, data and settings."""
+    lock = project / "pipeline/quick/centered_nfa/dvc.lock"
+    report = project / "reports/quick/claims.json"
+    before = lock.read_text(), report.read_text()
+    try:
+        run(project, environment, "git", "checkout", "-q", "HEAD", "--", "pipeline", "reports/quick/claims.json")
+        text = lock.read_text()
+        for path in ("data/quick/tables/b_free.parquet", "data/quick/findings/centered_nfa/b_free.json"):
+            text = re.sub(rf"(path: {path}\n +hash: md5\n +md5: )\w+", r"\g<1>0123456789abcdef", text)
+        lock.write_text(text)
+        claims = json.loads(report.read_text())
+        claims["B.free"]["statements"][0]["statistic"] *= 1 + 1e-9
+        report.write_text(json.dumps(claims))
+        text = compare(project, environment, "HEAD", "--scale", "quick")
+    finally:
+        run(project, environment, "git", "checkout", "-q", "HEAD", "--", "pipeline")
+        lock.write_text(before[0])
+        report.write_text(before[1])
+    assert "0 of 4 verdicts and 1 of" in text
+    (cause,) = section(text, "What changed")
+    assert cause.startswith("  machine: other bytes from the same code, data and settings")
+    assert cause.endswith("[simulate@b_free]: B.free")
+
+
+def test_without_lock_files_git_says_what_changed(project):
+    """As at the papers' scale, of which git holds tables and no lock files."""
+
+    def changed(key: str) -> dict[str, list[str]]:
+        causes = Causes(Snapshot("HEAD", project), Snapshot(None, project), "paper")
+        return {stage: [cause.text for cause in each] for stage, each in causes.of_claim(key).items()}
+
+    table = project / "reports/paper/tables/d_svd.parquet"
+    before = table.read_bytes()
+    assert changed("d_svd") == {}  # the experiment's code is another, and its table the same
+    try:
+        table.write_bytes(before + b" ")
+        assert changed("d_svd") == {"simulate@d_svd": [EXPERIMENT]}
+    finally:
+        table.write_bytes(before)
+    assert changed("c_lemf_1") == {"check@c_lemf_1": [HARMLESS]}
+    assert changed("a_fig1") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "tasks.compare: nonsense is not a commit of this repository"),
+        (["HEAD", "nonsense"], "tasks.compare: nonsense is not a commit of this repository"),
+        (["HEAD", "--scale", "huge"], "tasks.compare: there is no scale huge; the scales are quick, paper"),
+    ],
+)
+def test_a_mistake_is_one_line(project, environment, arguments, message):
+    done = run(project, environment, sys.executable, "-m", "tasks.compare", *arguments)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (2, "", [message])
+
+
+def test_a_damaged_report_and_a_missing_one_are_one_line(project, environment):
+    report = project / "reports/quick/claims.json"
+    text = report.read_text()
+    try:
+        report.write_text(text[:1000])
+        damaged = run(project, environment, sys.executable, "-m", "tasks.compare", "HEAD")
+        report.unlink()
+        gone = compare(project, environment, "HEAD", "--scale", "quick")
+    finally:
+        report.write_text(text)
+    assert (damaged.returncode, damaged.stdout) == (2, "")
+    (line,) = damaged.stderr.splitlines()
+    assert line.startswith("tasks.compare: reports/quick/claims.json of the working tree is damaged: ")
+    assert gone == "quick scale, HEAD -> working tree: only the HEAD has reports/quick/claims.json\n"
