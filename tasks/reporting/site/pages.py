@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, mutants, rows, words
+from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
@@ -122,12 +123,11 @@ def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
 
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
-    home = ROOT / "tasks" / "papers" / claim.paper.name
-    counterexample = home / "counterexamples" / f"{claim.key}.py"
+    program = counterexample(claim.paper.name, claim.key)
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
-        "counterexample": counterexample.read_text(encoding="utf-8") if counterexample.is_file() else "",
-        "counterexample_path": f"tasks/papers/{claim.paper.name}/counterexamples/{claim.key}.py",
+        "counterexample": program.read_text(encoding="utf-8") if program else "",
+        "counterexample_path": program.relative_to(ROOT).as_posix() if program else "",
         "derivation": derivation(claim.key),
         "replies": replies(ROOT / "replies", claim.key),
         "violations": violations(claim),
@@ -143,15 +143,6 @@ def violations(claim: Claim) -> list[tuple[str, str]]:
     texts = [(forms[arm], text) for scale in claim.run
              for arm, text in claim.results[scale]["smallest violations"].items() if arm in forms]  # fmt: skip
     return list(dict.fromkeys(texts))
-
-
-def derivation(key: str) -> str:
-    """The place of a correction's derivation in docs, if there is one."""
-    anchor = key.replace("_", "-")
-    for path in sorted((ROOT / "docs").glob("derivations*.md")):
-        if f'id="{anchor}"' in path.read_text(encoding="utf-8"):
-            return f"docs/{path.name}#{anchor}"
-    return ""
 
 
 def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:
