@@ -32,8 +32,8 @@ def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str) -> No
     ]
     lines += ["", *(changes(before, after) or ["No verdict changed."])]
     create_markdown_artifact(key=f"run-{graph.scale}", markdown="\n".join(lines) + "\n")
-    if report := page(graph):
-        create_link_artifact(key=f"report-{graph.scale}", link=report.as_uri(), link_text="The report of this run")
+    if (report := graph.root / "reports" / "index.html").is_file():
+        create_link_artifact(key=f"report-{graph.scale}", link=report.as_uri(), link_text="The report")
     if after:
         table = [{column: row.get(column) for column in COLUMNS} for row in after.values()]
         for row, verdict in zip(table, after.values(), strict=True):
@@ -51,12 +51,6 @@ def changes(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]])
         if was != now:
             lines.append(f"- {text(name)}: {text(was)} before, {text(now)} now")
     return lines
-
-
-def page(graph: Graph) -> Path | None:
-    """The first page of the report, which shows both scales, where there is one."""
-    path = graph.root / "reports" / "index.html"
-    return path if path.is_file() else None
 
 
 def text(words: str) -> str:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from prefect.exceptions import FailedRun
 from prefect.logging.configuration import setup_logging
 
 from flows.graph import Graph
@@ -89,6 +90,16 @@ def last_duration(graph: Graph, name: str) -> float | None:
         return float(json.loads(record.read_text(encoding="utf-8"))["seconds"])
     except (OSError, ValueError, KeyError):
         return None
+
+
+def without_traceback(record: logging.LogRecord) -> bool:
+    """Log a failed run in one line: its message says what failed, and the traceback is Prefect's own."""
+    if record.exc_info and isinstance(record.exc_info[1], FailedRun):
+        record.exc_info = None
+    return True
+
+
+logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
 
 
 @contextmanager

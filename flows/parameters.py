@@ -42,6 +42,20 @@ def check_keys(content: Any) -> None:
                 raise ValueError(f"params.yaml: key {name!r} of {section!r} may have small letters, digits and _ only")
 
 
+def check_data(settings: dict[str, Any]) -> None:
+    """Refuse a training run without a data set: DVC cannot make the stages of the whole scale then.
+
+    DVC's own message names a line of dvc.yaml, which is right, and not the entry, which is wrong.
+    """
+    for paper, sections in settings.items():
+        for key, entry in ((sections.get("train") if isinstance(sections, dict) else None) or {}).items():
+            of_paper = entry.get("paper") if isinstance(entry, dict) else None
+            if not isinstance(of_paper, dict) or not isinstance(of_paper.get("data"), str):
+                raise ValueError(
+                    f"params.yaml: {paper}.train.{key}.paper.data must name a data set; DVC makes no stage without it"
+                )
+
+
 def look_up(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = False, **options: Any) -> Any:
     """The values of keys such as ``data.photos.quick``, in place of DVC's search for patterns."""
     if not keys or not flatten or not path.endswith(".yaml"):

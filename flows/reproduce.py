@@ -63,6 +63,7 @@ def bring_up_to_date(
         last.clear()
         launch = options["launch"] if kind(stage.name) in LAUNCHED else None
         environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
+        environment |= {"GRAMLAB_LAUNCHED": "1"} if launch else {}  # the provenance then names the node
         for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
             if status := runner.run(command, environment, say, options["seconds"], launch):
                 words.extend(last)
@@ -106,6 +107,7 @@ def reproduce(
     launch: Annotated[
         str | None, Option(help="command that runs a stage's program elsewhere, such as 'srun -n1'; docs/running.md")
     ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="only say which stages are stale")] = False,
     root: Annotated[str, Option(help="the project")] = str(ROOT),
 ) -> State:  # fmt: skip
     """Run what is stale of the pipeline, independent stages in parallel."""
@@ -113,6 +115,8 @@ def reproduce(
     try:
         with turn(Path(root), log):
             graph, chosen = choose(root, scale, targets)
+            if dry_run:
+                return Completed(message="\n".join(what_is_stale(graph, chosen)))
             return bring_all_up_to_date(graph, chosen, workers, force, pull, keep_going, retries, hours, launch)
     except (Refused, OtherMachine) as error:
         return Failed(message=str(error))
@@ -183,6 +187,13 @@ def show(progress: Progress, outcome: Outcome, words: tuple[str, ...], running: 
         console.progress(line)
 
 
+def what_is_stale(graph: Graph, chosen: list[str]) -> list[str]:
+    """A line for each stage that is stale by itself, and how many need one of those."""
+    stale, likely = graph.stale(chosen), graph.likely_stale(chosen)
+    lines = [f"{name} is stale" for name in chosen if name in stale]
+    return [*lines, f"{len(stale)} of {len(chosen)} stages are stale, {len(likely - stale)} more need one of them"]
+
+
 def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, list[str]]:
     """The graph, and the stages to bring up to date."""
     os.chdir(root)  # DVC takes some paths from the working directory
@@ -231,6 +242,9 @@ def stop(number: int, _: Any) -> None:
 def run(options: dict[str, Any], console: Console) -> int:
     """Run the flow where something is stale; the exit status."""
     graph, chosen = choose(*(options[name] for name in ("root", "scale", "targets")))
+    if options["dry_run"]:
+        print(*what_is_stale(graph, chosen), sep="\n")
+        return 0
     stale = set(chosen) if options["force"] else graph.likely_stale(chosen)
     settings = get_current_settings()
     if not (stale or settings.api.url):

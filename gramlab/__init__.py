@@ -18,6 +18,8 @@ from typing import Any
 _HOME: dict[str, str] = {
     # measuring a network
     "measure": "gramlab.measures.measure",
+    "Measurement": "gramlab.measures.measurement",
+    "merge": "gramlab.measures.parts",
     "features": "gramlab.measures.features",
     # comparing matrices
     "cosine": "gramlab.measures.similarity",
@@ -39,6 +41,7 @@ _HOME: dict[str, str] = {
     "WhitenedSGD": "gramlab.nets.whitened",
     # measuring a training run
     "Recorder": "gramlab.record",
+    "AccumulatedFact": "gramlab.accumulated_fact",
     # the error for a quantity that has no value
     "Undefined": "gramlab.measures.undefined",
 }

@@ -1,6 +1,7 @@
 """Types of the public names, which gramlab/__init__.py loads on first use."""
 
 from gramlab import theory as theory
+from gramlab.accumulated_fact import AccumulatedFact as AccumulatedFact
 from gramlab.kernels.deep import DeepRFM as DeepRFM
 from gramlab.kernels.rfm import RFM as RFM
 from gramlab.measures.collapse import RunningCollapse as RunningCollapse
@@ -11,6 +12,8 @@ from gramlab.measures.linearity import k_norm as k_norm
 from gramlab.measures.linearity import surrogate as surrogate
 from gramlab.measures.linearity import target_linearity as target_linearity
 from gramlab.measures.measure import measure as measure
+from gramlab.measures.measurement import Measurement as Measurement
+from gramlab.measures.parts import merge as merge
 from gramlab.measures.powers import psd_power as psd_power
 from gramlab.measures.similarity import cosine as cosine
 from gramlab.measures.similarity import cosine_null as cosine_null

@@ -38,7 +38,12 @@ def probe(
     out: Annotated[Path, typer.Option(help="the folder to write probe.parquet and probe.png to")],
     checkpoint: Annotated[Path | None, typer.Option(help="trained weights: .safetensors or a torch.save file")] = None,
     initial: Annotated[Path | None, typer.Option(help="weights before training, for paper B's centred NFA")] = None,
-    loss: Annotated[str, typer.Option(help="mse, signed_mse, cross_entropy or bce_with_logits")] = "cross_entropy",
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="mse, signed_mse, cross_entropy or bce_with_logits; default cross_entropy for classes, else mse"
+        ),
+    ] = None,
     weight_decay: Annotated[float | None, typer.Option(help="the weight decay of training, FACT's λ")] = None,
     layer: Annotated[list[str] | None, typer.Option(help="a layer's name, default all; repeat for several")] = None,
     split: Annotated[str, typer.Option(help="train or test, for a folder of images")] = "train",
@@ -75,7 +80,7 @@ def probe(
         labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}
         rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in numbers]
         tables.write(out / "probe.parquet", rows)
-        _print(numbers, measurement.n)
+        _print(numbers, measurement.n, str(measurement.settings["loss"]))
         for quantity, reason in undefined.items():
             typer.echo(f"left out: {quantity}: {reason}", err=True)
         typer.echo(out / "probe.parquet")
@@ -215,17 +220,19 @@ def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
     return data.scaled(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}")
 
 
-def _print(numbers: list[tuple[str, str, float]], n: int) -> None:
+def _print(numbers: list[tuple[str, str, float]], n: int, loss: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
     headings = {"nfa": "NFA", "centered_nfa": "C-NFA", "pearson_agop": "AGOP", "pearson_enfa": "eNFA",
-                "pearson_fact": "FACT", "target_linearity": "TL", "nc1": "NC1"}  # fmt: skip
+                "pearson_fact": "FACT", "stationarity": "stationarity", "target_linearity": "TL",
+                "nc1": "NC1"}  # fmt: skip
     values = {(layer, quantity): value for layer, quantity, value in numbers}
     shown = [q for q in headings if any(quantity == q for _, quantity in values)]
     table = Table("layer", *(headings[quantity] for quantity in shown),
-                  title=f"{n} samples, loss {values.get(('', 'loss'), float('nan')):.4g}",
-                  caption="with WᵀW: cosine of NFA and C-NFA, Pearson's of AGOP, eNFA and FACT")  # fmt: skip
+                  title=f"{n} samples, {loss} {values.get(('', 'loss'), float('nan')):.4g}",
+                  caption="with WᵀW: cosine of NFA and C-NFA, Pearson's of AGOP, eNFA and FACT;"
+                  " stationarity: ‖∇L + λW‖ / ‖λW‖")  # fmt: skip
     for layer in dict.fromkeys(layer for layer, quantity, _ in numbers if quantity != "loss"):
         cells = (values.get((layer, quantity)) for quantity in shown)
         table.add_row(layer or "(model)", *("" if value is None else f"{value:.4f}" for value in cells))

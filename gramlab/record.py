@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gramlab import tables
+from gramlab.accumulated_fact import AccumulatedFact
 from gramlab.measures.arrays import Array, as_tensor
 from gramlab.measures.batches import Data
 from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.measure import measure
+from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.results import NEEDS, Measurement
+from gramlab.measures.results import NEEDS
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
 from gramlab.measures.undefined import Undefined
@@ -57,6 +60,9 @@ class Recorder:
         one, so that ``every=1`` gives the exact sum of full-batch training on ``x``.
     linearity : bool, default True
         Whether to measure target linearity, surrogate and neural collapse, which need all features at once.
+    accumulate : bool, default False
+        Whether to follow every step of the attached optimizer with ``gramlab.AccumulatedFact``: the table then has the
+        Pearson correlation of the accumulated FACT with WᵀW, and its relative error.
     experiment, case : str, default "run", ""
         Labels of the rows.
     seed : int, default 0
@@ -66,6 +72,8 @@ class Recorder:
     ----------
     rows : list of dict
         The table's rows so far.
+    accumulated : AccumulatedFact or None
+        With ``accumulate``, once an optimizer is attached.
     undefined : dict
         "step S layer quantity" -> why the value is missing.
     steps : int
@@ -100,13 +108,14 @@ class Recorder:
         *,
         every: int = 100,
         at: Sequence[int] = (),
-        loss: Loss = "mse",
+        loss: Loss | None = None,
         layers: Layers = None,
         weight_decay: float | None = None,
         quantities: Sequence[str] | None = None,
         lr: float | None = None,
         linearity: bool = True,
         batch_size: int = 4096,
+        accumulate: bool = False,
         forward: Callable[[nn.Module, Any], Tensor] | None = None,
         experiment: str = "run",
         case: str = "",
@@ -130,6 +139,8 @@ class Recorder:
         self.rows: list[dict[str, Any]] = []
         self.undefined: dict[str, str] = {}
         self.steps = 0
+        self.accumulate = accumulate
+        self.accumulated: AccumulatedFact | None = None
         self._initial: dict[str, Tensor] | None = None
         self._last: int | None = None
         self._shifts = _VirtualShifts()
@@ -182,6 +193,7 @@ class Recorder:
         if "virtual_shift" in self.options["quantities"] and self._learning_rate() is not None:
             self._set_learning_rate()
             numbers += self._shifts.add(measurement, step)
+        numbers += self._accumulated_numbers(measurement)
         dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
         for layer, quantity, value in numbers:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
@@ -189,6 +201,21 @@ class Recorder:
         self.undefined |= {f"step {step} {key}": reason for key, reason in undefined.items()}
         self._last = step
         return measurement
+
+    def _accumulated_numbers(self, measurement: Measurement) -> list[tuple[str, str, float]]:
+        """The accumulated FACT's correlation with WᵀW, and its relative error, by layer."""
+        if not self.accumulate:
+            return []
+        if self.accumulated is None:
+            raise RuntimeError("accumulate=True follows the optimizer: attach the recorder to it")
+        return [
+            number
+            for name, P in self.accumulated.items()
+            for number in (
+                (name, "pearson_accumulated_fact", pearson(measurement[name].gram, P)),
+                (name, "accumulated_fact_error", self.accumulated.relative_error(name)),
+            )
+        ]
 
     def write(self) -> Path:
         """Measure the last step if it was not measured, and write the table, completely or not at all.
@@ -250,6 +277,9 @@ class Recorder:
     def _follow(self, optimizer: Any) -> None:
         """Take the optimizer's learning rate just before each step: a scheduler may have changed it."""
         self._optimizer = optimizer
+        if self.accumulate and self.accumulated is None:
+            self.accumulated = AccumulatedFact(self.model, optimizer, self.options["layers"])
+            self._handles.append(SimpleNamespace(remove=self.accumulated.detach))
         if hasattr(optimizer, "register_step_pre_hook"):
             self._handles.append(optimizer.register_step_pre_hook(lambda *_: self._set_learning_rate()))
 

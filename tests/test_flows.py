@@ -236,6 +236,18 @@ def test_invalid_yaml_is_one_line_and_status_2_and_nothing_is_written(tmp_path: 
     assert sorted(path for path in root.rglob("*") if ".dvc" not in path.parts) == before
 
 
+@pytest.mark.parametrize("entry", [{"paper": {"lr": 0.1}, "quick": {}}, {"paper": {"data": None}, "quick": {}}, None])
+def test_a_training_run_without_data_is_named(tmp_path: Path, entry: dict | None) -> None:
+    """DVC's own message names a line of dvc.yaml, which is right, and not the entry of params.yaml, which is wrong."""
+    settings = dummy_project.params(1)
+    settings[dummy_project.PAPER]["train"]["run"] = entry
+    root = dummy_project.make(tmp_path / "project", settings)
+    with pytest.raises(Refused) as refused:
+        Graph(root, "quick")
+    assert str(refused.value).startswith("params.yaml: fact.train.run.paper.data must name a data set")
+    assert "\n" not in str(refused.value)
+
+
 def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: dict[str, str]) -> None:
     root = dummy_project.make(tmp_path / "project", dummy_project.params(1), fail=["train@run", "check@c_s0"])
     done = flow(server, root, "--workers", "2")

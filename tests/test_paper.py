@@ -60,7 +60,7 @@ def test_todays_rules_give_the_committed_verdicts(paper):
         assert [name for name in verdict.keys() & committed.keys() if not same(verdict[name], committed[name])] == []
 
 
-def test_the_committed_tables_give_the_committed_pages(copy_project, environment):
+def test_the_committed_tables_give_the_committed_results(copy_project, environment):
     """With the verdicts as they are committed, whose last digits depend on the machine."""
     there = copy_project("paper")
     data = there / "data" / "paper"
@@ -78,11 +78,14 @@ def test_the_committed_tables_give_the_committed_pages(copy_project, environment
                 verdict = {name: value for name, value in CLAIMS[claim.ID].items() if name not in shown}
                 verdicts[key] = {**verdict, **hidden}
         (data / "verdicts" / f"{paper}.json").write_text(json.dumps(verdicts))
-    pages = ("README.md", "index.html", "controls.html", "claims.json", "provenance.json", "provenance.js")
-    for page in pages[:4]:
-        (there / "reports" / "paper" / page).unlink()
+    names = ("claims.json", "counts.json", "verdicts.json")
+    for name in names:
+        (there / "reports" / "paper" / name).unlink()
+    shutil.rmtree(there / "reports" / "paper" / "rows")
     command = [sys.executable, "-m", "tasks.report", "--scale", "paper"]
     done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for page in pages:
-        assert (there / "reports" / "paper" / page).read_bytes() == (PAPER / page).read_bytes(), page
+    for name in (*names, "provenance.json", "provenance.js"):
+        assert (there / "reports" / "paper" / name).read_bytes() == (PAPER / name).read_bytes(), name
+    for path in (PAPER / "rows").glob("*.csv"):
+        assert (there / "reports" / "paper" / "rows" / path.name).read_bytes() == path.read_bytes(), path

@@ -1,21 +1,26 @@
-"""The commands of docs/running.md on schedules: server, work pool, deployment, worker, and a scheduled run."""
+"""The commands of docs/running.md on schedules: server, pool, deployments, automation, worker; and what a run shows."""
 
+import json
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dummy_project
+import psutil
 import pytest
 from dummy_project import ROOT, ask, background, begun, call, environment, order, until, until_hanging
 
+SUMMARY = "7 stages brought up to date, 0 already were"
 COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 
 def commands() -> list[list[str]]:
-    """The four commands of the section on schedules."""
+    """The five commands of the section on schedules."""
     section = (ROOT / "docs/running.md").read_text().split("## On a schedule")[1]
     block = re.search(r"```sh\n(.*?)```", section, re.S)
     assert block
@@ -30,6 +35,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in COPIED:
         (root / name).parent.mkdir(exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+    automation = root / "flows/automations.yaml"
+    assert "within: 90" in automation.read_text()
+    automation.write_text(automation.read_text().replace("within: 90", "within: 40"))  # to wait for less
     return root
 
 
@@ -44,13 +52,19 @@ def env(project: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def server(project: Path, env: dict[str, str]) -> Iterator[str]:
-    """All four commands, in their order; the worker and the server run until the end."""
-    start, pool, deploy, work = commands()
+    """The server with its pool, deployments and automation."""
+    start, *settings, _ = commands()
     with dummy_project.server(project, env, start) as address:
-        call(*pool, cwd=project, env=env)
-        call(*deploy, cwd=project, env=env)
-        with background(work, project, env, project / "worker.log"):
-            yield address
+        for command in settings:
+            call(*command, cwd=project, env=env)
+        yield address
+
+
+@pytest.fixture(scope="module")
+def worker(project: Path, env: dict[str, str], server: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """The worker, which runs until the end of the tests, or until one kills it."""
+    with background(commands()[-1], project, env, project / "worker.log") as process:
+        yield process
 
 
 def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
@@ -58,7 +72,21 @@ def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
     return ask(f"{server}/flow_runs/filter", question) or []
 
 
-def test_a_scheduled_run_finishes_and_shows_its_verdicts(project: Path, env: dict[str, str], server: str) -> None:
+def request(project: Path, env: dict[str, str], deployment: str, *parameters: str) -> None:
+    """Ask for a run of a deployment with these parameters."""
+    options = [word for parameter in parameters for word in ("--param", parameter)]
+    call("prefect", "deployment", "run", f"reproduce/{deployment}", *options, cwd=project, env=env)
+
+
+def logs(server: str, run: dict[str, Any]) -> str:
+    """What a run has said."""
+    found = ask(f"{server}/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}}) or []
+    return "\n".join(log["message"] for log in found)
+
+
+def test_a_scheduled_run_finishes_and_shows_its_verdicts(
+    project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]"
+) -> None:
     schedule = ("prefect", "deployment", "schedule")
     call(*schedule, "create", "reproduce/nightly", "--interval", "15", "--accept-yes", cwd=project, env=env)
     finished = until(lambda: runs(server, "nightly", "COMPLETED", "FAILED", "CRASHED"), 150, every=0.5)
@@ -66,28 +94,73 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(project: Path, env: dic
     call(*schedule, "clear", "reproduce/nightly", "--accept-yes", cwd=project, env=env)
     run = min(runs(server, "nightly", "COMPLETED"), key=lambda run: run["expected_start_time"])
     assert run["auto_scheduled"]
-    assert begun(project) == [
-        "prepare@roll",
-        "train@run",
-        "measure@run",
-        "check@c_run",
-        "verdicts@fact",
-        "report",
-        "site",
-    ]
+    assert (run["name"], run["state"]["message"]) == ("quick: everything", SUMMARY)
+    ran = [name for name in begun(project) if name != "site"]  # needs none of these
+    assert ran == ["prepare@roll", "train@run", "measure@run", "check@c_run", "verdicts@fact", "report"]
     of_run = {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
     shown = {artifact["key"]: artifact["data"] for artifact in ask(f"{server}/artifacts/filter", of_run)}
-    assert shown.keys() == {"run-quick", "verdicts-quick"}
-    assert '"verdict": "holds"' in shown["verdicts-quick"]
-    assert "7 stages brought up to date, 0 already were" in shown["run-quick"]
+    assert shown.keys() == {"run-quick", "verdicts-quick", "report-quick"}
+    judged = json.loads((project / "data/quick/verdicts/fact.json").read_text())
+    (row,) = json.loads(shown["verdicts-quick"])
+    assert [(row["id"], row["verdict"])] == [(each["id"], each["verdict"]) for each in judged.values()]
+    assert SUMMARY in shown["run-quick"]
+    assert "- C.1: nothing before, holds now" in shown["run-quick"]
+    assert (project / "reports/index.html").as_uri() in shown["report-quick"]
 
 
-def test_cancelling_a_run_ends_its_stage(project: Path, env: dict[str, str], server: str) -> None:
+def test_mistaken_parameters_are_one_line_each(
+    project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]"
+) -> None:
+    for wrong, line in (("workers=-1", "-1 is less than the minimum of 1"), ('scale="huge"', "'huge' is not one of")):
+        command = ["prefect", "deployment", "run", "reproduce/on-demand", "--param", wrong]
+        refused = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True)
+        assert refused.returncode, wrong
+        assert line in " ".join((refused.stdout + refused.stderr).split())
+    request(project, env, "on-demand", 'targets=["c_rum"]')
+    assert until(lambda: runs(server, "on-demand", "FAILED"), 150), (project / "worker.log").read_text()
+    (run,) = runs(server, "on-demand", "FAILED")
+    assert run["name"] == "quick: c_rum"
+    assert run["state"]["message"].startswith("unknown target 'c_rum'; did you mean 'c_run'?; allowed: prepare, ")
+    assert "Traceback" not in logs(server, run)
+
+
+def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
+    project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]"
+) -> None:
     order(project, hang=["prepare@roll"])
-    wanted = ["--param", 'targets=["prepare"]', "--param", "force=true"]
-    call("prefect", "deployment", "run", "reproduce/on-demand", *wanted, cwd=project, env=env)
+    request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
     stage = until_hanging(project)
     (run,) = runs(server, "on-demand", "RUNNING")
+    request(project, env, "nightly")
+    assert until(lambda: runs(server, "nightly", "RUNNING"), 60)
+    (other,) = runs(server, "nightly", "RUNNING")
+    assert until(lambda: "waits for the flow that runs in this clone: process " in logs(server, other), 60)
+    order(project)
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
     assert until(lambda: not any(map(dummy_project.alive, stage)), 60), (project / "worker.log").read_text()
     assert until(lambda: runs(server, "on-demand", "CANCELLED"), 60), (project / "worker.log").read_text()
+    completed = lambda: [each["id"] for each in runs(server, "nightly", "COMPLETED")]  # noqa: E731
+    assert until(lambda: other["id"] in completed(), 60), (project / "worker.log").read_text()
+
+
+def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
+    project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]"
+) -> None:
+    (project / "trace.jsonl").unlink()
+    order(project, hang=["prepare@roll"])
+    request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
+    until_hanging(project)
+    (run,) = runs(server, "on-demand", "RUNNING")
+    processes = psutil.Process(worker.pid).children(recursive=True)
+    worker.kill()
+    for process in processes:  # its flow
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    # nobody is left to cancel it
+    call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
+    order(project)
+    request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
+    assert until(lambda: runs(server, "on-demand", "CRASHED"), 150)
+    assert [each["id"] for each in runs(server, "on-demand", "CRASHED")] == [run["id"]]
+    with background(commands()[-1], project, env, project / "worker.log"):
+        assert until(lambda: runs(server, "on-demand", "COMPLETED"), 150), (project / "worker.log").read_text()

@@ -97,6 +97,7 @@ def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
     assert line.count("\n") == 1
     assert line.startswith("params.yaml: ")
     assert all(part in line for part in says), line
+    assert ": :" not in line, "a place without a name"
 
 
 def test_a_missing_key_is_named(capsys):

@@ -9,7 +9,7 @@ import gramlab
 from benchmarks.authors.checkout import Checkout
 from benchmarks.authors.comparison import Comparison, broken, compare
 from benchmarks.authors.subject import CLASSES, WIDTH, Subject, network
-from gramlab.measures.results import Measurement
+from gramlab.measures.measurement import Measurement
 
 FLOAT32 = "Their perturbations are float32 whatever the network is, so that K has the digits of float32."
 

@@ -262,6 +262,15 @@ class RFM(BaseEstimator):
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @available_if(_classifies)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities of the classes (n, classes): the nearest ones to the fitted one-hot codes.
+
+        The codes are fitted by least squares, so that they estimate the probabilities, up to negative numbers and sums
+        off one. They are projected on the simplex, which keeps their order.
+        """
+        return project_on_simplex(self._scores(X))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or in regression R², on samples X (n, d) and y."""
         metric = accuracy_score if _classifies(self) else r2_score
@@ -358,6 +367,28 @@ class RFM(BaseEstimator):
 
     def _tensor(self, values: np.ndarray) -> Tensor:
         return to_tensor(values, self.dtype, self.device)
+
+
+def project_on_simplex(scores: np.ndarray) -> np.ndarray:
+    """Return the nearest rows of non-negative numbers with sum 1 (Held, Wolfe and Crowder 1974).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, c)
+
+    Returns
+    -------
+    ndarray of shape (n, c)
+
+    Examples
+    --------
+    >>> project_on_simplex(np.array([[0.8, 0.4, -0.3]])).round(3)
+    array([[0.7, 0.3, 0. ]])
+    """
+    descending = -np.sort(-scores, axis=1)
+    excess = (descending.cumsum(1) - 1) / np.arange(1, scores.shape[1] + 1)
+    count = (descending > excess).sum(1)  # positive numbers of the projection
+    return np.maximum(scores - np.take_along_axis(excess, count[:, None] - 1, 1), 0)
 
 
 def _plain(value: Any) -> Any:

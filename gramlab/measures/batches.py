@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data.distributed import DistributedSampler
 
 from gramlab.measures.arrays import all_finite, as_tensor
 
@@ -19,9 +20,12 @@ class Batch(NamedTuple):
     inputs: Any  # a tensor, a tuple of tensors, or a mapping of them
     targets: Tensor | None
     mask: Tensor | None  # (n, T) booleans
+    start: int = 0  # the place of the first sample in the whole data set
 
 
-def iterate_batches(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
+def iterate_batches(
+    model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] | None = None
+) -> Iterator[Batch]:
     """Return batches on the model's device, with floating-point inputs in the model's dtype.
 
     Parameters
@@ -34,6 +38,8 @@ def iterate_batches(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: in
         Targets (n, ...) and token mask (n, T), for ``x`` that is sliced.
     batch_size : int
         Rows of a slice.
+    shard : (int, int), optional
+        Part i of n: a run of rows of what is sliced, every n-th batch of an iterable.
 
     Returns
     -------
@@ -50,7 +56,13 @@ def iterate_batches(model: nn.Module, x: Data, y: Any, mask: Any, batch_size: in
         raise ValueError("x is an iterable of batches: give targets and mask in its batches, not as y= and mask=")
     if not sliceable and not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
-    return _on_model(model, _slices(x, y, mask, batch_size) if sliceable else _parsed_batches(x))
+    return _on_model(model, _slices(x, y, mask, batch_size, shard) if sliceable else _parsed_batches(x, shard))
+
+
+def row_count(x: Data) -> int | None:
+    """Return the number of samples of data that are sliced, None for an iterable of batches."""
+    rows: Any = next((value for key, value in x.items() if key != "labels"), None) if isinstance(x, Mapping) else x
+    return len(rows) if hasattr(rows, "__array__") or (isinstance(rows, (list, tuple)) and _is_numeric(rows)) else None
 
 
 def check_batch_size(batch_size: Any) -> None:
@@ -66,7 +78,7 @@ def _is_numeric(x: Any) -> bool:
     return isinstance(x, (int, float, np.number))
 
 
-def _slices(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
+def _slices(x: Any, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] | None) -> Iterator[Batch]:
     inputs: Any
     if isinstance(x, Mapping):
         inputs, y, mask = _split_mapping({key: as_tensor(value, key) for key, value in x.items()}, y, mask)
@@ -86,22 +98,36 @@ def _slices(x: Any, y: Any, mask: Any, batch_size: int) -> Iterator[Batch]:
         _check_finite([t[rows] for t in tensors], "input", start // batch_size, start)
         if beside["y"] is not None:
             _check_finite([beside["y"][rows]], "target", start // batch_size, start)
-    for start in range(0, n, batch_size):
-        rows = slice(start, start + batch_size)
+    number, parts = shard or (0, 1)
+    first, last = n * number // parts, n * (number + 1) // parts
+    if first == last:
+        raise ValueError(f"part {number} of {parts} is empty: x has {n} rows")
+    for start in range(first, last, batch_size):
+        rows = slice(start, min(start + batch_size, last))
         part = {key: t[rows] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
-        yield Batch(part, *(None if t is None else t[rows] for t in beside.values()))
+        targets, tokens = (None if t is None else t[rows] for t in (beside["y"], beside["mask"]))
+        yield Batch(part, targets, tokens, start)
 
 
-def _parsed_batches(x: Iterable) -> Iterator[Batch]:
-    start = 0
+def _parsed_batches(x: Iterable, shard: tuple[int, int] | None) -> Iterator[Batch]:
+    if shard is not None and isinstance(getattr(x, "sampler", None), DistributedSampler):
+        raise ValueError(
+            "the loader's DistributedSampler splits the data already, and repeats samples to make equal parts: give the"
+            " same loader without it to all processes"
+        )
+    (place, parts), start, empty = shard or (0, 1), 0, True
     for number, item in enumerate(x):
         batch = _parse_batch(item)
         tensors = input_tensors(batch.inputs)
         _check_finite(tensors, "input", number, start)
         if batch.targets is not None:
             _check_finite([batch.targets], "target", number, start)
+        if number % parts == place:
+            empty = False
+            yield batch._replace(start=start)
         start += len(tensors[0])
-        yield batch
+    if start and empty:
+        raise ValueError(f"part {place} of {parts} is empty: the iterable gave fewer batches")
     if start == 0:
         raise ValueError("the data set is empty: the iterable gave no samples (is it a generator already used up?)")
 
@@ -159,7 +185,7 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
     def move(t: Tensor) -> Tensor:
         return t.to(device, dtype if t.is_floating_point() and dtype is not None else t.dtype)
 
-    for inputs, targets, mask in batches:
+    for inputs, targets, mask, start in batches:
         if isinstance(inputs, Tensor):
             moved: Any = move(inputs)
         elif isinstance(inputs, Mapping):
@@ -171,6 +197,7 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
             moved,
             None if targets is None else targets.to(device),
             None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
+            start,
         )
 
 

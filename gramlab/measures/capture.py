@@ -1,7 +1,7 @@
 """Record the inputs and outputs of layers during a forward pass, without changing it."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-from gramlab.measures.layers import Layer, check_product
+from gramlab.measures.attention import capture_projections
+from gramlab.measures.kinds import Layer, Projection
+from gramlab.measures.layers import check_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +23,12 @@ class LayerCall:
     version: int  # of the input, to notice an in-place change after the call
     edge: GradientEdge | None
     output: Tensor | None  # a copy, without gradients only
+    source: Tensor | None = None  # the input in its graph
+    columns: slice | None = None  # the layer's part of an output that several layers share
+
+    def part(self, values: Tensor) -> Tensor:
+        """Return the layer's own part of values at its output."""
+        return values if self.columns is None else values[..., self.columns]
 
 
 class CallRecord:
@@ -49,13 +57,21 @@ class _Anchor(torch.autograd.Function):
         return gradients[0], None
 
 
+def in_graph(z: Tensor) -> Tensor:
+    """Return a result that autograd can differentiate with respect to, though nothing before it requires a gradient.
+
+    A leaf tensor would not do, since the model may change it in place afterwards.
+    """
+    return _Anchor.apply(z, torch.empty(0, requires_grad=True))
+
+
 @contextmanager
 def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products: bool = True) -> Iterator[CallRecord]:
     """Record each call of the layers while the context is open. Hooks are removed afterwards, also on an error.
 
     Parameters
     ----------
-    layers : mapping of str to torch.nn.Linear or torch.nn.Conv2d
+    layers : mapping of str to Layer
         The layers by name.
     gradients : bool, default True
         Whether to make every output a place that autograd can differentiate with respect to, whatever the parameters'
@@ -74,15 +90,15 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         In the first call of a layer that does not give W h + b, if ``products``.
     """
     record = CallRecord()
-    handles: list[Any] = []
+    projections = {name: layer for name, layer in layers.items() if isinstance(layer, Projection)}
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
 
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
             if record.recording:
-                h = (args[0] if args else next(iter(kwargs.values()))).detach()
-                arguments[name].append(h if gradients else h.clone())
+                h = args[0] if args else next(iter(kwargs.values()))
+                arguments[name].append(h if gradients else h.detach().clone())
 
         return hook
 
@@ -91,24 +107,37 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
             replaced = None
             if record.recording and name in unchecked:
                 unchecked.remove(name)
-                check_product(name, layers[name], arguments[name][-1], z)
+                check_product(name, layers[name], arguments[name][-1].detach(), z)
             if gradients and torch.is_grad_enabled() and not z.requires_grad:
-                # a leaf tensor that the model may change in place afterwards must not be a leaf of ours
-                replaced = z = _Anchor.apply(z, torch.empty(0, requires_grad=True))
+                replaced = z = in_graph(z)
             if record.recording:
-                h = arguments[name].pop()
-                edge = get_gradient_edge(z) if gradients and z.requires_grad else None
-                record.calls.append(LayerCall(name, h, h._version, edge, None if gradients else z.detach().clone()))
+                add_call(name, arguments[name].pop(), z)
             return replaced
 
         return hook
 
-    try:
+    def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
+        edge = get_gradient_edge(z) if gradients and z.requires_grad else None
+        output = None if gradients else (z if columns is None else z[..., columns]).detach().clone()
+        record.calls.append(LayerCall(name, h.detach(), h._version, edge, output, h if gradients else None, columns))
+
+    def project(h: Tensor, z: Tensor, parts: Mapping[str, slice]) -> Tensor:
+        if gradients and torch.is_grad_enabled() and not z.requires_grad:
+            z = in_graph(z)
+        if record.recording:
+            for name, columns in parts.items():
+                add_call(name, h if gradients else h.detach().clone(), z, columns)
+        return z
+
+    with ExitStack() as stack:
+        if projections:
+            stack.enter_context(capture_projections(projections, project))
         for name, layer in layers.items():
+            if name in projections:
+                continue
             # after the user's pre-hooks and before the user's forward hooks: the input and output of the layer alone
-            handles.append(layer.register_forward_pre_hook(keep_input(name), with_kwargs=True))
-            handles.append(layer.register_forward_hook(record_call(name), prepend=True))
+            before = layer.module.register_forward_pre_hook(keep_input(name), with_kwargs=True)
+            stack.callback(before.remove)
+            after = layer.module.register_forward_hook(record_call(name), prepend=True)
+            stack.callback(after.remove)
         yield record
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -87,8 +87,8 @@ def denoising(
     [True, True, True]
     """
     with preserved_state(model):
-        linear = find_layers(model, layers)
-    if others := [name for name, layer in linear.items() if not isinstance(layer, nn.Linear)]:
+        linear = find_layers(model, _linear_or_convolution if layers is None else layers)
+    if others := [name for name, layer in linear.items() if not isinstance(layer.module, nn.Linear)]:
         raise ValueError(f"denoising takes linear layers only, not {', '.join(others)}; name the layers in layers=")
     if len(linear) < 2:
         raise ValueError("denoising needs two linear layers: the last one gives the output of the one before")
@@ -103,7 +103,7 @@ def denoising(
             calls = record.take()
             called = [call.layer for call in calls]
             if not order:  # the order of calls: a model may have registered its last layer first
-                order, cores = called, {name: _core(linear[name]) for name in called[:-1]}
+                order, cores = called, {name: _core(linear[name].module) for name in called[:-1]}
             if called != order or sorted(called) != sorted(linear):
                 names = ", ".join(linear)
                 raise ValueError(f"denoising needs layers that each forward pass calls once, in one order: {names}")
@@ -116,6 +116,10 @@ def denoising(
     return {
         name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(order)
     }
+
+
+def _linear_or_convolution(name: str, module: nn.Module) -> bool:
+    return isinstance(module, (nn.Linear, nn.Conv2d))
 
 
 def _core(layer: nn.Module) -> Tensor:

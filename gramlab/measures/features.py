@@ -32,7 +32,7 @@ def features(
     x : array of shape (n, ...), mapping of arrays, or iterable of batches
         As for ``measure``; targets are ignored.
     layers : None, str, sequence of str, or predicate (name, module), default None
-        The layers, None for every Linear and Conv2d.
+        The layers, None for every layer that multiplies by a weight.
     what : {"input", "output"}, default "input"
     batch_size : int, default 4096
     forward : callable (model, inputs) -> outputs, optional
@@ -71,6 +71,7 @@ def features(
                 for call in record.take():
                     counts[call.layer] = counts.get(call.layer, 0) + 1
                     values = call.input if what == "input" or call.output is None else call.output
+                    values = measured[call.layer].by_sample(values, call.input)
                     parts.setdefault((counts[call.layer], call.layer), []).append(values)
     if missed := [name for name in measured if (1, name) not in parts]:
         raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")

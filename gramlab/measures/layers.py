@@ -1,32 +1,33 @@
-"""Find the measured layers, and see each of them as z = W h on rows of inputs (paper A, C.1)."""
+"""Find the layers of a model that are measured, and name the parameters that are not."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
-from torch.nn.grad import conv2d_weight
+
+from gramlab.measures.kinds import Layer, as_layers, is_adapted
 
 Layers = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
-Layer = nn.Linear | nn.Conv2d
 
 
 def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
     """Return the measured layers by their names in ``model.named_modules()``, in that order.
 
-    The output projection of ``nn.MultiheadAttention`` is left out: torch uses its weight without calling it.
+    The projections of ``nn.MultiheadAttention`` have the names of the module with ".q_proj", ".k_proj", ".v_proj" and
+    ".out_proj". The Linear layers that an adapted Linear is made of are measured only by name.
 
     Parameters
     ----------
     model : torch.nn.Module
     layers : None, str, sequence of str, or predicate (name, module), default None
-        None stands for every Linear and Conv2d.
+        None stands for every layer that multiplies by a weight. The name of an attention module stands for its four
+        projections; a predicate gets that module with each of their names.
 
     Returns
     -------
-    dict of str to torch.nn.Linear or torch.nn.Conv2d
+    dict of str to Layer
 
     Raises
     ------
@@ -48,110 +49,99 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
                 f"layer {name!r} is a {type(module).__name__} without running statistics: it normalises by the batch,"
                 " so that all numbers would depend on batch_size; use track_running_stats=True"
             )
-    measurable = {name: module for name, module in modules.items() if _measurable(module)}
+    measurable = {name: layer for key, module in modules.items() for name, layer in as_layers(key, module).items()}
     if layers is None:
-        chosen = measurable
+        adapted = tuple(f"{name}." if name else "" for name, module in modules.items() if is_adapted(module))
+        chosen = {name: layer for name, layer in measurable.items() if not _is_inside(name, adapted)}
     elif callable(layers):
-        chosen = {name: module for name, module in measurable.items() if layers(name, module)}
+        chosen = {name: layer for name, layer in measurable.items() if layers(name, layer.module)}
     else:
-        names = [layers] if isinstance(layers, str) else list(layers)
+        names = _projections([layers] if isinstance(layers, str) else list(layers), modules)
         for name in names:
-            if name not in modules:
+            if name not in modules and name not in measurable:
                 near = difflib.get_close_matches(name, measurable, n=3, cutoff=0.3) or list(measurable)[:3]
                 raise ValueError(f"the model has no layer named {name!r}; the nearest are {near}")
             if name not in measurable:
                 kind = type(modules[name]).__name__
-                raise ValueError(f"layer {name!r} is a {kind}; only Linear and Conv2d layers are measured")
-        chosen = {name: module for name, module in measurable.items() if name in names}
+                raise ValueError(
+                    f"layer {name!r} is a {kind}, which is not measured: it is no plain product with a weight"
+                )
+        chosen = {name: layer for name, layer in measurable.items() if name in names}
     if not chosen:
         among = "" if layers is None else f" that matches layers={layers!r}"
-        raise ValueError(f"the {type(model).__name__} has no Linear or Conv2d layer{among}")
-    for name, module in chosen.items():
+        raise ValueError(f"the {type(model).__name__} has no layer with a weight{among}")
+    for name, layer in chosen.items():
         # not module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
-        if isinstance(module._parameters.get("weight"), nn.parameter.UninitializedParameter):
+        if isinstance(layer.module._parameters.get("weight"), nn.parameter.UninitializedParameter):
             raise ValueError(f"layer {name!r} is lazy and has no weight yet: run the model once before measuring")
-    return chosen  # type: ignore[return-value]
+    return chosen
 
 
-def _measurable(module: nn.Module) -> bool:
-    return isinstance(module, (nn.Linear, nn.Conv2d)) and not isinstance(
-        module, nn.modules.linear.NonDynamicallyQuantizableLinear
-    )
+def _is_inside(name: str, prefixes: Sequence[str]) -> bool:
+    return any(name.startswith(prefix) and name != prefix.removesuffix(".") for prefix in prefixes)
+
+
+def _projections(names: Sequence[str], modules: Mapping[str, nn.Module]) -> list[str]:
+    """The names, with those of its projections in place of an attention module's."""
+    expanded: list[str] = []
+    for name in names:
+        attention = isinstance(modules.get(name), nn.MultiheadAttention)
+        expanded += (list(as_layers(name, modules[name])) or [name]) if attention else [name]
+    return expanded
+
+
+def left_out(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, str]:
+    """Return the parameters with two axes or more that belong to no measured layer, and why.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    measured : mapping of str to Layer
+
+    Returns
+    -------
+    dict of str to str
+        A parameter's name -> the kind of its module, or that ``layers=`` does not name it.
+
+    Examples
+    --------
+    >>> model = nn.ModuleList([nn.Linear(2, 3), nn.GRU(3, 3)])
+    >>> left_out(model, find_layers(model))
+    {'1.weight_ih_l0': 'GRU', '1.weight_hh_l0': 'GRU'}
+    """
+    covered = {id(parameter) for layer in measured.values() for parameter in layer.weight_parameters()}
+    measurable = {id(parameter) for name, module in model.named_modules()
+                  for layer in as_layers(name, module).values()
+                  for parameter in layer.weight_parameters()}  # fmt: skip
+    reasons: dict[str, str] = {}
+    for name, parameter in model.named_parameters():
+        if isinstance(parameter, nn.parameter.UninitializedParameter) or parameter.ndim < 2 or id(parameter) in covered:
+            continue
+        owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
+        reasons[name] = "not named in layers=" if id(parameter) in measurable else owner
+    return reasons
 
 
 def check_product(name: str, layer: Layer, h: Tensor, z: Any) -> None:
     """Raise ValueError if the layer overrides ``forward`` and its output ``z`` for the input ``h`` is not W h + b.
 
-    Masked, adapted, standardised and quantised layers multiply by another matrix than their weight.
+    Masked, standardised and quantised layers multiply by another matrix than their weight.
     """
-    kind = nn.Conv2d if isinstance(layer, nn.Conv2d) else nn.Linear
-    methods = ("forward", "_conv_forward") if kind is nn.Conv2d else ("forward",)
-    if all(m not in vars(layer) and getattr(type(layer), m) is getattr(kind, m) for m in methods):
+    if not layer.overrides_forward():
         return
     try:
         with torch.no_grad():
-            if isinstance(layer, nn.Conv2d):
-                plain = nn.Conv2d._conv_forward(layer, h, layer.weight, layer.bias)
-            else:
-                plain = F.linear(h, layer.weight, layer.bias)
+            plain = layer.product(h)
             bound = torch.finfo(plain.dtype).eps ** 0.5 * float(plain.double().norm())
             same = plain.shape == z.shape and float((plain - z).double().norm()) <= bound
     except (RuntimeError, TypeError, AttributeError):  # the weight is not even of this shape or kind
         same = False
     if not same:
+        kind = getattr(layer, "plain", type(layer)).__name__
         raise ValueError(
-            f"layer {name!r} is a {type(layer).__name__} whose forward does not compute {kind.__name__}'s W h + b with"
-            " its weight; name the layers to measure in layers="
+            f"layer {name!r} is a {layer.kind} whose forward does not compute {kind}'s W h + b with its weight;"
+            " name the layers to measure in layers="
         )
-
-
-def has_computed_weight(layer: Layer) -> bool:
-    """Whether hooks set the layer's weight in each call, as those of ``torch.nn.utils``' weight_norm and prune do."""
-    return "weight" in vars(layer)
-
-
-def group_count(layer: Layer) -> int:
-    """Return the number of independent matrices of a layer: a grouped convolution is its groups side by side."""
-    return layer.groups if isinstance(layer, nn.Conv2d) else 1
-
-
-def weight_matrices(layer: Layer) -> Tensor:
-    """Return the layer's weight as (groups, k, d) matrices: flattened kernels for a convolution."""
-    return _matrices(layer, layer.weight)
-
-
-def _matrices(layer: Layer, weight: Tensor) -> Tensor:
-    return weight.detach().reshape(group_count(layer), weight.shape[0] // group_count(layer), -1)
-
-
-def output_rows(layer: Layer, z: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return values at the layer's output as (groups, rows, k): one row a sample, token, or position of the image.
-
-    Tokens where the mask (n, T) is False give rows of zeros.
-    """
-    if isinstance(layer, nn.Conv2d):
-        groups = group_count(layer)
-        z = z.reshape(-1, groups, layer.out_channels // groups, z.shape[-2] * z.shape[-1])
-        return z.permute(1, 2, 0, 3).flatten(2).mT
-    if mask is not None and z.shape[:-1] == mask.shape:
-        z = z * mask.unsqueeze(-1)
-    return z.reshape(1, -1, z.shape[-1])
-
-
-def weight_gradient(layer: Layer, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return Σ g hᵀ over rows, (groups, k, d), for one call's input ``h`` and gradient ``g`` at its output.
-
-    For a convolution the rows h are im2col patches; the sum is its weight gradient, and no patch is formed.
-    """
-    if not isinstance(layer, nn.Conv2d):
-        return (output_rows(layer, g, mask)[0].mT @ h.reshape(-1, h.shape[-1])).unsqueeze(0)
-    padding: Any = layer.padding
-    if layer.padding_mode != "zeros" or isinstance(padding, str):  # more than a convolution's own zero padding
-        mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-        h, padding = F.pad(h, layer._reversed_padding_repeated_twice, mode=mode), 0
-    h, g = (t if t.ndim == 4 else t.unsqueeze(0) for t in (h, g))
-    shape = list(layer.weight.shape)
-    return _matrices(layer, conv2d_weight(h, shape, g, layer.stride, padding, layer.dilation, layer.groups))
 
 
 def at_least_float32(t: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     H : array of shape (n, d) or (n, ...)
         Features; further axes are flattened.
     Y : array of shape (n,) or (n, c)
-        Targets.
+        Targets. Integers (n,) are refused, since they may be the names of classes: pass one-hot rows, or floats.
     ridge : float, default 0.0
         λ ≥ 0. With 0 the fit is ordinary least squares.
     center : bool, default False
@@ -67,6 +67,11 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     if not isinstance(ridge, Real) or not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
     X = _flat_rows(H, "H")
+    if _may_be_classes(Y):
+        raise ValueError(
+            "Y holds integers, one a sample: pass classes as one-hot rows, torch.nn.functional.one_hot(Y), and values"
+            " as floats, Y.double()"
+        )
     T, n = _in_range(_flat_rows(Y, "Y").to(X.device).double()), len(X)
     if len(T) != n:
         raise ValueError(f"H has {n} rows and Y has {len(T)}")
@@ -85,6 +90,13 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
         except torch.linalg.LinAlgError:
             residual = float("nan")
     return _check_range(1.0 - residual / total, "target linearity", "H")
+
+
+def _may_be_classes(Y: Array) -> bool:
+    """Whether a target is a single column of integers, of which a regression would order the classes by their names."""
+    T = as_finite(Y, "Y")
+    column = T.ndim == 1 or (T.ndim == 2 and T.shape[1] == 1)
+    return column and not T.is_floating_point() and T.dtype != torch.bool
 
 
 def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:

@@ -13,9 +13,33 @@ Loss = str | Callable[[Tensor, Tensor], Tensor]
 _TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
 
 
-def check_loss(loss: Loss) -> None:
-    """Raise ValueError unless ``loss`` is a known name or a callable."""
-    if not callable(loss) and loss not in LOSSES:
+def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
+    """Return the loss of a caller who names none: cross-entropy for classes, and mse for values.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the outputs, (n, ...).
+    targets : Tensor of shape (n, ...)
+
+    Returns
+    -------
+    str
+        "cross_entropy" for integers that give each output (n, ..., c) with c > 1 a class, else "mse".
+
+    Examples
+    --------
+    >>> default_loss((5, 3), torch.zeros(5, dtype=torch.long)), default_loss((5, 3), torch.zeros(5, 3))
+    ('cross_entropy', 'mse')
+    """
+    integers = not targets.is_floating_point() and targets.dtype != torch.bool
+    classes = integers and len(shape) > 1 and shape[-1] > 1 and tuple(targets.shape) == tuple(shape[:-1])
+    return "cross_entropy" if classes else "mse"
+
+
+def check_loss(loss: Loss | None) -> None:
+    """Raise ValueError unless ``loss`` is a known name, a callable, or None for the default."""
+    if loss is not None and not callable(loss) and loss not in LOSSES:
         allowed = f"one of {sorted(LOSSES)} or a callable of (outputs, targets)"
         raise ValueError(f"loss must be {allowed}, not {loss!r}{did_you_mean(loss, LOSSES)}")
 

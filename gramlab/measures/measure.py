@@ -2,32 +2,27 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from numbers import Real
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from gramlab.files import did_you_mean
-from gramlab.measures.arrays import all_finite, as_tensor
-from gramlab.measures.batches import Batch, Data, input_tensors, iterate_batches, run_model, sample_count
-from gramlab.measures.capture import CallRecord, LayerCall, capture_calls
-from gramlab.measures.layers import (
-    Layer,
-    Layers,
-    at_least_float32,
-    find_layers,
-    has_computed_weight,
-    output_rows,
-    weight_gradient,
-    weight_matrices,
-)
-from gramlab.measures.losses import Loss, check_loss, check_targets, is_token_mask, per_sample
+from gramlab.measures.accumulate import Accumulator
+from gramlab.measures.arrays import all_finite
+from gramlab.measures.batches import Data, iterate_batches, row_count
+from gramlab.measures.capture import capture_calls
+from gramlab.measures.captured import CapturedNetwork
+from gramlab.measures.cotangents import Outputs, check_outputs
+from gramlab.measures.kinds import Layer
+from gramlab.measures.layers import Layers, find_layers, left_out
+from gramlab.measures.losses import Loss, check_loss
+from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.products import add_symmetric, mirrored
-from gramlab.measures.results import NEEDS, LayerMeasures, Measurement, single
+from gramlab.measures.readout import last_product
+from gramlab.measures.results import NEEDS
+from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
 
 
 def measure(
@@ -35,14 +30,16 @@ def measure(
     x: Data,
     y: Any = None,
     *,
-    loss: Loss = "mse",
+    loss: Loss | None = None,
     layers: Layers = None,
     weight_decay: float | None = None,
     batch_size: int = 4096,
     quantities: Sequence[str] | None = None,
+    outputs: Outputs = None,
     initial: nn.Module | Mapping[str, Tensor] | None = None,
     mask: Any = None,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
+    shard: Shard = None,
 ) -> Measurement:
     """Measure the layers of any network: weight Gram, AGOP, PTK, eNFA, FACT, virtual covariance shift.
 
@@ -57,7 +54,7 @@ def measure(
         virtual_shift(γ) = Σ h⁺h⁺ᵀ − hhᵀ,  h⁺ = h − γ ∇_h L        A (Definition 1)
 
     and the others of ``LayerMeasures``. It takes one forward pass, one backward pass for all quantities of the loss,
-    and one for each output for the AGOP family. Memory does not grow with n.
+    and for the AGOP family a pass for each output or fewer (``outputs``). Memory does not grow with n.
 
     Parameters
     ----------
@@ -70,15 +67,21 @@ def measure(
     y : array of shape (n, ...), optional
         Targets. Without targets the quantities of the loss are left out.
     loss : {"mse", "signed_mse", "cross_entropy", "bce_with_logits"} or callable (outputs, targets) -> (n,) losses
-        Default "mse".
+        Default: "cross_entropy" if the targets are classes, else "mse"; ``settings["loss"]`` of the result names it.
     layers : None, str, sequence of str, or predicate (name, module), default None
-        None for every Linear and Conv2d.
+        None for every layer that multiplies by a weight: Linear, convolutions and transposed convolutions, Embedding,
+        the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters.
     weight_decay : float, optional
         The λ of FACT; nothing else needs it.
     batch_size : int, default 4096
         Rows of a batch that is sliced from ``x``.
     quantities : sequence of str, optional
         Names of ``LayerMeasures``' quantities, to save the work of the others. Default: all that the arguments allow.
+    outputs : {"exact", "readout"}, int or None, default None
+        How the AGOP family sums over outputs. "exact": a backward pass for each output. "readout": exact too, if the
+        outputs are a linear layer's, with a pass for each of that layer's inputs. A number m: an estimate from m
+        passes with random signs, drawn independently for each sample. None takes the cheapest exact way, and the
+        estimate with m = 16 beyond 4,096 passes; ``settings["outputs"]`` of the result says which.
     initial : torch.nn.Module or state dict, optional
         The network's initial weights, for paper B's centred quantities.
     mask : array of shape (n, T), optional
@@ -86,6 +89,10 @@ def measure(
         and out of their losses by name.
     forward : callable (model, inputs) -> outputs, optional
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
+    shard : (int, int) or "process", optional
+        Measure part i of n of the data: a run of rows of arrays, every n-th batch of an iterable. ``gramlab.merge``
+        makes the measurement of the whole from all parts. "process" takes the parts of torch.distributed's processes,
+        which all get the measurement of the whole.
 
     Returns
     -------
@@ -105,8 +112,8 @@ def measure(
     >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 3))
     >>> x, y = torch.randn(100, 8), torch.randint(0, 3, (100,))
     >>> measurement = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=1e-3)
-    >>> measurement
-    Measurement(n=100, outputs=3, loss=1.1..., layers={0: (16, 8), 2: (3, 16)})
+    >>> print(str(measurement).splitlines()[0])
+    Measurement of 2 layers: n = 100, 3 outputs, cross_entropy 1.1...
     >>> layer = measurement["0"]
     >>> bool(torch.allclose(layer.agop, layer.weight.T @ layer.ptk @ layer.weight))
     True
@@ -115,23 +122,40 @@ def measure(
     """
     needs = _needs(quantities, weight_decay, initial is not None)
     check_loss(loss)
+    check_outputs(outputs)
+    part, model = resolve_shard(shard), unwrapped(model)
     with preserved_state(model), ExitStack() as stack:
         measured = find_layers(model, layers)
         for name, parameter in model.named_parameters():
-            if not all_finite(parameter.detach()):
+            if not all_finite(local_tensor(parameter.detach())):
                 raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
-        batches = iterate_batches(model, x, y, mask, batch_size)
-        current = _CapturedNetwork(model, measured, stack.enter_context(capture_calls(measured)), forward)
+        batches = iterate_batches(model, x, y, mask, batch_size, part)
+
+        def captured(network: nn.Module, found: dict[str, Layer]) -> CapturedNetwork:
+            last = None
+            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
+                last = stack.enter_context(last_product(network))
+            return CapturedNetwork(network, found, stack.enter_context(capture_calls(found)), forward, last)
+
+        current = captured(model, measured)
         before = None
         if initial is not None and "initial" in needs:
             initial_model = _with_initial_weights(model, initial)
             initial_layers = find_layers(initial_model, list(measured))
-            record = stack.enter_context(capture_calls(initial_layers))
-            before = _CapturedNetwork(initial_model, initial_layers, record, forward)
-        accumulator = _Accumulator(current, before, loss, needs, loss_required=quantities is not None)
+            before = captured(initial_model, initial_layers)
+        accumulator = Accumulator(current, before, loss, needs, quantities is not None, outputs)
         for number, batch in enumerate(batches):
             accumulator.add(batch, number, all_targets=y)
-        return accumulator.result(weight_decay)
+        settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
+        if shard == "process":
+            reduce_over_processes(accumulator, settings)
+        elif part is not None:
+            settings |= {"shard": part, "rows": row_count(x)}
+        return accumulator.result(weight_decay, settings, left_out(model, measured))
+
+
+def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
+    return None if quantities is None else sorted([quantities] if isinstance(quantities, str) else quantities)
 
 
 def _needs(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
@@ -175,222 +199,3 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
     copied = copy.deepcopy(model, memo)
     copied.load_state_dict({name: weights[name] for name in model.state_dict()})
     return copied
-
-
-_Run = tuple[Tensor, list[LayerCall]]  # outputs (n, ...) and the calls of the layers
-
-
-class _CapturedNetwork:
-    """A network whose layers' calls are recorded."""
-
-    def __init__(self, model: nn.Module, layers: dict[str, Layer], record: CallRecord, forward: Any) -> None:
-        self.model, self.layers, self.record, self.forward = model, layers, record, forward
-
-    def run(self, batch: Batch, number: int) -> _Run:
-        """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
-        self.record.recording = True
-        try:
-            outputs = run_model(self.model, batch.inputs, self.forward)
-        except (RuntimeError, IndexError, TypeError) as error:  # torch's, on shapes, types and indices that do not fit
-            if isinstance(error, torch.OutOfMemoryError):
-                raise
-            inputs = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(batch.inputs))
-            raise ValueError(f"the model fails on inputs of shape {inputs}: {str(error).splitlines()[0]}") from error
-        self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
-        calls = self.record.take()
-        if number == 0 and (missed := [name for name in self.layers if name not in {call.layer for call in calls}]):
-            raise ValueError(
-                f"the batch never reaches layers {missed}: the model does not call them;"
-                " name the layers to measure in layers="
-            )
-        if frozen := [call.layer for call in calls if call.edge is None]:
-            raise ValueError(
-                f"layers {frozen} are called under torch.no_grad(), so nothing can be differentiated with respect"
-                " to them; name the layers to measure in layers="
-            )
-        if not all_finite(outputs.detach()):
-            row = int((~torch.isfinite(outputs)).reshape(len(outputs), -1).any(1).nonzero()[0])
-            raise ValueError(f"the model's output for row {row} of batch {number} holds a NaN or an infinity")
-        if not outputs.requires_grad:
-            raise ValueError("the model's outputs are detached from its layers: nothing can be differentiated")
-        for kind, values in (("inputs", batch.inputs), ("targets", batch.targets)):
-            n = sample_count(values)
-            if n is not None and n != len(outputs):
-                raise ValueError(
-                    f"the model gives outputs of shape {tuple(outputs.shape)} for {kind} of shape"
-                    f" {tuple(input_tensors(values)[0].shape)}: they need a row for each of the {n} samples, which"
-                    " forward= can arrange"
-                )
-        mask = batch.mask
-        if mask is not None and number == 0:
-            self._check_mask(mask, batch, outputs, calls)
-        if mask is not None and is_token_mask(mask, outputs):
-            outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
-        return outputs, calls
-
-    def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, calls: list[LayerCall]) -> None:
-        """Raise ValueError if the mask (n, T) fits nothing that the model sees: it would have no effect."""
-        layer_inputs = [call.input for call in calls if isinstance(self.layers[call.layer], nn.Linear)]
-        tokens = {t.shape[:2] for t in [outputs, *layer_inputs] if t.ndim == 3}
-        inputs = input_tensors(batch.inputs)
-        if mask.shape not in (tokens or {t.shape[:2] for t in inputs}):
-            shapes = sorted(map(tuple, tokens)) or [tuple(t.shape) for t in inputs]
-            raise ValueError(f"the mask of shape {tuple(mask.shape)} fits no tokens (n, T) of the shapes {shapes}")
-
-
-@dataclass
-class _Accumulator:
-    """The sums over the data set, batch by batch."""
-
-    current: _CapturedNetwork
-    before: _CapturedNetwork | None
-    loss: Loss
-    needs: frozenset[str]
-    loss_required: bool
-    n: int = 0
-    outputs: int = 0
-    total_loss: float = 0.0
-    sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-
-    def add(self, batch: Batch, number: int, all_targets: Any = None) -> None:
-        """Add a batch. With the first one, check that the targets of all batches fit the outputs."""
-        if number == 0:
-            self._allocate(batch)
-        elif "loss" in self.needs and batch.targets is None:
-            raise ValueError(f"batch {number} has no targets and the batches before it had")
-        outputs, calls = self.current.run(batch, number)
-        if number == 0 and all_targets is not None and isinstance(self.loss, str):
-            targets = as_tensor(all_targets, "y")
-            check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
-        self.n += len(outputs)
-        self.outputs = outputs[0].numel()
-        initial_run = self._run_initial(batch, number, outputs, calls)
-        # the passes run under the caller's autocast, but the products are not rounded by it
-        kind = outputs.device.type
-        with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
-            self._add(batch, number, (outputs, calls), initial_run)
-
-    def _add(self, batch: Batch, number: int, run: _Run, initial_run: _Run | None) -> None:
-        outputs, calls = run
-        by_output = bool(self.needs & {"ptk", "centered_ptk"})
-        if batch.targets is not None and "loss" in self.needs:
-            losses = per_sample(self.loss, outputs, batch.targets, batch.mask)
-            if not all_finite(losses.detach()):
-                row = int((~torch.isfinite(losses)).nonzero()[0])
-                raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
-            self.total_loss += float(losses.detach().double().sum())
-            if self.needs & {"loss_outer", "weight_gradient"}:
-                self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
-        if by_output:
-            self._add_outputs(batch.mask, run, initial_run)
-
-    def result(self, weight_decay: float | None) -> Measurement:
-        """Return the measurement of all batches."""
-        measured = {}
-        for name, layer in self.current.layers.items():
-            sums = {
-                key: single((total if key == "weight_gradient" else mirrored(total)) / self.n)
-                for key, total in self.sums[name].items()
-            }
-            for key, total in sums.items():
-                if not all_finite(total):
-                    raise ValueError(f"layer {name!r}: the sum for {key} overflowed or met a NaN gradient")
-            initial_weight = None if self.before is None else _weight(self.before.layers[name])
-            measured[name] = LayerMeasures(name, self.n, _weight(layer), sums, weight_decay, initial_weight)
-        mean_loss = self.total_loss / self.n if "loss" in self.needs else None
-        return Measurement(layers=measured, n=self.n, outputs=self.outputs, loss=mean_loss)
-
-    def _allocate(self, batch: Batch) -> None:
-        """Decide by the first batch which sums can be measured, and allocate them in float64."""
-        loss_sums = {"loss_outer", "weight_gradient"}
-        if batch.targets is not None:
-            self.needs = self.needs | {"loss"}
-        elif self.needs & loss_sums:
-            if self.loss_required:
-                raise ValueError("enfa, fact and virtual_shift depend on the loss: targets y are needed")
-            self.needs = self.needs - loss_sums
-        for name, layer in self.current.layers.items():
-            W = weight_matrices(layer)
-            G, k, d = W.shape
-            shapes = {"ptk": (k, k), "centered_ptk": (k, k), "loss_outer": (k, k), "weight_gradient": (k, d)}
-            self.sums[name] = {
-                key: torch.zeros(G, *shape, dtype=torch.float64, device=W.device)
-                for key, shape in shapes.items()
-                if key in self.needs
-            }
-
-    def _add_loss(self, calls: list[LayerCall], gradients: Sequence[Tensor | None], mask: Tensor | None) -> None:
-        outer = _BatchSums()
-        for call, g in zip(calls, gradients, strict=True):
-            if g is None:  # the loss does not depend on this call
-                continue
-            layer, g = self.current.layers[call.layer], at_least_float32(g)
-            if "loss_outer" in self.needs:
-                outer.add(call.layer, output_rows(layer, g, mask))
-            if "weight_gradient" in self.needs:
-                if call.input._version != call.version:
-                    raise ValueError(f"the input of layer {call.layer!r} is changed in place after its use")
-                total = weight_gradient(layer, at_least_float32(call.input), g, mask)
-                self.sums[call.layer]["weight_gradient"] += total
-        outer.add_to(self.sums, "loss_outer")
-
-    def _run_initial(self, batch: Batch, number: int, outputs: Tensor, calls: list[LayerCall]) -> _Run | None:
-        """Run the initial network if its derivatives are needed, or if only a call computes its weights."""
-        if self.before is None:
-            return None
-        centred = "centered_ptk" in self.needs
-        if not centred and (number or not any(map(has_computed_weight, self.before.layers.values()))):
-            return None
-        outputs0, calls0 = self.before.run(batch, number)
-        if outputs0.shape != outputs.shape or [call.layer for call in calls0] != [call.layer for call in calls]:
-            raise ValueError("with the initial weights the model calls other layers or gives other outputs")
-        return (outputs0, calls0) if centred else None
-
-    def _add_outputs(self, mask: Tensor | None, run: _Run, initial_run: _Run | None) -> None:
-        (outputs, calls), (outputs0, calls0) = run, initial_run or run
-        flat = outputs.reshape(len(outputs), -1)
-        flat0 = outputs0.reshape(len(outputs0), -1)
-        ptk, centered = _BatchSums(), _BatchSums()
-        for o in range(flat.shape[1]):
-            more = o < flat.shape[1] - 1
-            gradients = _gradients(flat[:, o].sum(), calls, retain=more)
-            if "ptk" in self.needs:
-                for call, g in zip(calls, gradients, strict=True):
-                    if g is not None:  # this output depends on this call
-                        ptk.add(call.layer, output_rows(self.current.layers[call.layer], at_least_float32(g), mask))
-            if initial_run is not None:
-                gradients0 = _gradients(flat0[:, o].sum(), calls0, retain=more)
-                for call, g, g0 in zip(calls, gradients, gradients0, strict=True):
-                    if g is not None and g0 is not None:
-                        moved = at_least_float32(g) - at_least_float32(g0)
-                        centered.add(call.layer, output_rows(self.current.layers[call.layer], moved, mask))
-        ptk.add_to(self.sums, "ptk")
-        centered.add_to(self.sums, "centered_ptk")
-
-
-class _BatchSums:
-    """One batch's sums of outer products by layer, in the precision of its gradients."""
-
-    def __init__(self) -> None:
-        self.totals: dict[str, Tensor] = {}
-
-    def add(self, name: str, z: Tensor) -> None:
-        """Add the outer products of the rows of ``z`` (groups, rows, k)."""
-        if name not in self.totals:
-            self.totals[name] = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
-        add_symmetric(self.totals[name], z, z)
-
-    def add_to(self, sums: dict[str, dict[str, Tensor]], key: str) -> None:
-        """Add to the float64 sums over the data set."""
-        for name, total in self.totals.items():
-            sums[name][key] += total
-
-
-def _gradients(scalar: Tensor, calls: list[LayerCall], retain: bool) -> Sequence[Tensor | None]:
-    # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
-    edges = [call.edge for call in calls if call.edge is not None]
-    return torch.autograd.grad(scalar, edges, retain_graph=retain, allow_unused=True)
-
-
-def _weight(layer: Layer) -> Tensor:
-    return single(weight_matrices(layer).double().clone())

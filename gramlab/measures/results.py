@@ -1,16 +1,18 @@
-"""The results of ``measure``: each layer's quantities, computed on first access from a few accumulated matrices."""
+"""The quantities of a measured layer, computed on first access from a few accumulated matrices."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from gramlab.measures.arrays import all_finite
+from gramlab.measures.estimates import Estimate, correlation
+from gramlab.measures.factored import FactoredLayer
 from gramlab.measures.products import symmetric
 from gramlab.measures.undefined import Undefined
 
@@ -72,6 +74,10 @@ class LayerMeasures:
         The λ of FACT.
     initial_weight : Tensor of the shape of ``weight``, or None
         W₀.
+    kind : str
+        What the layer is: "Linear", "Conv2d", "MultiheadAttention", ...
+    draws : mapping of str to Tensor
+        Where ``outputs=`` estimates a sum: its means over separate random cotangents, (draws, k, k).
 
     Examples
     --------
@@ -88,6 +94,21 @@ class LayerMeasures:
     sums: Mapping[str, Tensor]
     weight_decay: float | None = None
     initial_weight: Tensor | None = None
+    kind: str = "Linear"
+    draws: Mapping[str, Tensor] = field(default_factory=dict)
+
+    # quantity -> A and B, where it is AᵀB with factors (k, d); "sum factor" stands for their product
+    FACTORS: ClassVar[dict[str, tuple[str, str]]] = {
+        "gram": ("weight", "weight"),
+        "agop": ("weight", "ptk weight"),
+        "enfa": ("weight", "loss_outer weight"),
+        "fact": ("weight", "pull"),
+        "centered_gram": ("moved", "moved"),
+        "centered_agop": ("moved", "ptk moved"),
+        "double_centered_agop": ("moved", "centered_ptk moved"),
+        "initial_gram": ("initial", "initial"),
+        "ptk_centered_agop": ("initial", "centered_ptk initial"),
+    }
 
     @_quantity
     def gram(self) -> Tensor:
@@ -196,6 +217,126 @@ class LayerMeasures:
         """W₀ᵀ K̄ W₀ (d, d): paper B, Ansatz 6."""
         return self._through(self._initial, self._sum("ptk_centered_agop", "centered_ptk"))
 
+    @cached_property
+    def stationarity(self) -> float:
+        """‖∇_W L + λW‖ / ‖λW‖, the distance from FACT's hypothesis, a critical point of L + (λ/2)‖W‖²."""
+        pull = self._decay("stationarity") * self.weight
+        gradient = self._sum("stationarity", "weight_gradient")
+        if not float(pull.norm()):
+            raise Undefined(f"layer {self.name!r}: stationarity is relative to λW, and the weights are zero")
+        return float((gradient + pull).norm() / pull.norm())
+
+    @cached_property
+    def effective_rank(self) -> float:
+        """exp of the entropy of W's normalised singular values (Roy and Vetterli 2007); of groups their mean."""
+        narrow = self.weight.shape[-2] <= self.weight.shape[-1]
+        squares = torch.linalg.eigvalsh(self.back_gram if narrow else self.gram).clamp_min(0.0)
+        shares = squares.sqrt()
+        if not bool((shares.sum(-1) > 0).all()):
+            raise Undefined(f"layer {self.name!r}: the effective rank of zero weights is undefined")
+        shares = shares / shares.sum(-1, keepdim=True)
+        return float(torch.special.entr(shares).sum(-1).exp().mean())
+
+    def cosine(self, first: str, second: str) -> float:
+        """Return the cosine of two of the layer's quantities by their names, as ``gramlab.cosine`` of the matrices.
+
+        Where the layer has fewer outputs than inputs it takes products of k × k matrices, and forms no d × d one. Where
+        ``outputs=`` estimates a quantity, it is the debiased cosine of ``estimate``.
+
+        Parameters
+        ----------
+        first, second : str
+            Such as "gram" and "agop".
+
+        Returns
+        -------
+        float
+            In [-1, 1].
+
+        Raises
+        ------
+        Undefined
+            If one of them is zero or was not measured.
+        """
+        return self.estimate(first, second).value if self.draws else self._factored.cosine(first, second)
+
+    def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
+        """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does."""
+        if self.draws and not diagonal:
+            return self.estimate(first, second, centred=True).value
+        return self._factored.pearson(first, second, diagonal=diagonal)
+
+    def cosine_null(self, first: str, second: str) -> tuple[float, float]:
+        """Return mean and standard deviation of ``cosine`` for random eigenvectors, as ``gramlab.cosine_null``.
+
+        Of a second matrix that is not symmetric, such as FACT, only the symmetric part correlates with the first.
+        """
+        return self._factored.cosine_null(first, second)
+
+    def estimate(self, first: str, second: str, *, centred: bool = False) -> Estimate:
+        """Return a cosine, or with ``centred`` a Pearson correlation, with the standard error of ``outputs=``.
+
+        Random cotangents make the norm of an estimated matrix too large, and the plain cosine too small. Here the norm
+        comes from products of separate draws, which are unbiased. The standard error is the jackknife's over draws.
+
+        Parameters
+        ----------
+        first, second : str
+            Such as "gram" and "agop".
+        centred : bool, default False
+            Whether to subtract the means of the entries.
+
+        Returns
+        -------
+        Estimate
+            ``value``, ``standard_error`` and the 95 % ``interval``. Of exact quantities the error is 0; with fewer than
+            3 cotangents it is infinite.
+
+        Raises
+        ------
+        Undefined
+            If a quantity is zero, was not measured, or is estimated from a single cotangent.
+        """
+        return correlation(self, first, second, centred)
+
+    def relative_error(self, quantity: str) -> float:
+        """Return the standard error of an estimated matrix in the Frobenius norm, relative to its norm.
+
+        0 for an exact quantity.
+        """
+        if not (draws := [getattr(draw, quantity) for draw in self.by_draw()]):
+            return 0.0
+        if len(draws) == 1:
+            raise Undefined(f"layer {self.name!r}: a single cotangent has no standard error; give outputs=2 or more")
+        values = torch.stack(draws)
+        spread = float((values - values.mean(0)).square().sum()) / (len(draws) - 1) / len(draws)
+        return math.sqrt(spread) / float(values.mean(0).norm())
+
+    def by_draw(self) -> list["LayerMeasures"]:
+        """Return the layer with the sums of each separate group of random cotangents; none if all sums are exact."""
+        count = len(next(iter(self.draws.values()))) if self.draws else 0
+        return [
+            replace(self, sums={**self.sums, **{name: sums[g] for name, sums in self.draws.items()}}, draws={})
+            for g in range(count)
+        ]
+
+    def factor(self, name: str, quantity: str) -> Tensor:
+        """Return a factor of ``FACTORS``. Raises Undefined, in the name of the quantity, if it was not measured."""
+        if name == "weight":
+            return self.weight
+        if name == "moved":
+            return self._moved
+        if name == "initial":
+            return self._initial
+        if name == "pull":
+            return self._sum(quantity, "weight_gradient") / -self._decay(quantity)
+        total, _, base = name.partition(" ")
+        return self._sum(quantity, total) @ self.factor(base, quantity)
+
+    @cached_property
+    def _factored(self) -> FactoredLayer:
+        return FactoredLayer(self)
+
     @property
     def _initial(self) -> Tensor:
         if self.initial_weight is None:
@@ -230,42 +371,6 @@ class LayerMeasures:
     @staticmethod
     def _through(W: Tensor, K: Tensor) -> Tensor:
         return symmetric(W, K @ W)
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement(Mapping[str, LayerMeasures]):
-    """A mapping from layer names to ``LayerMeasures``, in the model's order.
-
-    Attributes
-    ----------
-    layers : mapping of str to LayerMeasures
-    n : int
-        The number of samples.
-    outputs : int
-        The number of outputs of a sample.
-    loss : float or None
-        The samples' mean loss, None without targets.
-    """
-
-    layers: Mapping[str, LayerMeasures]
-    n: int
-    outputs: int
-    loss: float | None
-
-    def __getitem__(self, name: str) -> LayerMeasures:
-        if name not in self.layers:
-            raise KeyError(f"{name!r} was not measured; measured layers are {list(self.layers)}")
-        return self.layers[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.layers)
-
-    def __len__(self) -> int:
-        return len(self.layers)
-
-    def __repr__(self) -> str:
-        shapes = ", ".join(f"{name}: {tuple(layer.weight.shape)}" for name, layer in self.layers.items())
-        return f"Measurement(n={self.n}, outputs={self.outputs}, loss={self.loss}, layers={{{shapes}}})"
 
 
 def single(stack: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Similarity of two matrices: the papers' two correlations, over all entries or over the diagonals."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -45,7 +46,7 @@ def cosine(a: Array, b: Array, *, diagonal: bool = False) -> float:
     if not _in_range(uu, vv):
         u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
         _, _, uu, vv, uv = _sums(u, v)
-    return _ratio(uu, vv, uv)
+    return ratio(uu, vv, uv)
 
 
 def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
@@ -91,7 +92,7 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
     for w, square in ((u, uu), (v, vv)):
         if square <= 1e-20 * w.numel() * float(w.abs().max()) ** 2 and bool((w == w[0]).all()):
             raise Undefined("a Pearson correlation with a constant array is undefined: its spread is zero")
-    return _ratio(uu, vv, uv)
+    return ratio(uu, vv, uv)
 
 
 def cosine_null(a: Array, b: Array) -> tuple[float, float]:
@@ -143,6 +144,41 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     dimension = (d - 1) * (d + 2) / 2  # of the symmetric matrices of trace 0
     traceless = float((A - a_mean * identity).norm() * (B - b_mean * identity).norm())
     return a_mean * b_mean * d / norms, traceless / norms / math.sqrt(dimension) if dimension else 0.0
+
+
+def null_of_traces(d: int, traces: Sequence[float], squares: Sequence[float], norms: float) -> tuple[float, float]:
+    """Return ``cosine_null`` from the traces and the sums of squares of two symmetric d × d matrices.
+
+    Parameters
+    ----------
+    d : int
+    traces, squares : two floats each
+        tr A, tr B, and ‖A‖², ‖B‖².
+    norms : float
+        What the product is divided by, ‖A‖ ‖B‖.
+
+    Returns
+    -------
+    mean : float
+    deviation : float
+
+    Raises
+    ------
+    Undefined
+        If ``norms`` is zero.
+
+    Examples
+    --------
+    >>> null_of_traces(2, (1.0, 1.0), (1.0, 1.0), 1.0)
+    (0.5, 0.3535...)
+    """
+    if not norms > 0.0:
+        raise Undefined("the correlation is undefined: one of the arrays is zero")
+    degrees = d * (d + 1) / 2 - 1  # of the symmetric matrices of trace 0
+    # a trace's part may exceed the whole by rounding only
+    traceless = [max(square - trace**2 / d, 0.0) for trace, square in zip(traces, squares, strict=True)]
+    mean = traces[0] * traces[1] / d / norms
+    return mean, math.sqrt(traceless[0] * traceless[1] / degrees) / norms if degrees else 0.0
 
 
 def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
@@ -220,7 +256,8 @@ def _scaled(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return u / peaks[0], v / peaks[1]
 
 
-def _ratio(uu: float, vv: float, uv: float) -> float:
+def ratio(uu: float, vv: float, uv: float) -> float:
+    """Return uv / √(uu vv), within [-1, 1]. Raises Undefined if ``uu`` or ``vv`` is not positive."""
     if uu <= 0.0 or vv <= 0.0:
         raise Undefined(f"the correlation is undefined: the {'first' if uu <= 0.0 else 'second'} array has no spread")
     return max(-1.0, min(1.0, uv / math.sqrt(uu) / math.sqrt(vv)))

@@ -8,9 +8,10 @@ from torch.nn import functional as F
 
 from gramlab.measures.collapse import neural_collapse
 from gramlab.measures.linearity import surrogate, target_linearity
+from gramlab.measures.measurement import Measurement
 from gramlab.measures.powers import psd_power
-from gramlab.measures.results import LayerMeasures, Measurement
-from gramlab.measures.similarity import cosine, pearson
+from gramlab.measures.results import LayerMeasures
+from gramlab.measures.similarity import pearson
 from gramlab.measures.undefined import Undefined
 
 _WIDEST = 1024  # an eigen-decomposition of this side takes about a second
@@ -18,23 +19,23 @@ _WIDEST = 1024  # an eigen-decomposition of this side takes about a second
 # quantity -> its value from a layer's measures
 CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
     # paper B, Figure 2: the cosine of the NFA, plain and without the initial weights
-    "nfa": lambda m: cosine(m.gram, m.agop),
-    "centered_nfa": lambda m: cosine(m.centered_gram, m.centered_agop),
-    "double_centered_nfa": lambda m: cosine(m.centered_gram, m.double_centered_agop),
-    "ptk_centered_nfa": lambda m: cosine(m.initial_gram, m.ptk_centered_agop),
+    "nfa": lambda m: m.cosine("gram", "agop"),
+    "centered_nfa": lambda m: m.cosine("centered_gram", "centered_agop"),
+    "double_centered_nfa": lambda m: m.cosine("centered_gram", "double_centered_agop"),
+    "ptk_centered_nfa": lambda m: m.cosine("initial_gram", "ptk_centered_agop"),
     # paper C, Table 2, Figures 3, 8 and 10: Pearson correlations with WᵀW, and with WWᵀ on the output side
-    "pearson_agop": lambda m: pearson(m.gram, m.agop),
-    "pearson_agop_root": lambda m: pearson(m.gram, _root(m.agop)),
-    "pearson_enfa": lambda m: pearson(m.gram, m.enfa),
-    "pearson_enfa_root": lambda m: pearson(m.gram, _root(m.enfa)),
-    "pearson_fact": lambda m: pearson(m.gram, m.fact),
-    "pearson_back_agop": lambda m: pearson(m.back_gram, m.back_agop),
-    "pearson_back_enfa": lambda m: pearson(m.back_gram, m.back_enfa),
-    "pearson_back_fact": lambda m: pearson(m.back_gram, m.back_fact),
+    "pearson_agop": lambda m: m.pearson("gram", "agop"),
+    "pearson_agop_root": lambda m: pearson(m.gram, _root(m, "agop")),
+    "pearson_enfa": lambda m: m.pearson("gram", "enfa"),
+    "pearson_enfa_root": lambda m: pearson(m.gram, _root(m, "enfa")),
+    "pearson_fact": lambda m: m.pearson("gram", "fact"),
+    "pearson_back_agop": lambda m: m.pearson("back_gram", "back_agop"),
+    "pearson_back_enfa": lambda m: m.pearson("back_gram", "back_enfa"),
+    "pearson_back_fact": lambda m: m.pearson("back_gram", "back_fact"),
     # paper A, Figure 7: the same of the diagonals
-    "diagonal_agop": lambda m: pearson(m.gram, m.agop, diagonal=True),
+    "diagonal_agop": lambda m: m.pearson("gram", "agop", diagonal=True),
     # the layer's distance from FACT's hypothesis, a critical point: ‖∇_W L + λW‖ / ‖λW‖
-    "stationarity": lambda m: _stationarity(m),
+    "stationarity": lambda m: m.stationarity,
 }
 
 
@@ -89,8 +90,8 @@ def summarize(
     for name, layer in measurement.items():
         for quantity, compute in CORRELATIONS.items():
             add(name, quantity, compute, layer)
-        if targets is None or name not in features:
-            continue
+        if targets is None or name not in features or not features[name].is_floating_point():
+            continue  # the inputs of an Embedding are no features
         H, labels = _labelled_samples(features[name], targets, tokens)
         if not len(H):
             continue
@@ -127,17 +128,8 @@ def centred_targets(targets: Tensor) -> Tensor:
     return Y - Y.mean(0)
 
 
-def _root(matrix: Tensor) -> Tensor:
-    if matrix.shape[-1] > _WIDEST:
-        raise Undefined(f"the root of a matrix of side {matrix.shape[-1]} takes too long")
+def _root(m: LayerMeasures, quantity: str) -> Tensor:
+    if (side := m.weight.shape[-1]) > _WIDEST:  # before the matrix itself is computed
+        raise Undefined(f"the root of a matrix of side {side} takes too long")
+    matrix = getattr(m, quantity)
     return psd_power(matrix, 0.5)
-
-
-def _stationarity(m: LayerMeasures) -> float:
-    decay = m.weight_decay
-    if not decay:
-        raise Undefined("the distance from a critical point of the decayed loss needs a positive weight decay")
-    pull = decay * m.weight
-    if not float(pull.norm()):
-        raise Undefined("the weights are zero")
-    return float((m.weight_gradient + pull).norm() / pull.norm())

@@ -1,4 +1,5 @@
-const provenance = {
+var provenance = window.provenance || {};
+provenance.paper = {
  "check@a_bce": {
   "seconds": 0.318,
   "cores": 2,

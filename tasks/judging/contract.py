@@ -89,8 +89,8 @@ def _complete(claim: Any, statement: Statement, frame: pd.DataFrame) -> None:
                         f"{claim.ID}, {statement.name}: {quantity!r} has {count} {unit} in the arm {arm}; "
                         f"the statement needs {least}"
                     )
-            if claim.KIND != "statistical" and (part["case"] == "").any():
-                raise ContractError(f"{claim.ID}, {statement.name}: {quantity!r} has rows without a case")
+            if claim.KIND != "statistical":
+                _Refusal(f"{claim.ID}, {statement.name}", part).where(part["case"] == "", "without a case")
 
 
 def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:

@@ -9,7 +9,8 @@
            single statements, ``"A.fig4:TL logarithmic" = {quick = "fails"}``
 
 The field is a name of the statement (statistic, low, high, p, measured) or of its ``numbers``. A leading ``printed`` or
-``corrected`` takes the field from that form rather than from the form that decides.
+``corrected`` takes the field from that form rather than from the form that decides, and ``control/NAME/`` from a
+control of the form that decides.
 """
 
 import re
@@ -93,6 +94,17 @@ def filled(text: str, claims: Mapping[str, Claims], page: str = "claims/{key}.ht
     tuple[Markup, list[str]]
         A number that is not there is shown as "–", and the list says which it is.
     """
+    text, problems = with_numbers(text, claims)
+    html, end = Markup(""), 0
+    for link in LINK.finditer(text):
+        html += escape(text[end : link.start()])
+        html += Markup('<a href="{}">{}</a>').format(_address(link[2], page), link[1])
+        end = link.end()
+    return html + escape(text[end:]), problems
+
+
+def with_numbers(text: str, claims: Mapping[str, Claims]) -> tuple[str, list[str]]:
+    """A text with its numbers filled in, and which of them are missing."""
     problems: list[str] = []
 
     def value(match: re.Match) -> str:
@@ -102,13 +114,16 @@ def filled(text: str, claims: Mapping[str, Claims], page: str = "claims/{key}.ht
             problems.append(f"no {match[0]}: {error.args[0]}")
             return UNKNOWN
 
-    with_numbers = NUMBER.sub(value, text)
-    html, end = Markup(""), 0
-    for link in LINK.finditer(with_numbers):
-        address = page.format(key=link[2].lower().replace(".", "_"))
-        html += escape(with_numbers[end : link.start()]) + Markup('<a href="{}">{}</a>').format(address, link[1])
-        end = link.end()
-    return html + escape(with_numbers[end:]), problems
+    return NUMBER.sub(value, text), problems
+
+
+def with_links(text: str, page: str) -> str:
+    """A Markdown text whose links to claims' ids lead to the claims' pages."""
+    return LINK.sub(lambda link: f"[{link[1]}]({_address(link[2], page)})", text)
+
+
+def _address(claim: str, page: str) -> str:
+    return page.format(key=claim.lower().replace(".", "_"))
 
 
 def mentioned(text: str) -> set[str]:
@@ -161,13 +176,23 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
     holder = next((each for each in claim["statements"] if each["name"] == name), None) if name else claim
     if holder is None:
         raise LookupError(f"{identity} has no statement “{name}”")
-    form, _, rest = field.partition(" ")
-    if form in FORMS and rest:
-        holder, field = holder["forms"].get(FORMS[form], {}), rest
+    holder, field = _inner(holder, field)
     value = holder.get(field, holder.get("numbers", {}).get(field))
     if value is None:
         raise LookupError(f"nothing was measured that is called “{field}”")
     return _shown(value, layout)
+
+
+def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any], str]:
+    """What a field belongs to, the statement or a form or a control of it, and the field's name there."""
+    form, _, rest = field.partition(" ")
+    if form in FORMS and rest:
+        return statement["forms"].get(FORMS[form], {}), rest
+    if field.startswith("control/"):
+        control, _, name = field.removeprefix("control/").rpartition("/")
+        deciding = "corrected" if statement["form"] == "corrected" else "claim"
+        return statement["forms"][deciding]["controls"].get(control, {}), name
+    return statement, field
 
 
 def _shown(value: float | str, layout: str) -> str:

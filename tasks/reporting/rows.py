@@ -43,12 +43,11 @@ def condensed(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 def write(folder: Path, key: str, rows: pd.DataFrame) -> None:
     """Write a claim's rows as CSV and as Parquet, without the columns in which all rows are alike."""
     table = condensed(rows, DOWNLOADED)
-    varying = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
-    if "rows" not in varying and len(table) and (table["rows"] > 1).any():
-        varying.append("rows")
-    if "rows" not in varying:  # each row is one measurement, and its own smallest and largest value
-        varying = [name for name in varying if name not in ("smallest", "largest")]
-    table = table[varying]
+    labels = [name for name in LABELS if name in table]
+    columns = [name for name in labels if name == "quantity" or table[name].nunique() > 1] + ["value"]
+    if (table["rows"] > 1).any():
+        columns += ["smallest", "largest", "rows"]
+    table = table[columns]
     with atomic(folder / f"{key}.csv") as temporary:
         table.to_csv(temporary, index=False, float_format="%.8g")
     with atomic(folder / f"{key}.parquet") as temporary:

@@ -137,8 +137,9 @@ class Train(Strict):
                 variants[name] = Train.model_validate(merged(without_variants, change))
             except ValidationError as error:
                 first = error.errors()[0]
-                at = ".".join(map(str, first["loc"]))
-                raise ValueError(f"variant {name}: {at}: {first['msg'].removeprefix('Value error, ')}") from error
+                at = [f"variant {name}", ".".join(map(str, first["loc"]))]  # no place: a rule about several keys
+                at.append(first["msg"].removeprefix("Value error, "))
+                raise ValueError(": ".join(filter(None, at))) from error
         return variants
 
     def changes(self) -> dict[str, dict[str, Any]]:

@@ -91,7 +91,7 @@ def test_an_unmet_hypothesis_is_never_a_failure(reason):
         unmet = judged(claim(hypotheses=[hypothesis]), table(arms) + table({"claim": poor}, "fit"))
         assert (unmet["verdict"], unmet["reason"]) == ("inconclusive", reason)
         missing = judged(claim(hypotheses=[hypothesis]), table(arms))
-        assert (missing["verdict"], missing["reason"]) == ("inconclusive", reason)
+        assert (missing["verdict"], missing["reason"]) == ("inconclusive", "data not here")
         met = judged(claim(hypotheses=[hypothesis]), table(arms) + table({"claim": good}, "fit"))
         assert met["verdict"] == ("holds" if values is UP else "fails")
 

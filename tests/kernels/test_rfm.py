@@ -300,3 +300,29 @@ def test_features_beyond_the_range_of_numbers_leave_the_iterate_before(update):
         machine = RFM(update=update, **options).fit(x, y * 1e200)
     assert machine.best_iter_ == 0
     assert np.allclose(machine.predict(x) / 1e200, RFM(update=None, **options).fit(x, y).predict(x), rtol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_probabilities_are_the_nearest_to_the_fitted_codes(classes):
+    """By the optimality condition of the projection on the simplex, and they rank as the prediction does."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(120, 5))
+    y = np.array(list("badc"))[(X[:, 0] > 0) + (classes // 2) * (X[:, 1] > 0) * (classes > 2)]
+    machine = RFM("classification", kernel="gaussian", bandwidth=3.0, ridge=1.0, n_iters=1).fit(X, y)
+    X_new = 2 * random.normal(size=(300, 5))
+    P = machine.predict_proba(X_new)
+    assert P.shape == (300, classes)
+    assert (P >= 0).all()
+    np.testing.assert_allclose(P.sum(1), 1, atol=1e-12)
+    assert (machine.classes_[P.argmax(1)] == machine.predict(X_new)).all()
+    scores = machine.decision_function(X_new)
+    if classes == 2:  # codes sum to one only nearly; their difference is what is left of them
+        half = np.clip((1 + scores) / 2, 0, 1)
+        np.testing.assert_allclose(P[:, 1], half, atol=1e-9)
+        return
+    # (scores - P)·(Q - P) <= 0 for every point Q of the simplex, so for its corners
+    assert ((scores - P) @ np.eye(classes) - ((scores - P) * P).sum(1, keepdims=True)).max() < 1e-12
+
+
+def test_a_regression_has_no_probabilities():
+    assert not hasattr(RFM("regression"), "predict_proba")

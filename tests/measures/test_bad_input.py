@@ -108,7 +108,7 @@ def layer(x):
 
 
 CASES = {
-    "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "the ReLU has no Linear or Conv2d layer"),
+    "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "the ReLU has no layer with a weight"),
     "no layers chosen": (lambda: gramlab.measure(net(), X, layers=[]), r"layers=\[\]"),
     "unknown layer": (lambda: gramlab.measure(net(), X, layers="22"), r"no layer named '22'; the nearest are \['2'"),
     "wrong kind": (lambda: gramlab.measure(net(), X, layers=["1"]), "layer '1' is a ReLU"),

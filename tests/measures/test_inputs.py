@@ -142,7 +142,7 @@ def test_names_predicates_and_order_of_layers():
 def test_integer_targets_of_mse_are_one_hot_rows():
     x, y = data()
     expected = gramlab.measure(net(), x, F.one_hot(y, 3).double(), weight_decay=0.1)
-    assert_same(gramlab.measure(net(), x, y, weight_decay=0.1), expected)
+    assert_same(gramlab.measure(net(), x, y, loss="mse", weight_decay=0.1), expected)
     assert expected.loss == pytest.approx(float(F.mse_loss(net()(x), F.one_hot(y, 3).double())))
 
 
@@ -274,7 +274,8 @@ def test_layers_of_torchs_transformer_are_measured():
     torch.manual_seed(0)
     model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).double().requires_grad_(False)
     measurement = gramlab.measure(model, torch.randn(3, 4, 8, dtype=torch.float64))
-    assert list(measurement) == ["linear1", "linear2"]
+    attention = [f"self_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")]
+    assert list(measurement) == [*attention, "linear1", "linear2"]
     assert float(measurement["linear1"].agop.norm()) > 0
 
 

@@ -225,4 +225,4 @@ def test_on_a_terminal_a_line_replaces_the_one_before(project: Path, server: dic
     count = len(Graph(project, "quick").stages)
     assert shown.count(b"\n") == 1
     assert shown.count(b"\r[") == count
-    assert shown.decode().rstrip().endswith(f"{count} stages brought up to date, 0 already were")
+    assert f"\r{count} stages brought up to date, 0 already were\r\n" in shown.decode()

@@ -1,6 +1,7 @@
 """The pages in Chromium, from disk: filters, search, sorting and the address, keyboard, without scripts, on paper."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -167,8 +168,9 @@ CONTRASTS = """() => {
     for (const element of document.querySelectorAll('main *, header *, footer *')) {
         const text = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
         if (!text || !element.checkVisibility() || element.closest('math')) continue;
-        const [a, b] = [luminance(getComputedStyle(element).color), luminance(behind(element))].sort((x, y) => y - x);
-        if ((a + 0.05) / (b + 0.05) < 4.5) faint.push(`${element.tagName} ${element.className} ${element.textContent.slice(0, 30)}`);
+        const pair = [getComputedStyle(element).color, behind(element)].map(luminance);
+        const [a, b] = pair.sort((x, y) => y - x);
+        if ((a + 0.05) / (b + 0.05) < 4.5) faint.push(element.tagName + ' ' + element.textContent.slice(0, 30));
     }
     return faint;
 }"""
@@ -180,12 +182,12 @@ def test_headings_labels_and_tables_are_named(page, site):
         assert page.locator("main").count() == 1
         assert page.locator("h1").count() == 1
         levels = page.locator("h1, h2, h3").evaluate_all("all => all.map(head => Number(head.tagName[1]))")
-        assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False)), name
+        assert all(after <= before + 1 for before, after in pairwise(levels)), name
         unnamed = page.evaluate("""[...document.querySelectorAll('table')].filter(table => !table.caption
             || [...table.querySelectorAll('th')].some(head => !head.scope)).length""")
         assert unnamed == 0, name
         nameless = page.evaluate("""[...document.querySelectorAll('a, button, input, select, img, nav, [role=region]')]
-            .filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.alt || e.labels?.length)).length""")
+            .filter(e => !(e.textContent.trim() || e.ariaLabel || e.alt || e.labels?.length)).length""")
         assert nameless == 0, name
         doubled = page.evaluate("""(() => { const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
             return ids.filter((id, i) => ids.indexOf(id) !== i); })()""")

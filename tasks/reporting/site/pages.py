@@ -1,18 +1,17 @@
 """The pages of the site: which there are, and what each is rendered from."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markdown_it import MarkdownIt
-from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, mutants, rows, words
-from tasks.reporting.findings import Finding, findings
+from tasks.reporting.findings import findings
+from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
 from tasks.reporting.replies import replies
 from tasks.reporting.site import explore, glossary
@@ -48,10 +47,9 @@ REPORTS = ROOT / "reports"
 def all_pages() -> Iterator[tuple[str, str]]:
     """Every file of the site, as its path below ``reports`` and its text."""
     papers, claims = all_papers(), all_claims()
-    shared = {
+    shared: dict[str, Any] = {
         "papers": papers,
         "claims": claims,
-        "sentences": sentences(claims),
         "verdicts": VERDICTS,
         "reasons": REASONS,
         "scales": SCALES,
@@ -65,13 +63,16 @@ def all_pages() -> Iterator[tuple[str, str]]:
         "mutants": mutants.summary(),
         "calibration": json.loads((REPORTS / "calibration.json").read_text(encoding="utf-8"))["rules"],
     }
+    results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
+               for scale in SCALES}  # fmt: skip
+    shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
     page = Renderer(shared)
     yield "index.html", page("index.html", current="index")
     yield "README.md", page("README.md", **checks)
     yield "checks.html", page("checks.html", current="checks", **checks)
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
     yield "glossary.html", page("glossary.html", current="glossary")
-    yield "how-to-read.html", page("how_to_read.html", current="how", guide="")
+    yield "how-to-read.html", page("how_to_read.html", current="how", guide=how_to_read(results))
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
@@ -103,7 +104,6 @@ class Renderer:
         self.environment.filters["terms"] = glossary.mark
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
-        self.environment.filters["markdown"] = markdown
         self.environment.globals["met"] = words.MET
 
     def __call__(self, template: str, **content: Any) -> str:
@@ -112,24 +112,12 @@ class Renderer:
         return self.environment.get_template(template).render({**self.shared, **defaults, **content})
 
 
-def sentences(claims: list[Claim]) -> Callable[[str], dict[str, list[Finding]]]:
-    """What was found, by a paper's letter; a function of the address of a claim's page, with ``{key}`` for its key."""
-    results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
-               for scale in SCALES}  # fmt: skip
-    return cache(lambda address: findings(results, address))
-
-
 def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
     """What a function of ``words`` says of a claim's result, by scale; once where both scales have the same."""
     texts = {scale: getattr(words, name)(claim.results[scale]) for scale in claim.run}
     if len(texts) > 1 and len(set(texts.values())) == 1:
         return [("both", next(iter(texts.values())))]
     return list(texts.items())
-
-
-def markdown(text: str) -> Markup:
-    """Markdown as HTML, without images and raw HTML."""
-    return Markup(MarkdownIt("commonmark", {"html": False}).disable("image").render(text))
 
 
 def of_claim(claim: Claim) -> dict[str, Any]:

@@ -85,9 +85,10 @@ def test_table_3_counts_its_data_sets():
     def table(**changed: float) -> Rows:
         methods = {"kernel": 0.82, "NFA-RFM": 0.85, "FACT-RFM": 0.852, "FACT-RFM, averaged": 0.851} | changed
         records = [
-            {"case": f"set {index}", "seed": index, "layer": method, "scale": "paper", "quantity": "tabular/accuracy",
+            {"case": f"set {index}", "seed": index, "layer": method, "scale": "paper", "quantity": quantity,
              "value": value + 0.001 * (index % 3) + 0.001 * (index % 2) * (method in ("kernel", "NFA-RFM"))}
             for index in range(12) for method, value in methods.items()
+            for quantity in ("tabular/accuracy", c_tab3.OWN)
         ]  # fmt: skip
         return Rows(tables.table(records))
 
@@ -99,6 +100,12 @@ def test_table_3_counts_its_data_sets():
     for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"):
         assert holds(c_tab3, f"{method} over the kernel", table(**{method: 0.81})) is False
     assert holds(c_tab3, "FACT-RFM as NFA-RFM", table(**{"NFA-RFM": 0.872})) is False
+    hypothesis = c_tab3.HYPOTHESES[0]
+    accuracies = table().where(quantity="tabular/accuracy")
+    assert hypothesis.rule(accuracies).holds
+    easy = table(kernel=0.93).where(quantity="tabular/accuracy")
+    assert hypothesis.rule(easy).statistic == pytest.approx(6.85, abs=0.01)
+    assert hypothesis.rule(easy).holds is False
 
 
 def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circulant: float = 0.9,

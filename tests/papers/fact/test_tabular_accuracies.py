@@ -14,6 +14,12 @@ from tasks.papers.fact.experiments.shared.classification_tables import data_sets
 
 KERNEL = laplace(10.0)
 METHODS = {"kernel": None, "NFA-RFM": "AGOP", "FACT-RFM": "|FACT|", "FACT-RFM, averaged": "|FACT M|^(1/2)"}
+QUANTITIES = ("tabular/accuracy", "tabular/accuracy, own features")
+ARMS = {  # and the methods whose features come from shuffled labels
+    "claim": (),
+    "control: shuffled labels": ("NFA-RFM", "FACT-RFM", "FACT-RFM, averaged"),
+    "control: FACT-RFM from shuffled labels": ("FACT-RFM", "FACT-RFM, averaged"),
+}
 SIZES = {"a": (36, 5), "b": (31, 4)}  # rows and columns
 
 
@@ -32,37 +38,46 @@ def write_tables(folder):
 
 
 def shares_correct(update, x, y, teacher, train, test, ridge):
-    """The test accuracy of M = I and of four updates, or of M = I alone without an update.
+    """The test accuracies and the features of M = I and of four updates, or of M = I alone without an update.
 
     The features come from machines of the teacher's labels, the predictions from weights for y with these features.
     """
     codes, M, shares = np.eye(y.max() + 1), np.eye(x.shape[1]), []
     for _ in range(5 if update else 1):
-        alpha = dual(KERNEL, x[train], codes[y[train]], M, ridge)
-        scores = values(KERNEL, x[test], x[train], M) @ alpha
-        ordered = np.sort(scores, 1)
-        assert (ordered[:, -1] - ordered[:, -2]).min() > 1e-10  # no class is a tie's
-        shares.append(np.mean(scores.argmax(1) == y[test]))
+        shares.append((share_correct(M, x, y, train, test, ridge), M))
         if update:
             M = UPDATES[update](KERNEL, x[train], dual(KERNEL, x[train], codes[teacher[train]], M, ridge), M)
     return shares
 
 
+def share_correct(M, x, y, train, test, ridge):
+    """The test accuracy with features M."""
+    alpha = dual(KERNEL, x[train], np.eye(y.max() + 1)[y[train]], M, ridge)
+    scores = values(KERNEL, x[test], x[train], M) @ alpha
+    ordered = np.sort(scores, 1)
+    assert (ordered[:, -1] - ordered[:, -2]).min() > 1e-10  # no class is a tie's
+    return np.mean(scores.argmax(1) == y[test])
+
+
 def cross_validated(update, x, y, teacher):
-    """The accuracy over four folds, with the first best setting on a validation half."""
+    """The accuracies over four folds, with the first best setting on a validation half.
+
+    The folds share the features of that setting, or each learns its own with it.
+    """
     n, best = len(x), (-1.0, None)
     scaled = x / np.sqrt((x**2).sum(1, keepdims=True))
     for ridge, z in product((10.0, 1.0, 0.1, 0.01, 0.001), (scaled, x)):
         shares = shares_correct(update, z, y, teacher, np.arange(n // 2), np.arange(n // 2, n), ridge)
-        for step, share in enumerate(shares):
+        for step, (share, M) in enumerate(shares):
             if share > best[0]:
-                best = share, (ridge, z, step)
-    ridge, z, step = best[1]
-    scores = []
+                best = share, (ridge, z, step, M)
+    ridge, z, step, M = best[1]
+    shared, own = [], []
     for fold in np.array_split(np.arange(n), 4):
         rest = np.array([i for i in range(n) if i not in fold])
-        scores.append(shares_correct(update, z, y, teacher, rest, fold, ridge)[step])
-    return np.mean(scores), (ridge, z is x, step)
+        shared.append(share_correct(M, z, y, rest, fold, ridge))
+        own.append(shares_correct(update, z, y, teacher, rest, fold, ridge)[step][0])
+    return (np.mean(shared), np.mean(own)), (ridge, z is x, step)
 
 
 def test_accuracies_of_all_methods(tmp_path, monkeypatch):
@@ -72,20 +87,23 @@ def test_accuracies_of_all_methods(tmp_path, monkeypatch):
         order = stream("c_tabular", name, "order").permutation(len(x))
         x, y = ((x - x.mean(0)) / x.std(0))[order], classes[order]
         shuffled = y[stream("c_tabular", name, "labels").permutation(len(x))]
-        for (method, update), arm in product(METHODS.items(), ("claim", "control: shuffled labels")):
-            teacher = y if arm == "claim" else shuffled
-            share, choice = cross_validated(update, x, y, teacher)
-            expected[arm, name, index, method] = share
+        for (method, update), (arm, of_shuffled) in product(METHODS.items(), ARMS.items()):
+            teacher = shuffled if method in of_shuffled else y
+            shares, choice = cross_validated(update, x, y, teacher)
+            for quantity, share in zip(QUANTITIES, shares, strict=True):
+                expected[arm, name, index, method, quantity] = share
             choices.add(choice)
     settings = c_tabular.Settings(instances=1, folder="sets", largest=36)
     rows = list(c_tabular.measure(settings))
-    measured = {(row["arm"], row["case"], row["seed"], row["layer"]): row["value"] for row in rows}
+    columns = ("arm", "case", "seed", "layer", "quantity")
+    measured = {tuple(row[column] for column in columns): row["value"] for row in rows}
     assert len(rows) == len(measured)
-    assert {row["quantity"] for row in rows} == {"tabular/accuracy"}
     assert measured == {key: pytest.approx(value, abs=1e-12) for key, value in expected.items()}
     assert all(len({choice[part] for choice in choices}) > 1 for part in range(3))  # ridge, scaling, iterate all differ
-    print(expected, choices)
     assert len(set(expected.values())) > 6
+    shared, own = ({key[:-1]: value for key, value in expected.items() if key[-1] == name} for name in QUANTITIES)
+    assert shared != own
+    assert all(shared[key] == own[key] for key in shared if key[-1] == "kernel")  # it has no features
 
 
 def test_scikit_learns_data_sets():

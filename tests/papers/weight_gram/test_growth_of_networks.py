@@ -82,5 +82,5 @@ def test_a_dead_layer_is_an_error_that_names_it():
     x, Y = torch.from_numpy(np.random.default_rng(0).normal(size=(9, 6))).float(), torch.eye(3).repeat(3, 1).double()
     rows = by_layer(model, x, Y)
     assert [next(rows)["layer"] for _ in range(3)] == ["1", "1", "1"]
-    with pytest.raises(gramlab.Undefined, match="layer 2: .* is undefined"):
+    with pytest.raises(gramlab.Undefined, match=r"layer 2: .* is undefined"):
         next(rows)

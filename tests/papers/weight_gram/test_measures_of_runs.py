@@ -259,8 +259,10 @@ def test_virtual_covariance_shift(handmade):
                 for part, of in (("diagonal", np.diag), ("whole", np.asarray)):
                     expected.append({**columns, "arm": arm, "quantity": f"pearson/{quantity}_{part}",
                                      "value": pearson(of(a), of(b))})  # fmt: skip
-            expected += [{**columns, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(index),
-                          "value": pearson(np.diag(vcs), null)} for index, null in enumerate(nulls)]  # fmt: skip
+            expected += [{**columns, "arm": arm, "quantity": f"null/{name}_gram_diagonal", "x": float(index),
+                          "value": pearson(np.diag(matrix), null)}
+                         for name, matrix in (("vcs", vcs), ("agop", agop))
+                         for index, null in enumerate(nulls)]  # fmt: skip
             if seed == 0 and arm == "claim":
                 matrices = {"gram": gram, "agop": agop, "vcs": vcs, "gram_change": change}
                 expected += [{**columns, "arm": arm, "quantity": f"diagonal/{quantity}", "x": float(pixel),

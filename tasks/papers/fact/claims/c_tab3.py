@@ -1,7 +1,8 @@
 """FACT-RFM is as accurate on tables as NFA-RFM, and both are more accurate than the kernel without feature learning.
 
 Laplace kernel, tuned and tested by cross-validation. The paper has 120 UCI data sets; "measured" says how many ran
-here. Each data set counts as one observation.
+here. Each data set counts as one observation. As in the authors' code, the test folds share features that half of the
+samples have made. That the features help without this is a statement of ours.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equivalent, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Hypothesis, Statement
 
 ID = "C.tab3"
 KIND = "statistical"
@@ -30,6 +31,7 @@ MATH = (
     r"\text{accuracy}(\text{FACT-RFM}) \approx \text{accuracy}(\text{NFA-RFM}) > "
     r"\text{accuracy}(\text{Laplace kernel})"
 )
+OWN = "tabular/accuracy, own features"  # each fold's training samples make its features
 MARGIN = 1.0  # percentage points between the two updates; the largest printed difference is 0.23
 
 
@@ -57,18 +59,42 @@ def _accuracies(rows: Rows) -> dict[str, np.ndarray]:
     return {method: 100 * method_rows.value[np.argsort(method_rows.seed)] for (method,), method_rows in methods}
 
 
-def _over_kernel(method: str, quote: str, place: str) -> Statement:
+def _over_kernel(method: str, quote: str, place: str, quantity: str = "tabular/accuracy") -> Statement:
+    ours = quantity == OWN
     return Statement(
-        name=f"{method} over the kernel",
+        name=f"{method} over the kernel{', own features' * ours}",
         quote=quote,
         place=place,
         rule=lambda rows: above_kernel(rows, method),
-        reads=("tabular/accuracy",),
+        reads=(quantity,),
+        kind="ours" if ours else "asserted",
         cases=4,
         rows=16,
     )
 
 
+ROOM = 8.0  # points: half of the printed kernel's error of 16.29
+
+
+def room_to_gain(rows: Rows) -> Finding:
+    """The kernel's mean error is at least half of the print's."""
+    error = float(100 - _accuracies(rows)["kernel"].mean())
+    return Finding(error >= ROOM, error, f"the kernel's mean error, in points, is at least {ROOM:g}", "bound", low=ROOM)
+
+
+OVER_KERNEL = tuple(f"{method} over the kernel" for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"))
+HYPOTHESES = (
+    Hypothesis(
+        name="room to gain",
+        text="The kernel without features leaves an error of 16.29 % on Table 3's 120 data sets. On data sets that it "
+        "classifies almost perfectly no method can improve substantially over it: its mean error is at least half of "
+        "the print's.",
+        rule=room_to_gain,
+        reads=("tabular/accuracy",),
+        reason="reduced too far",
+        statements=OVER_KERNEL,
+    ),
+)
 BOTH = "Both of these feature-learning methods improve substantially over the next-best method"
 STATEMENTS = (
     _over_kernel("FACT-RFM", BOTH, "Section 4.3"),
@@ -82,15 +108,16 @@ STATEMENTS = (
         reads=("tabular/accuracy",),
         cases=4,
         rows=16,
-        stands_in="With features from shuffled labels both updates lose alike. The rule fails on a planted table in "
-        "which FACT-RFM is two points behind.",
     ),
+    _over_kernel("FACT-RFM", BOTH, "Section 4.3", OWN),
+    _over_kernel("NFA-RFM", BOTH, "Section 4.3", OWN),
 )
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the mean accuracies beside the printed ones, and the gain over the kernel on each data set."""
-    rows = rows[rows["quantity"] == "tabular/accuracy"]
+    # the other control repeats these rows
+    rows = rows[(rows["quantity"] == "tabular/accuracy") & (rows["arm"] != "control: FACT-RFM from shuffled labels")]
     rows = rows.assign(points=100 * rows["value"], arm=rows["arm"].replace("claim", "own labels"))
     base = rows[rows["layer"] == "kernel"].set_index(["arm", "case"])["points"]
     gains = rows[rows["layer"] != "kernel"].copy()

@@ -118,6 +118,7 @@ STATEMENTS = (
         data_sets=("CIFAR-10", "CIFAR-100"),
         cases=2,
     ),
+    growth.chance_statement("Both quantities grow throughout training", "Section 4.3"),
     Statement(
         name="TL on CIFAR-10",
         quote=LEVELS,

@@ -49,4 +49,5 @@ STATEMENTS = (
             ("TL", "target_linearity", "logarithmic"),
         )
     ),
+    growth.chance_statement(QUOTE, "Appendix B.5"),
 )

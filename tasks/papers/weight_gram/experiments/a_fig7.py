@@ -43,9 +43,11 @@ def measure(run: Run) -> Iterator[dict]:
                 for part in ("diagonal", "whole"):
                     value = gramlab.pearson(a, b, diagonal=part == "diagonal")
                     yield {**columns, "arm": arm, "quantity": f"pearson/{name}_{part}", "value": value}
-            for index, null_diagonal in enumerate(null_diagonals):
-                value = gramlab.pearson(vcs.diagonal(), null_diagonal)
-                yield {**columns, "arm": arm, "quantity": "null/vcs_gram_diagonal", "x": float(index), "value": value}
+            for name, matrix in (("vcs", vcs), ("agop", layer.agop)):
+                for index, null_diagonal in enumerate(null_diagonals):
+                    value = gramlab.pearson(matrix.diagonal(), null_diagonal)
+                    quantity = f"null/{name}_gram_diagonal"
+                    yield {**columns, "arm": arm, "quantity": quantity, "x": float(index), "value": value}
             if seed == 0 and arm == "claim":
                 matrices = {"gram": gram, "agop": layer.agop, "vcs": vcs, "gram_change": change}
                 for name, matrix in matrices.items():

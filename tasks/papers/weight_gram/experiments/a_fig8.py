@@ -17,7 +17,8 @@ printed; quantities lazy/... and rich/.... Beside the movements there is the dis
 linearization f_0 + J_0 (theta - theta_0), relative to how far the outputs have moved. In the first control of Figure 3
 width alone is to make a network lazy (the variants "scaled"); in the second no network is trained.
 
-Quick scale: a quarter of the samples, widths and epochs and four times the step, so width x step is the same.
+Quick scale: a quarter of the samples, of the widest width and of the epochs, and four times the step. The narrowest
+keeps the paper's 32 units, since the inputs keep their 10 dimensions.
 """
 
 import copy

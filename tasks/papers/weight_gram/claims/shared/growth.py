@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Hypothesis
+from tasks.judging.statement import Hypothesis, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 from tasks.papers.weight_gram.claims.shared.figures import interval_over_seeds, legend_below
@@ -57,6 +57,34 @@ def with_layer(rows: Rows) -> Finding:
         parts |= {f"{data_set}, {layer} to {layer + 1}": positive(step, what)
                   for layer, step in enumerate(np.diff(final, axis=1).T, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_by_layer(rows))
+
+
+def above_chance(rows: Rows) -> Finding:
+    """After training every layer's Target Linearity is above that of shuffled labels on the same features."""
+    parts: dict[str, Finding] = {}
+    for data_set, selected in by_data_set(rows).items():
+        linearity, chance = (
+            curves(selected.where(quantity=name), "seed", "layer")[:, :, -1]
+            for name in ("target_linearity", "null/target_linearity")
+        )
+        parts |= {f"{data_set}, layer {layer}": positive(lead, "TL minus TL of shuffled labels")
+                  for layer, lead in enumerate((linearity - chance).T, start=1)}  # fmt: skip
+    return all_of(**parts)
+
+
+def chance_statement(quote: str, place: str) -> Statement:
+    """Our own: Target Linearity is above the level that features have on labels that they were not trained on."""
+    return Statement(
+        name="TL above chance",
+        quote=quote,
+        place=place,
+        rule=above_chance,
+        reads=("target_linearity", "null/target_linearity"),
+        kind="ours",
+        data_sets=DATA_SETS,
+        scales=("quick",),  # the paper's tables were measured before there was this null
+        forms=("claim",),  # shuffled labels are measured on the networks of the text
+    )
 
 
 def follows(rows: Rows, law: str) -> Finding:

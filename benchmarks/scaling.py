@@ -1,0 +1,91 @@
+"""Replay recorded durations through the flow's own schedule, with 1 to 64 workers: ``python benchmarks/scaling.py``.
+
+Time is simulated: each stage takes what its provenance says that it took, plus what the flow itself spends on a stage.
+The schedule (flows/schedule.py) decides what begins when, as in a real run. docs/scaling.md has the tables.
+"""
+
+import argparse
+import heapq
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import networkx
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from flows.graph import Graph  # noqa: E402
+from flows.schedule import Schedule, kind  # noqa: E402
+
+
+def durations(graph: Graph) -> dict[str, float]:
+    """Seconds by stage: of the clone's own last run, or of the committed report."""
+    folder = ROOT / "data" / graph.scale / "provenance"
+    committed = ROOT / "reports" / graph.scale / "provenance.json"
+    if committed.is_file():
+        records = json.loads(committed.read_text(encoding="utf-8"))
+    else:
+        records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+    seconds = {name: float(record["seconds"]) for name, record in records.items()}
+    return {name: seconds[record] for name in graph.stages
+            if (record := name.replace("simulate@", "measure@")) in seconds}  # fmt: skip
+
+
+def replay(graph: Graph, seconds: dict[str, float], workers: int, gpus: int, overhead: float) -> tuple[float, float]:
+    """Wall time of a run of all stages, and the share of the workers' time in which they work."""
+    graph.stale = lambda names: set(names)  # type: ignore[method-assign]
+    graph.on_gpu = lambda name: True  # type: ignore[method-assign]
+    schedule = Schedule(graph, graph.select([]), workers, [str(gpu) for gpu in range(gpus)], True, True)
+    now, order, ends = 0.0, itertools.count(), []  # type: ignore[var-annotated]
+    while True:
+        for batch in schedule.begin():
+            length = sum(seconds.get(name, 0.0) + overhead for name in batch.names)
+            heapq.heappush(ends, (now + length, next(order), batch))
+        if not ends:
+            break
+        now, _, batch = heapq.heappop(ends)
+        schedule.end(batch, batch.names)
+    assert len(schedule.done) == len(graph.stages)
+    work = sum(seconds.get(name, 0.0) + overhead for name in graph.stages)
+    return now, work / (workers * now)
+
+
+def longest_chain(graph: Graph, seconds: dict[str, float], overhead: float) -> tuple[float, list[str]]:
+    """The time that no number of workers can shorten, and the stages that take it."""
+    weighted = networkx.DiGraph()
+    weighted.add_nodes_from(graph.stages)
+    for name, needed in graph.needs.items():
+        weighted.add_edges_from((other, name, {"seconds": seconds.get(other, 0.0) + overhead}) for other in needed)
+    chain = networkx.dag_longest_path(weighted, weight="seconds")
+    return sum(seconds.get(name, 0.0) + overhead for name in chain), chain
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", default="paper")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16, 64])
+    parser.add_argument("--gpus", type=int, default=0, help="of this machine; 0 where the engine has them, or none")
+    parser.add_argument("--overhead", type=float, default=0.3, help="seconds that the flow spends on a stage")
+    chosen = parser.parse_args()
+    graph = Graph(ROOT, chosen.scale)
+    seconds = durations(graph)
+    kinds: dict[str, float] = {}
+    for name, each in seconds.items():
+        kinds[kind(name)] = kinds.get(kind(name), 0.0) + each
+    total = sum(seconds.values())
+    print(f"{len(seconds)} of {len(graph.stages)} stages have a duration; {total / 3600:.2f} hours of work: "
+          + ", ".join(f"{name} {each / 3600:.2f}" for name, each in sorted(kinds.items())))  # fmt: skip
+    print("| workers | wall time, min | work / (workers x wall) |\n| ---: | ---: | ---: |")
+    for workers in chosen.workers:
+        wall, share = replay(graph, seconds, workers, chosen.gpus, chosen.overhead)
+        print(f"| {workers} | {wall / 60:.1f} | {share:.0%} |")
+    length, chain = longest_chain(graph, seconds, chosen.overhead)
+    print(f"longest chain: {length / 60:.1f} min: {' > '.join(chain)}")
+    longest = sorted(seconds.items(), key=lambda item: -item[1])[:5]
+    print("longest stages: " + ", ".join(f"{name} {each / 60:.1f} min" for name, each in longest))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""FACT accumulated along training: the weight Gram matrix from the gradients that the optimizer saw."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gramlab.measures.kinds import Layer
+from gramlab.measures.layers import Layers, find_layers
+from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.products import symmetric
+from gramlab.measures.results import single
+
+FORMS = ("sgd", "momentum", "adam", "adamw")
+
+
+class AccumulatedFact(Mapping[str, Tensor]):
+    """Accumulate P ← (1 − 2γλ) P + γλ (FACT + FACTᵀ) over optimizer steps, from P = W₀ᵀW₀.
+
+    FACT equals WᵀW only at a critical point (paper C, Theorem 3.1), and paper C's Section 6 asks for a quantity that is
+    stable before. A step of gradient descent with weight decay, W⁺ = W − γ (∇L + λW), changes the Gram matrix by
+
+        W⁺ᵀW⁺ = (1 − 2γλ) WᵀW + γλ (FACT + FACTᵀ) + O(γ²),    FACT = −(1/λ) Wᵀ∇L.
+
+    P sums the first-order terms. At λ = 0 it is W₀ᵀW₀ plus the sum of paper A's virtual covariance shifts, to first
+    order. For fixed training time P differs from WᵀW by O(γ). It is bookkeeping of what the optimizer did, exact to
+    first order: that P is near WᵀW says that steps are small, and nothing about the network.
+
+    In general, for a step W⁺ = (1 − γκ) W − γD with a decay κ beside the direction D,
+
+        P ← (1 − 2γκ) P − γ (WᵀD + DᵀW).
+
+    With g the loss's gradient, which the optimizer finds in ``.grad``, the forms are
+
+    - "sgd": κ = λ, D = g;
+    - "momentum" (torch's SGD): κ = 0, D = b with b ← μb + (1 − τ)(g + λW), for Nesterov's D = g + λW + μb;
+    - "adam": κ = 0, D = m̂ / (√v̂ + ε), the moments of g + λW;
+    - "adamw": κ = λ, D = m̂ / (√v̂ + ε), the moments of g.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    optimizer : torch.optim.SGD, Adam or AdamW
+        Its steps are followed from now on, with its learning rate and settings at each step.
+    layers : None, str, sequence of str, or predicate (name, module), default None
+        As for ``gramlab.measure``. Layers whose weight is no parameter of the optimizer are not followed.
+    form : {"sgd", "momentum", "adam", "adamw"}, optional
+        Default: the optimizer's own.
+
+    Attributes
+    ----------
+    steps : int
+        Steps followed so far.
+    left_out : dict
+        Layers that are not followed, and why.
+
+    Raises
+    ------
+    ValueError
+        If the optimizer has no form here, or none of the layers is followed.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> model = torch.nn.Linear(3, 2)
+    >>> x, y = torch.randn(20, 3), torch.randn(20, 2)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.01, weight_decay=0.1)
+    >>> accumulated = gramlab.AccumulatedFact(model, optimizer)
+    >>> for _ in range(50):
+    ...     optimizer.zero_grad()
+    ...     (model(x) - y).square().mean().backward()
+    ...     optimizer.step()
+    >>> gramlab.cosine(accumulated[""], model.weight.T @ model.weight) > 0.999
+    True
+    """
+
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, layers: Layers = None, form: str | None = None
+    ) -> None:
+        self.form = _form(optimizer) if form is None else form
+        if self.form not in FORMS:
+            raise ValueError(f"form must be one of {FORMS}, not {form!r}")
+        with preserved_state(model):
+            found = find_layers(model, layers)
+        groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+        self.layers: dict[str, Layer] = {}
+        self.left_out: dict[str, str] = {}
+        for name, layer in found.items():
+            parameter = layer.parameter()
+            if parameter is None or id(parameter) not in groups:
+                self.left_out[name] = f"the weight of the {layer.kind} is no parameter of the optimizer"
+            else:
+                self.layers[name] = layer
+        if not self.layers:
+            raise ValueError(f"no layer can be followed: {self.left_out}")
+        self.steps = 0
+        self._groups = groups
+        self._directions: dict[int, _Direction] = {}
+        self._totals = {name: self.gram(name) for name in self.layers}
+        self._handle = optimizer.register_step_pre_hook(lambda *_: self._step())
+
+    def __getitem__(self, name: str) -> Tensor:
+        """P (d, d) of a layer, or (groups, d, d), in float64."""
+        return single(self._totals[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._totals)
+
+    def __len__(self) -> int:
+        return len(self._totals)
+
+    def gram(self, name: str) -> Tensor:
+        """Return WᵀW of a layer as (groups, d, d)."""
+        W = self.layers[name].weight_matrices().double()
+        return symmetric(W, W)
+
+    def relative_error(self, name: str) -> float:
+        """Return ‖P − WᵀW‖ / ‖WᵀW‖ of a layer: the second-order terms that P leaves out."""
+        gram = self.gram(name)
+        return float((self._totals[name] - gram).norm() / gram.norm())
+
+    def detach(self) -> None:
+        """Follow no more steps."""
+        self._handle.remove()
+
+    @torch.no_grad()
+    def _step(self) -> None:
+        """Add the step that the optimizer is about to make."""
+        directions: dict[int, tuple[Tensor, float, float]] = {}
+        for name, layer in self.layers.items():
+            parameter = layer.parameter()
+            if parameter is None or parameter.grad is None:
+                continue
+            key = id(parameter)
+            if key not in directions:  # projections of attention share a parameter
+                direction = self._directions.setdefault(key, _Direction(self.form))
+                directions[key] = direction.step(parameter, self._groups[key])
+            D, rate, decay = directions[key]
+            W, D = layer.weight_matrices().double(), layer.matrices(D)
+            change = symmetric(torch.cat([W, D], -2), torch.cat([D, W], -2))  # WᵀD + DᵀW
+            self._totals[name] = (1 - 2 * rate * decay) * self._totals[name] - rate * change
+        self.steps += 1
+
+
+class _Direction:
+    """The direction D of a parameter's steps in float64, by a form's rule, from the gradients alone."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self.count = 0
+        self.first: Tensor | None = None  # momentum, or the first moment
+        self.second: Tensor | None = None
+        self.largest: Tensor | None = None
+
+    def step(self, parameter: Tensor, group: Mapping[str, Any]) -> tuple[Tensor, float, float]:
+        """Return D, the learning rate γ and the decay κ for the gradient that ``parameter.grad`` holds now."""
+        self.count += 1
+        rate, decay = float(group["lr"]), float(group.get("weight_decay", 0.0))
+        assert parameter.grad is not None
+        g = parameter.grad.double() * (-1 if group.get("maximize") else 1)
+        if self.form == "sgd":
+            return g, rate, decay
+        if self.form == "adamw":
+            return self._adam(g, group), rate, decay
+        g = g + decay * parameter.double()
+        return (self._momentum(g, group) if self.form == "momentum" else self._adam(g, group)), rate, 0.0
+
+    def _momentum(self, g: Tensor, group: Mapping[str, Any]) -> Tensor:
+        mu = float(group.get("momentum", 0.0))
+        if self.first is None:
+            self.first = g.clone()  # torch does not dampen the first gradient
+        else:
+            self.first = mu * self.first + (1 - float(group.get("dampening", 0.0))) * g
+        return g + mu * self.first if group.get("nesterov") else self.first
+
+    def _adam(self, g: Tensor, group: Mapping[str, Any]) -> Tensor:
+        beta1, beta2 = (float(beta) for beta in group.get("betas", (0.9, 0.999)))
+        zeros = torch.zeros_like(g)
+        self.first = beta1 * (zeros if self.first is None else self.first) + (1 - beta1) * g
+        self.second = beta2 * (zeros if self.second is None else self.second) + (1 - beta2) * g.square()
+        second = self.second
+        if group.get("amsgrad"):
+            self.largest = second if self.largest is None else torch.maximum(self.largest, second)
+            second = self.largest
+        root = second.sqrt() / math.sqrt(1 - beta2**self.count)
+        return self.first / (1 - beta1**self.count) / (root + float(group.get("eps", 1e-8)))
+
+
+def _form(optimizer: torch.optim.Optimizer) -> str:
+    kind = type(optimizer)
+    if kind is torch.optim.SGD:
+        return "momentum" if any(group["momentum"] for group in optimizer.param_groups) else "sgd"
+    if kind is torch.optim.AdamW:
+        return "adamw"
+    if kind is torch.optim.Adam:
+        decoupled = any(group.get("decoupled_weight_decay") for group in optimizer.param_groups)
+        return "adamw" if decoupled else "adam"
+    raise ValueError(f"accumulated FACT has forms for SGD, Adam and AdamW, not for {kind.__name__}")

@@ -1,0 +1,234 @@
+"""The sums over a data set, batch by batch."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gramlab.measures.arrays import all_finite, as_tensor
+from gramlab.measures.batches import Batch
+from gramlab.measures.capture import LayerCall
+from gramlab.measures.captured import CapturedNetwork, Run
+from gramlab.measures.cotangents import Cotangents, Outputs, ThroughReadout, choose
+from gramlab.measures.kinds import Layer
+from gramlab.measures.layers import at_least_float32
+from gramlab.measures.losses import Loss, check_targets, default_loss, per_sample
+from gramlab.measures.measurement import Measurement
+from gramlab.measures.products import add_symmetric, mirrored
+from gramlab.measures.results import LayerMeasures, single
+
+
+@dataclass
+class Accumulator:
+    """The sums over the data set, batch by batch."""
+
+    current: CapturedNetwork
+    before: CapturedNetwork | None
+    loss: Loss | None  # None until the first targets decide
+    needs: frozenset[str]
+    loss_required: bool
+    outputs_option: Outputs = None
+    n: int = 0
+    outputs: int = 0
+    total_loss: float = 0.0
+    sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    draws: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    cotangents: Cotangents | None = None
+
+    def add(self, batch: Batch, number: int, all_targets: Any = None) -> None:
+        """Add a batch. With the first one, check that the targets of all batches fit the outputs."""
+        if number == 0:
+            self._allocate(batch)
+        elif "loss" in self.needs and batch.targets is None:
+            raise ValueError(f"batch {number} has no targets and the batches before it had")
+        run = self.current.run(batch, number)
+        outputs = run.outputs
+        if number == 0 and self.loss is None and batch.targets is not None:
+            self.loss = default_loss(tuple(outputs.shape), batch.targets)
+        if number == 0 and all_targets is not None and isinstance(self.loss, str):
+            targets = as_tensor(all_targets, "y")
+            check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
+        self.outputs = outputs[0].numel()
+        initial_run = self._run_initial(batch, number, run)
+        # the passes run under the caller's autocast, but the products are not rounded by it
+        kind = outputs.device.type
+        with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
+            self._add(batch, number, run, initial_run)
+        self.n += len(outputs)
+
+    def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
+        outputs, calls = run.outputs, run.calls
+        by_output = bool(self.needs & {"ptk", "centered_ptk"})
+        if batch.targets is not None and self.loss is not None and "loss" in self.needs:
+            losses = per_sample(self.loss, outputs, batch.targets, batch.mask)
+            if not all_finite(losses.detach()):
+                row = int((~torch.isfinite(losses)).nonzero()[0])
+                raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
+            self.total_loss += float(losses.detach().double().sum())
+            if self.needs & {"loss_outer", "weight_gradient"}:
+                self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
+        if by_output:
+            self._add_outputs(batch, run, initial_run)
+
+    def result(self, weight_decay: float | None, settings: dict[str, Any], left_out: Mapping[str, str]) -> Measurement:
+        """Return the measurement of all batches."""
+        measured = {}
+        for name, layer in self.current.layers.items():
+            sums = {
+                key: single((total if key == "weight_gradient" else mirrored(total)) / self.n)
+                for key, total in self.sums[name].items()
+            }
+            for key, total in sums.items():
+                if not all_finite(total):
+                    raise ValueError(f"layer {name!r}: the sum for {key} overflowed or met a NaN gradient")
+            initial_weight = None if self.before is None else _weight(self.before.layers[name])
+            draws = self._mean_draws(name, sums)
+            measured[name] = LayerMeasures(
+                name, self.n, _weight(layer), sums, weight_decay, initial_weight, layer.kind, draws
+            )
+        mean_loss = self.total_loss / self.n if "loss" in self.needs else None
+        if mean_loss is not None:
+            settings["loss"] = self.loss if isinstance(self.loss, str) else getattr(self.loss, "__name__", "callable")
+        settings["outputs"] = "exact" if self.cotangents is None else self.cotangents.name
+        return Measurement(measured, self.n, self.outputs, mean_loss, left_out, settings)
+
+    def _mean_draws(self, name: str, sums: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The means over samples by group of cotangents, whose means over cotangents complete ``sums``."""
+        means: dict[str, Tensor] = {}
+        for key, totals in self.draws.get(name, {}).items():
+            assert self.cotangents is not None
+            counts = torch.tensor(self.cotangents.counts, dtype=torch.float64, device=totals.device)
+            for total in totals:
+                mirrored(total)
+            if not all_finite(totals):
+                raise ValueError(f"layer {name!r}: the sum for {key} overflowed or met a NaN gradient")
+            sums[key] = single(totals.sum(0) / (float(counts.sum()) * self.n))
+            means[key] = torch.stack([single(t / (count * self.n)) for t, count in zip(totals, counts, strict=True)])
+        return means
+
+    def _allocate(self, batch: Batch) -> None:
+        """Decide by the first batch which sums can be measured, and allocate them in float64."""
+        loss_sums = {"loss_outer", "weight_gradient"}
+        if batch.targets is not None:
+            self.needs = self.needs | {"loss"}
+        elif self.needs & loss_sums:
+            if self.loss_required:
+                raise ValueError("enfa, fact and virtual_shift depend on the loss: targets y are needed")
+            self.needs = self.needs - loss_sums
+        for name, layer in self.current.layers.items():
+            W = layer.weight_matrices()
+            G, k, d = W.shape
+            shapes = {"ptk": (k, k), "centered_ptk": (k, k), "loss_outer": (k, k), "weight_gradient": (k, d)}
+            self.sums[name] = {
+                key: torch.zeros(G, *shape, dtype=torch.float64, device=W.device)
+                for key, shape in shapes.items()
+                if key in self.needs
+            }
+
+    def _add_loss(self, calls: list[LayerCall], gradients: Sequence[Tensor | None], mask: Tensor | None) -> None:
+        outer = BatchSums()
+        for call, g in zip(calls, gradients, strict=True):
+            if g is None:  # the loss does not depend on this call
+                continue
+            layer, g = self.current.layers[call.layer], at_least_float32(call.part(g))
+            if "loss_outer" in self.needs:
+                outer.add(call.layer, layer.output_rows(g, mask, call.input))
+            if "weight_gradient" in self.needs:
+                if call.input._version != call.version:
+                    raise ValueError(f"the input of layer {call.layer!r} is changed in place after its use")
+                h = at_least_float32(call.input) if call.input.is_floating_point() else call.input
+                total = layer.weight_gradient(h, g, mask)
+                self.sums[call.layer]["weight_gradient"] += total
+        outer.add_to(self.sums, "loss_outer")
+
+    def _run_initial(self, batch: Batch, number: int, run: Run) -> Run | None:
+        """Run the initial network if its derivatives are needed, or if only a call computes its weights."""
+        if self.before is None:
+            return None
+        centred = "centered_ptk" in self.needs
+        if not centred and (number or not any(layer.has_computed_weight() for layer in self.before.layers.values())):
+            return None
+        initial_run = self.before.run(batch, number)
+        called, called_before = ([call.layer for call in r.calls] for r in (run, initial_run))
+        if initial_run.outputs.shape != run.outputs.shape or called_before != called:
+            raise ValueError("with the initial weights the model calls other layers or gives other outputs")
+        return initial_run if centred else None
+
+    def _add_outputs(self, batch: Batch, run: Run, initial_run: Run | None) -> None:
+        mask = batch.mask
+        if self.cotangents is None:
+            self.cotangents = choose(self.outputs_option, run, initial_run)
+            if not isinstance(self.cotangents, ThroughReadout):
+                self.current.last = None
+                if self.before is not None:
+                    self.before.last = None
+        centred = initial_run is not None
+        ptk = [BatchSums() for _ in range(self.cotangents.groups)]
+        centered = [BatchSums() for _ in range(self.cotangents.groups)]
+        for scalar, scalar0, group, more in self.cotangents.passes(run, initial_run, mask, batch.start):
+            gradients = _gradients(scalar, run.calls, retain=more)
+            if "ptk" in self.needs:
+                for call, g in zip(run.calls, gradients, strict=True):
+                    if g is not None:  # this output depends on this call
+                        ptk[group].add(call.layer, self._rows(call, at_least_float32(g), mask))
+            if initial_run is not None and scalar0 is not None:
+                gradients0 = _gradients(scalar0, initial_run.calls, retain=more)
+                for call, g, g0 in zip(run.calls, gradients, gradients0, strict=True):
+                    if g is not None and g0 is not None:
+                        moved = at_least_float32(g) - at_least_float32(g0)
+                        centered[group].add(call.layer, self._rows(call, moved, mask))
+        if "ptk" in self.needs:
+            self._add_groups("ptk", ptk)
+            for name, count in self.cotangents.identity(run, initial_run, mask, self.current.layers).items():
+                self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count)
+        if centred:
+            self._add_groups("centered_ptk", centered)
+
+    def _add_groups(self, key: str, groups: list["BatchSums"]) -> None:
+        """Add the sums of exact cotangents, or of each group of random ones."""
+        assert self.cotangents is not None
+        for number, group in enumerate(groups):
+            if not self.cotangents.random:
+                group.add_to(self.sums, key)
+                continue
+            for name, total in group.totals.items():
+                draws = self.draws.setdefault(name, {})
+                if key not in draws:
+                    shape = (len(groups), *total.shape)
+                    draws[key] = torch.zeros(shape, dtype=torch.float64, device=total.device)
+                draws[key][number] += total
+
+    def _rows(self, call: LayerCall, g: Tensor, mask: Tensor | None) -> Tensor:
+        """The rows of a gradient at the output of a call, (groups, rows, k)."""
+        return self.current.layers[call.layer].output_rows(call.part(g), mask, call.input)
+
+
+class BatchSums:
+    """One batch's sums of outer products by layer, in the precision of its gradients."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, Tensor] = {}
+
+    def add(self, name: str, z: Tensor) -> None:
+        """Add the outer products of the rows of ``z`` (groups, rows, k)."""
+        if name not in self.totals:
+            self.totals[name] = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
+        add_symmetric(self.totals[name], z, z)
+
+    def add_to(self, sums: dict[str, dict[str, Tensor]], key: str) -> None:
+        """Add to the float64 sums over the data set."""
+        for name, total in self.totals.items():
+            sums[name][key] += total
+
+
+def _gradients(scalar: Tensor, calls: list[LayerCall], retain: bool) -> Sequence[Tensor | None]:
+    # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
+    edges = [call.edge for call in calls if call.edge is not None]
+    return torch.autograd.grad(scalar, edges, retain_graph=retain, allow_unused=True)
+
+
+def _weight(layer: Layer) -> Tensor:
+    return single(layer.weight_matrices().double().clone())

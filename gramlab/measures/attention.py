@@ -1,0 +1,76 @@
+"""See the projections of ``nn.MultiheadAttention``, which multiplies by bare tensors that no hook sees."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gramlab.measures.kinds import Projection
+
+
+@contextmanager
+def capture_projections(
+    layers: Mapping[str, Projection], project: Callable[[Tensor, Tensor, Mapping[str, slice]], Tensor]
+) -> Iterator[None]:
+    """Report each product with a projection's weight while the context is open.
+
+    Torch's attention calls ``torch.nn.functional.linear`` with the weights. A function in its place recognises them by
+    their memory and passes everything else on. Torch's fused kernels, which call no such function, are switched off.
+
+    Parameters
+    ----------
+    layers : mapping of str to Projection
+        The projections by name.
+    project : callable (input, output, parts) -> output
+        Gets the input (T, n, d) of a product, its output, and the columns of each layer in the output's last axis.
+    """
+    by_module: dict[nn.Module, dict[str, Projection]] = {}
+    for name, layer in layers.items():
+        by_module.setdefault(layer.module, {})[name] = layer
+    running: list[tuple[nn.Module, tuple[int, ...]]] = []  # attention modules in their forward, and (T, n)
+    linear = F.linear
+
+    def seen_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        z = linear(input, weight, bias)
+        if not running:
+            return z
+        module, shape = running[-1]
+        if parts := _parts(by_module[module], weight):
+            # the input of the output projection has rows (T n, d)
+            return project(input if input.ndim == 3 else input.view(*shape, -1), z, parts)
+        return z
+
+    def enter(module: nn.Module, arguments: tuple, keywords: dict) -> None:
+        query = arguments[0] if arguments else keywords["query"]
+        shape = (len(query), 1) if query.ndim == 2 else tuple(query.shape[:2])
+        running.append((module, shape[::-1] if module.batch_first and query.ndim == 3 else shape))
+
+    def leave(*_: Any) -> None:
+        running.pop()
+
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    with ExitStack() as stack:
+        stack.callback(torch.backends.mha.set_fastpath_enabled, enabled)
+        torch.backends.mha.set_fastpath_enabled(False)
+        for module in by_module:
+            stack.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
+            stack.callback(module.register_forward_hook(leave, prepend=True, always_call=True).remove)
+        stack.callback(setattr, F, "linear", linear)
+        F.linear = seen_linear  # type: ignore[assignment]
+        yield
+
+
+def _parts(layers: Mapping[str, Projection], weight: Tensor) -> dict[str, slice]:
+    """The columns of the layers in the product with a weight that is a part of their tensor."""
+    parts: dict[str, slice] = {}
+    for name, layer in layers.items():
+        tensor, start, stop = layer.place()
+        if tensor.untyped_storage().data_ptr() != weight.untyped_storage().data_ptr():
+            continue
+        first = (weight.storage_offset() - tensor.storage_offset()) // weight.shape[1]
+        if first <= start and stop <= first + weight.shape[0]:
+            parts[name] = slice(start - first, stop - first)
+    return parts

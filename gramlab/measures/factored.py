@@ -1,0 +1,163 @@
+"""Correlations of a layer's d × d matrices through k × k products, without the d × d matrices.
+
+Every matrix on a layer's input side is AᵀB with factors A and B of shape (k, d), like W itself. Hence
+
+    ⟨AᵀB, CᵀD⟩ = ⟨ACᵀ, BDᵀ⟩,    Σ entries = (A 1)ᵀ(B 1),    tr AᵀB = Σ A∘B.
+
+Where k < d this is less work than the matrices: for a convolution of 64 channels and 3 × 3 kernels d is 9 k.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gramlab.measures.similarity import cosine, cosine_null, null_of_traces, pearson, ratio
+from gramlab.measures.undefined import Undefined
+
+if TYPE_CHECKING:
+    from gramlab.measures.results import LayerMeasures
+
+# the smallest share that may remain of a sum of squares: below it the digits that remain are those of the d x d form
+_CANCELLED = 1e-3
+
+
+class FactoredLayer:
+    """The correlations of one layer's matrices, each product computed once.
+
+    Parameters
+    ----------
+    layer : LayerMeasures
+    draws : sequence of LayerMeasures, default ()
+        The layer with separate estimates of its sums; "agop@2" is the AGOP of the one numbered 2.
+    """
+
+    def __init__(self, layer: "LayerMeasures", draws: Sequence["LayerMeasures"] = ()) -> None:
+        self.layer, self.draws = layer, draws
+        self.narrow = layer.weight.shape[-2] < layer.weight.shape[-1]
+        self._factors: dict[str, tuple[str, str]] = {}
+        self._tensors: dict[str, Tensor] = {}
+        self._products: dict[tuple[str, str], Tensor] = {}
+
+    def cosine(self, first: str, second: str) -> float:
+        """Return ``gramlab.cosine`` of two of the layer's matrices, by the names of ``LayerMeasures``."""
+        if not self._has_factors(first, second):
+            return cosine(*self._matrices(first, second))
+        squares = self._inner(first, first), self._inner(second, second)
+        if not all(1e-200 < square < 1e300 for square in squares):
+            return cosine(*self._matrices(first, second))
+        return ratio(squares[0], squares[1], self._inner(first, second))
+
+    def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
+        """Return ``gramlab.pearson`` of two of the layer's matrices, or of their diagonals."""
+        if not self._has_factors(first, second):
+            return pearson(*self._matrices(first, second), diagonal=diagonal)
+        if diagonal:
+            return pearson(*(self._diagonal(name) for name in (first, second)))
+        entries = self.layer.weight.shape[-1] ** 2 * self._groups
+        sums = [self._total(name) for name in (first, second)]
+        squares = [self._inner(name, name) for name in (first, second)]
+        spreads = [square - total**2 / entries for square, total in zip(squares, sums, strict=True)]
+        exact = all(1e-200 < square < 1e300 for square in squares)
+        if not exact or any(spread < _CANCELLED * square for spread, square in zip(spreads, squares, strict=True)):
+            return pearson(*self._matrices(first, second))
+        return ratio(spreads[0], spreads[1], self._inner(first, second) - sums[0] * sums[1] / entries)
+
+    def cosine_null(self, first: str, second: str) -> tuple[float, float]:
+        """Return ``gramlab.cosine_null``, for a grouped convolution of groups that rotate independently.
+
+        The first matrix must be symmetric. Of the second only the symmetric part meets it.
+        """
+        if self._groups > 1:
+            raise Undefined("the null is that of two single matrices, and a grouped convolution has several")
+        if not self._has_factors(first, second):
+            A, B = self._matrices(first, second)
+            symmetric = (B + B.mT) / 2
+            mean, deviation = cosine_null(A, symmetric)
+            size = float(B.norm())
+            shrink = float(symmetric.norm()) / size if size else 1.0
+            return mean * shrink, deviation * shrink
+        traces = [self._trace(name) for name in (first, second)]
+        squares = [self._inner(name, name) for name in (first, second)]
+        # ‖(B + Bᵀ)/2‖² = (‖B‖² + ⟨B, Bᵀ⟩)/2
+        half = (squares[1] + self._inner(second, second, transposed=True)) / 2
+        return null_of_traces(self.layer.weight.shape[-1], traces, (squares[0], half), math.sqrt(math.prod(squares)))
+
+    def inner_table(self, first: str, second: str, many: bool, others: bool, centred: bool) -> np.ndarray:
+        """Return ⟨A_g, B_h⟩ for all draws g of the first matrix, if there are ``many``, and h of the second.
+
+        With ``centred`` each matrix is taken minus the mean of its entries.
+        """
+        left, right = (
+            [f"{name}@{g}" for g in range(len(self.draws))] if several else [name]
+            for name, several in ((first, many), (second, others))
+        )
+        entries = self.layer.weight.shape[-1] ** 2 * self._groups if first in self.layer.FACTORS else None
+        table = np.empty((len(left), len(right)))
+        for i, a in enumerate(left):
+            for j, b in enumerate(right):
+                if self._has_factors(first, second):
+                    means = self._total(a) * self._total(b) / entries if centred and entries else 0.0
+                    table[i, j] = self._inner(a, b) - means
+                else:
+                    A, B = self._matrices(a, b)
+                    if A.shape != B.shape:
+                        shapes = f"{tuple(A.shape)} and {tuple(B.shape)}"
+                        raise ValueError(f"{first} and {second} must have the same shape, not {shapes}")
+                    table[i, j] = float(((A - A.mean()) * (B - B.mean())).sum() if centred else (A * B).sum())
+        return table
+
+    @property
+    def _groups(self) -> int:
+        return len(self.layer.weight) if self.layer.weight.ndim == 3 else 1
+
+    def _has_factors(self, *names: str) -> bool:
+        return self.narrow and all(name in self.layer.FACTORS for name in names)
+
+    def _matrices(self, *names: str) -> list[Tensor]:
+        return [getattr(layer, name) for layer, name in map(self._at, names)]
+
+    def _at(self, name: str) -> tuple["LayerMeasures", str]:
+        """The layer and the quantity that a name such as "agop@2" stands for."""
+        quantity, _, draw = name.partition("@")
+        return (self.draws[int(draw)] if draw else self.layer), quantity
+
+    def _pair(self, name: str) -> tuple[str, str]:
+        """The names of the factors of a matrix, which are computed on first use."""
+        if name not in self._factors:
+            layer, quantity = self._at(name)
+            keys = []
+            for factor in layer.FACTORS[quantity]:
+                # a factor that holds a sum differs by draw
+                keys.append(f"{factor}@{name.partition('@')[2]}" if " " in factor else factor)
+                if keys[-1] not in self._tensors:
+                    self._tensors[keys[-1]] = layer.factor(factor, quantity)
+            self._factors[name] = keys[0], keys[1]
+        return self._factors[name]
+
+    def _product(self, a: str, b: str) -> Tensor:
+        if (a, b) not in self._products:
+            if (b, a) in self._products:
+                return self._products[b, a].mT
+            self._products[a, b] = self._tensors[a] @ self._tensors[b].mT
+        return self._products[a, b]
+
+    def _inner(self, first: str, second: str, transposed: bool = False) -> float:
+        (A, B), (C, D) = self._pair(first), self._pair(second)
+        if transposed:
+            C, D = D, C
+        return float((self._product(A, C) * self._product(B, D)).sum())
+
+    def _total(self, name: str) -> float:
+        A, B = (self._tensors[factor].sum(-1) for factor in self._pair(name))
+        return float((A * B).sum())
+
+    def _trace(self, name: str) -> float:
+        return float(self._diagonal(name).sum())
+
+    def _diagonal(self, name: str) -> Tensor:
+        A, B = (self._tensors[factor] for factor in self._pair(name))
+        return torch.einsum("...kd,...kd->...d", A, B)

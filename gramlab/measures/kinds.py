@@ -1,0 +1,357 @@
+"""The kinds of layers that multiply by a weight, each seen as z = W h on rows of inputs (paper A, C.1)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.grad import conv1d_weight, conv2d_weight, conv3d_weight
+
+from gramlab.measures.shards import whole_tensor
+
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+_CONVOLUTION_GRADIENTS = {1: conv1d_weight, 2: conv2d_weight, 3: conv3d_weight}
+
+
+class Layer:
+    """A module whose output is z = W h + b, with W (k, d) and a row h for each sample, token or position.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+    kind : str
+        The name of its class.
+    """
+
+    plain: type[nn.Module]  # the class whose forward computes W h + b
+    methods: tuple[str, ...] = ("forward",)
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.kind = type(module).__name__
+
+    def __repr__(self) -> str:
+        return repr(self.module)
+
+    def weight_matrices(self) -> Tensor:
+        """Return the weight as matrices (groups, k, d)."""
+        return self.matrices(whole_tensor(self.module.weight).detach())
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        """Return a tensor in the shape of the weight's parameter, such as its gradient, as (groups, k, d)."""
+        return weight.unsqueeze(0)
+
+    def parameter(self) -> nn.Parameter | None:
+        """Return the parameter that is the weight, None if the weight is computed from others."""
+        return self.module._parameters.get("weight")
+
+    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
+        """Return values at the layer's output as (groups, rows, k): a row for each sample, token, or position.
+
+        Tokens where the mask (n, T) is False give rows of zeros. ``h`` is the layer's input.
+        """
+        if mask is not None and z.shape[:-1] == mask.shape:
+            z = z * mask.unsqueeze(-1)
+        return z.reshape(1, -1, z.shape[-1])
+
+    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return Σ g hᵀ over rows, (groups, k, d), for a call's input ``h`` and gradient ``g`` at its output."""
+        return (self.output_rows(g, mask)[0].mT @ h.reshape(-1, h.shape[-1])).unsqueeze(0)
+
+    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
+        """Return (n, T) if the input ``h`` holds T tokens of n samples."""
+        return (h.shape[0], h.shape[1]) if h.ndim == 3 else None
+
+    def by_sample(self, values: Tensor, h: Tensor) -> Tensor:
+        """Return values at the input or output with the samples as the first axis; ``h`` is the input."""
+        return values
+
+    def weight_parameters(self) -> list[Tensor]:
+        """Return the parameters that W is made of."""
+        return list(self.module.parameters())
+
+    def has_computed_weight(self) -> bool:
+        """Whether a call sets the weight, as the hooks of ``torch.nn.utils``' weight_norm and prune do."""
+        return "weight" in vars(self.module)
+
+    def overrides_forward(self) -> bool:
+        """Whether the module has a forward of its own, which may not compute W h + b."""
+        return any(m in vars(self.module) or getattr(type(self.module), m) is not getattr(self.plain, m)
+                   for m in self.methods)  # fmt: skip
+
+    def product(self, h: Tensor) -> Tensor:
+        """Return W h + b, in the shape of the module's output."""
+        return F.linear(h, self.module.weight, self.module.bias)
+
+
+class Linear(Layer):
+    """``nn.Linear``."""
+
+    plain = nn.Linear
+
+
+class TransposedLinear(Layer):
+    """Hugging Face's ``Conv1D``, a Linear whose parameter is Wᵀ (d, k)."""
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        return weight.mT.unsqueeze(0)
+
+    def overrides_forward(self) -> bool:
+        return True  # the class is known by its name alone
+
+    def product(self, h: Tensor) -> Tensor:
+        return F.linear(h, self.module.weight.mT, self.module.bias)
+
+
+class Adapted(Layer):
+    """A Linear with low-rank adapters (peft, loralib), which are part of its effective weight.
+
+    W comes from the module itself: its outputs for the unit vectors, minus that for zero. So every adapter that is
+    linear is seen as it acts, merged or not, in the model's precision.
+    """
+
+    def weight_matrices(self) -> Tensor:
+        weight, _ = self._affine()
+        return weight.unsqueeze(0)
+
+    def parameter(self) -> None:
+        return None
+
+    def has_computed_weight(self) -> bool:
+        return False
+
+    def overrides_forward(self) -> bool:
+        return True
+
+    def product(self, h: Tensor) -> Tensor:
+        return F.linear(h, *self._affine())
+
+    def _affine(self) -> tuple[Tensor, Tensor]:
+        parameter = next(p for p in self.module.parameters() if p.is_floating_point())
+        base = getattr(self.module, "base_layer", self.module)
+        width = getattr(base, "in_features", None) or base.weight.shape[0]
+        units = torch.eye(width, dtype=parameter.dtype, device=parameter.device)
+        with torch.no_grad():
+            outputs = self.module.forward(torch.cat([units, torch.zeros_like(units[:1])]))
+        return (outputs[:-1] - outputs[-1]).mT.contiguous(), outputs[-1]
+
+
+class Convolution(Layer):
+    """``nn.Conv1d``, ``nn.Conv2d``, ``nn.Conv3d``: W multiplies im2col patches; groups are layers side by side."""
+
+    methods = ("forward", "_conv_forward")
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self.axes = len(module.kernel_size)
+        self.plain = _CONVOLUTIONS[self.axes - 1]
+
+    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
+        groups = self.module.groups
+        z = z.reshape(-1, groups, self.module.out_channels // groups, z.shape[-self.axes :].numel())
+        return z.permute(1, 2, 0, 3).flatten(2).mT
+
+    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
+        layer, padding = self.module, self.module.padding
+        if layer.padding_mode != "zeros" or isinstance(padding, str):  # more than a convolution's own zero padding
+            mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+            h, padding = F.pad(h, layer._reversed_padding_repeated_twice, mode=mode), 0
+        h, g = (t if t.ndim == self.axes + 2 else t.unsqueeze(0) for t in (h, g))
+        gradient = _CONVOLUTION_GRADIENTS[self.axes]
+        shape = list(layer.weight.shape)
+        return self.matrices(gradient(h, shape, g, layer.stride, padding, layer.dilation, layer.groups))
+
+    def token_shape(self, h: Tensor) -> None:
+        return None
+
+    def product(self, h: Tensor) -> Tensor:
+        return self.plain._conv_forward(self.module, h, self.module.weight, self.module.bias)  # type: ignore[attr-defined]
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        groups = self.module.groups
+        return weight.detach().reshape(groups, weight.shape[0] // groups, -1)
+
+
+class TransposedConvolution(Layer):
+    """``nn.ConvTranspose1d``, 2d, 3d: W multiplies an input position's channels, and col2im adds up the products.
+
+    A row h is an input position (d channels); z = W h holds its part of each of the k = channels × kernel outputs
+    that it reaches. The gradient with respect to z is therefore an im2col patch of the gradient at the output.
+    """
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self.axes = len(module.kernel_size)
+        self.plain = _TRANSPOSED[self.axes - 1]
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        groups = self.module.groups
+        return weight.reshape(groups, weight.shape[0] // groups, -1).mT
+
+    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
+        if h is None:
+            raise ValueError("the rows of a transposed convolution need its input")
+        layer, positions = self.module, h.shape[-self.axes :]
+        z = z if z.ndim == self.axes + 2 else z.unsqueeze(0)
+        z = F.pad(z, [side for padding in reversed(layer.padding) for side in (padding, padding)])
+        for axis, size in enumerate(positions, 2):
+            dilation, stride = layer.dilation[axis - 2], layer.stride[axis - 2]
+            z = z.unfold(axis, dilation * (layer.kernel_size[axis - 2] - 1) + 1, stride).narrow(axis, 0, size)
+            z = z[..., ::dilation]
+        n, groups = len(z), layer.groups
+        z = z.reshape(n, groups, -1, *z.shape[2:]).movedim(2, 1 + 1 + self.axes)  # (n, groups, *positions, k, *kernel)
+        return z.reshape(n, groups, positions.numel(), -1).transpose(0, 1).flatten(1, 2)
+
+    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
+        z, groups = self.output_rows(g, mask, h), self.module.groups
+        h = h if h.ndim == self.axes + 2 else h.unsqueeze(0)
+        rows = h.reshape(len(h), groups, h.shape[1] // groups, -1).permute(1, 0, 3, 2).flatten(1, 2)
+        return z.mT @ rows
+
+    def token_shape(self, h: Tensor) -> None:
+        return None
+
+    def product(self, h: Tensor) -> Tensor:
+        return self.plain.forward(self.module, h)
+
+
+class Embedding(Layer):
+    """``nn.Embedding``: W is the table's transpose (k, words), and h a one-hot row. Padding has no row."""
+
+    plain = nn.Embedding
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        return weight.mT.unsqueeze(0)
+
+    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
+        if self.module.padding_idx is not None and h is not None:  # training leaves this word's vector as it is
+            z = z * (h != self.module.padding_idx).unsqueeze(-1)
+        return super().output_rows(z, mask)
+
+    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
+        rows = self.output_rows(g, mask, h)[0]
+        total = rows.new_zeros(self.module.num_embeddings, rows.shape[1])
+        return total.index_add_(0, h.reshape(-1), rows).mT.unsqueeze(0)
+
+    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
+        return (h.shape[0], h.shape[1]) if h.ndim == 2 else None
+
+    def product(self, h: Tensor) -> Tensor:
+        return F.embedding(h, self.module.weight, self.module.padding_idx)
+
+
+class Projection(Layer):
+    """One of the four projections of ``nn.MultiheadAttention``, which multiplies by a bare tensor.
+
+    Torch's function transposes its arguments: the tokens are the first axis, and the samples the second.
+
+    Parameters
+    ----------
+    module : torch.nn.MultiheadAttention
+    part : {"q_proj", "k_proj", "v_proj", "out_proj"}
+    """
+
+    PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
+
+    def __init__(self, module: nn.MultiheadAttention, part: str) -> None:
+        super().__init__(module)
+        self.part = part
+
+    def weight_matrices(self) -> Tensor:
+        return self.matrices(whole_tensor(self.place()[0]).detach())
+
+    def matrices(self, weight: Tensor) -> Tensor:
+        _, start, stop = self.place()
+        return weight[start:stop].unsqueeze(0)
+
+    def parameter(self) -> nn.Parameter | None:
+        tensor = self.place()[0]
+        return tensor if isinstance(tensor, nn.Parameter) else None
+
+    def place(self) -> tuple[Tensor, int, int]:
+        """Return the tensor that holds the weight, and the first and the last row of it there."""
+        if self.part == "out_proj":
+            return self.module.out_proj.weight, 0, self.module.embed_dim
+        width = self.module.embed_dim
+        if self.module._qkv_same_embed_dim:
+            start = self.PARTS.index(self.part) * width
+            return self.module.in_proj_weight, start, start + width
+        return getattr(self.module, f"{self.part}_weight"), 0, width
+
+    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
+        # the output projection's rows are (T n, k)
+        if mask is None or z.shape[:-1].numel() != mask.numel():
+            return super().output_rows(z)
+        return super().output_rows(z.reshape(*mask.mT.shape, -1), mask.mT)
+
+    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
+        return h.shape[1], h.shape[0]
+
+    def by_sample(self, values: Tensor, h: Tensor) -> Tensor:
+        return values.reshape(*h.shape[:2], -1).transpose(0, 1)
+
+    def weight_parameters(self) -> list[Tensor]:
+        return [self.place()[0]]
+
+    def has_computed_weight(self) -> bool:
+        return False
+
+    def overrides_forward(self) -> bool:
+        return False  # a projection is seen only where torch's function multiplies by its weight
+
+
+def as_layers(name: str, module: nn.Module) -> dict[str, Layer]:
+    """Return a module's measured layers by name: none, itself, or the projections of an attention module.
+
+    Parameters
+    ----------
+    name : str
+        The module's name in ``model.named_modules()``.
+    module : torch.nn.Module
+
+    Returns
+    -------
+    dict of str to Layer
+
+    Examples
+    --------
+    >>> list(as_layers("attention", nn.MultiheadAttention(4, 2)))
+    ['attention.q_proj', 'attention.k_proj', 'attention.v_proj', 'attention.out_proj']
+    """
+    if isinstance(module, nn.MultiheadAttention):
+        if type(module).forward is not nn.MultiheadAttention.forward or "forward" in vars(module):
+            return {}
+        prefix = f"{name}." if name else ""
+        return {prefix + part: Projection(module, part) for part in Projection.PARTS}
+    if isinstance(module, nn.modules.linear.NonDynamicallyQuantizableLinear):
+        return {}  # the output projection of an attention module
+    if is_adapted(module):
+        return {name: Adapted(module)}
+    for kind, view in (((nn.Linear,), Linear), (_CONVOLUTIONS, Convolution), (_TRANSPOSED, TransposedConvolution)):
+        if isinstance(module, kind):
+            return {name: view(module)}  # type: ignore[operator]
+    if isinstance(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq:
+        return {name: Embedding(module)}
+    if is_transposed_linear(module):
+        return {name: TransposedLinear(module)}
+    return {}
+
+
+def is_transposed_linear(module: nn.Module) -> bool:
+    """Whether a module is Hugging Face's ``Conv1D``, whose library is not imported for it."""
+    weight = module._parameters.get("weight")
+    width = getattr(module, "nf", None)
+    return type(module).__name__ == "Conv1D" and weight is not None and weight.ndim == 2 and width == weight.shape[1]
+
+
+def is_adapted(module: nn.Module) -> bool:
+    """Whether a module is a Linear with low-rank adapters, of peft (``base_layer``) or loralib (a subclass)."""
+    if not (hasattr(module, "lora_A") and hasattr(module, "lora_B")):
+        return False
+    base = getattr(module, "base_layer", module)
+    return isinstance(base, nn.Linear) or (isinstance(base, nn.Module) and is_transposed_linear(base))

@@ -1,0 +1,170 @@
+"""Measurements as files, and the measurement of a data set from those of its parts."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from gramlab.files import BadInput, atomic
+from gramlab.measures.measurement import Measurement
+from gramlab.measures.results import LayerMeasures
+
+_KEY = "gramlab.Measurement"
+_SAME = ("loss", "weight_decay", "quantities", "rows")  # settings that parts of one measurement share
+
+
+def save(measurement: Measurement, path: Path | str) -> None:
+    """Write a measurement with its settings to one safetensors file, without pickle, completely or not at all."""
+    tensors: dict[str, Tensor] = {}
+    layers = []
+    for number, layer in enumerate(measurement.values()):
+        parts = {"weight": layer.weight, "initial_weight": layer.initial_weight}
+        parts |= {f"sums.{key}": total for key, total in layer.sums.items()}
+        parts |= {f"draws.{key}": total for key, total in layer.draws.items()}
+        tensors |= {f"{number}.{key}": t.contiguous().clone() for key, t in parts.items() if t is not None}
+        layers.append({"name": layer.name, "kind": layer.kind, "weight_decay": layer.weight_decay})
+    content = {"n": measurement.n, "outputs": measurement.outputs, "loss": measurement.loss, "layers": layers,
+               "left_out": dict(measurement.left_out), "settings": dict(measurement.settings)}  # fmt: skip
+    with atomic(Path(path)) as temporary:
+        save_file(tensors, temporary, {_KEY: json.dumps(content)})
+
+
+def load(path: Path | str) -> Measurement:
+    """Return the measurement that ``save`` wrote. Raises BadInput if the file is no saved measurement."""
+    try:
+        with safe_open(path, "pt") as file:
+            content = json.loads((file.metadata() or {})[_KEY])
+            tensors: dict[int, dict[str, Tensor]] = {}
+            for key in file.keys():  # noqa: SIM118  # a file is no mapping
+                number, _, name = key.partition(".")
+                tensors.setdefault(int(number), {})[name] = file.get_tensor(key)
+        layers = {
+            entry["name"]: LayerMeasures(
+                entry["name"], content["n"], tensors[number]["weight"], _named(tensors[number], "sums."),
+                entry["weight_decay"], tensors[number].get("initial_weight"), entry["kind"],
+                _named(tensors[number], "draws."),
+            )
+            for number, entry in enumerate(content["layers"])
+        }  # fmt: skip
+        settings = content["settings"]
+        if "shard" in settings:
+            settings["shard"] = tuple(settings["shard"])
+        return Measurement(layers, content["n"], content["outputs"], content["loss"], content["left_out"], settings)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{path}: not a saved measurement ({type(error).__name__}: {error})") from error
+
+
+def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
+
+
+def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
+    """Return the measurement of a data set from those of all its parts, ``measure(..., shard=(i, n))``.
+
+    Sums over samples are additive, so it equals the measurement in one piece up to rounding.
+
+    Parameters
+    ----------
+    parts : iterable of Measurement or path
+        Each part once, in any order, as it was returned or saved (``measurement.save(path)``).
+
+    Returns
+    -------
+    Measurement
+
+    Raises
+    ------
+    ValueError
+        If a part is missing or doubled, or if the parts have different weights, layers or settings.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> model, x = torch.nn.Linear(4, 2).double(), torch.randn(10, 4, dtype=torch.float64)
+    >>> merged = gramlab.merge(gramlab.measure(model, x, shard=(i, 3)) for i in range(3))
+    >>> merged.n, bool(torch.allclose(merged[""].agop, gramlab.measure(model, x)[""].agop))
+    (10, True)
+    """
+    measured = [part if isinstance(part, Measurement) else load(part) for part in parts]
+    if not measured:
+        raise ValueError("there are no parts to merge")
+    _check_places(measured)
+    measured.sort(key=lambda part: part.settings["shard"][0])
+    first = measured[0]
+    for part in measured[1:]:
+        _check_belongs(first, part)
+    n = sum(part.n for part in measured)
+    if first.settings.get("rows") not in (None, n):
+        raise ValueError(f"the parts have {n} samples together, and the data set has {first.settings['rows']}")
+    layers = {}
+    for name, layer in first.items():
+        same = [part[name] for part in measured]
+        sums = {key: _mean([(other.sums[key], other.n) for other in same], n) for key in layer.sums}
+        draws = {key: _mean([(other.draws[key], other.n) for other in same], n) for key in layer.draws}
+        layers[name] = replace(layer, n=n, sums=sums, draws=draws)
+    losses = [part.loss for part in measured]
+    loss = None if first.loss is None else sum(part.n * (part.loss or 0.0) for part in measured) / n
+    if any((value is None) != (first.loss is None) for value in losses):
+        raise ValueError("some parts have targets and some have none")
+    settings = {key: value for key, value in first.settings.items() if key not in ("shard", "rows")}
+    return Measurement(layers, n, first.outputs, loss, first.left_out, settings)
+
+
+def _mean(parts: list[tuple[Tensor, int]], n: int) -> Tensor:
+    total = torch.zeros_like(parts[0][0])
+    for t, count in parts:
+        total += t * (count / n)
+    return total
+
+
+def _check_places(parts: list[Measurement]) -> None:
+    """Raise ValueError unless each part of the data set is there once."""
+    if any("shard" not in part.settings for part in parts):
+        raise ValueError("a measurement of a whole data set is no part; parts come from measure(..., shard=(i, n))")
+    places = [part.settings["shard"] for part in parts]
+    counts = {count for _, count in places}
+    if len(counts) > 1:
+        raise ValueError(f"the parts come from different splits, into {sorted(counts)} parts")
+    numbers = sorted(number for number, _ in places)
+    count = counts.pop()
+    if missing := sorted(set(range(count)) - set(numbers)):
+        raise ValueError(f"parts {missing} of {count} are missing")
+    if doubled := sorted({number for number in numbers if numbers.count(number) > 1}):
+        raise ValueError(f"parts {doubled} are there more than once")
+
+
+def _check_belongs(first: Measurement, part: Measurement) -> None:
+    """Raise ValueError if two parts are not of one measurement."""
+    place = part.settings["shard"][0]
+
+    def differ(what: str, a: Any, b: Any) -> ValueError:
+        return ValueError(f"part {place} does not belong to part 0: its {what} is {b}, not {a}")
+
+    for key in _SAME:
+        if first.settings.get(key) != part.settings.get(key):
+            raise differ(key, first.settings.get(key), part.settings.get(key))
+    # "exact" and "readout" give the same numbers, and a batch decides between them
+    estimates = [p.settings.get("outputs") if isinstance(p.settings.get("outputs"), int) else "exact"
+                 for p in (first, part)]  # fmt: skip
+    if estimates[0] != estimates[1]:
+        raise differ("outputs", *estimates)
+    if list(first) != list(part):
+        raise differ("list of layers", list(first), list(part))
+    for name, layer in first.items():
+        other = part[name]
+        if not _equal(layer.weight, other.weight):
+            raise ValueError(f"part {place} does not belong to part 0: the weights of layer {name!r} differ")
+        if not _equal(layer.initial_weight, other.initial_weight):
+            raise ValueError(f"part {place} does not belong to part 0: the initial weights of layer {name!r} differ")
+        if layer.sums.keys() != other.sums.keys() or layer.draws.keys() != other.draws.keys():
+            raise differ(f"set of sums of layer {name!r}", sorted(layer.sums), sorted(other.sums))
+
+
+def _equal(a: Tensor | None, b: Tensor | None) -> bool:
+    return (a is None) == (b is None) and (a is None or b is None or torch.equal(a.cpu(), b.cpu()))

@@ -1,0 +1,113 @@
+"""Parts of a data set, and the sum over processes."""
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch import distributed as dist
+
+if TYPE_CHECKING:
+    from gramlab.measures.accumulate import Accumulator
+
+Shard = tuple[int, int] | str | None
+
+
+def resolve_shard(shard: Shard) -> tuple[int, int] | None:
+    """Return (i, n) of a part, that of this process for "process", and None for the whole data set.
+
+    Parameters
+    ----------
+    shard : (int, int), "process" or None
+
+    Returns
+    -------
+    (int, int) or None
+
+    Raises
+    ------
+    ValueError
+        Unless 0 ≤ i < n, and if "process" comes before ``torch.distributed.init_process_group``.
+
+    Examples
+    --------
+    >>> resolve_shard((1, 4))
+    (1, 4)
+    """
+    if shard is None:
+        return None
+    if shard == "process":
+        if not dist.is_available() or not dist.is_initialized():
+            raise ValueError("shard='process' needs torch.distributed.init_process_group first, as under torchrun")
+        return dist.get_rank(), dist.get_world_size()
+    whole = isinstance(shard, (tuple, list)) and len(shard) == 2 and all(isinstance(i, Integral) for i in shard)
+    if not whole or not 0 <= int(shard[0]) < int(shard[1]):
+        raise ValueError(f"shard must be (i, n) with 0 <= i < n, 'process' or None, not {shard!r}")
+    return int(shard[0]), int(shard[1])
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """Return the module inside a DistributedDataParallel or DataParallel, and any other module unchanged."""
+    parallel = (nn.parallel.DistributedDataParallel, nn.parallel.DataParallel)
+    return model.module if isinstance(model, parallel) else model
+
+
+def whole_tensor(t: Tensor) -> Tensor:
+    """Return a tensor that FSDP has split over processes as a whole; all processes must call this."""
+    return t.full_tensor() if hasattr(t, "full_tensor") else t
+
+
+def local_tensor(t: Tensor) -> Tensor:
+    """Return this process's part of a tensor that FSDP has split, and any other tensor unchanged."""
+    return t.to_local() if hasattr(t, "to_local") else t
+
+
+def is_split(model: nn.Module) -> bool:
+    """Whether FSDP has split parameters of the model over processes."""
+    return any(hasattr(parameter, "full_tensor") for parameter in model.parameters())
+
+
+def reduce_over_processes(accumulator: "Accumulator", settings: Mapping[str, Any]) -> None:
+    """Add the sums of all processes, in each of them, once, at the end.
+
+    Parameters
+    ----------
+    accumulator : Accumulator
+        Changed in place.
+    settings : mapping
+        What must be the same in all processes.
+
+    Raises
+    ------
+    ValueError
+        In every process, if they measured different things.
+    """
+    name = None if accumulator.cotangents is None else accumulator.cotangents.name
+    draws = {layer: {key: tuple(t.shape) for key, t in sums.items()} for layer, sums in accumulator.draws.items()}
+    content = {
+        "settings": repr(dict(settings)),
+        "layers": {layer: sorted(sums) for layer, sums in accumulator.sums.items()},
+        "outputs": accumulator.outputs,
+        "cotangents": name if isinstance(name, int) else "exact",
+        "loss": str(accumulator.loss),
+    }
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, (content, draws))
+    for rank, (other, _) in enumerate(everyone):
+        if differing := [key for key in content if other[key] != everyone[0][0][key]]:
+            raise ValueError(f"processes 0 and {rank} measure different things: their {differing} differ")
+    for _, theirs in everyone:  # a process whose samples never reach a layer has no sums for it
+        for layer, shapes in theirs.items():
+            for key, shape in shapes.items():
+                device = next(iter(accumulator.sums[layer].values())).device
+                mine = accumulator.draws.setdefault(layer, {})
+                mine.setdefault(key, torch.zeros(shape, dtype=torch.float64, device=device))
+    device = next(iter(next(iter(accumulator.sums.values())).values()), torch.zeros(())).device
+    numbers = torch.tensor([accumulator.n, accumulator.total_loss], dtype=torch.float64, device=device)
+    dist.all_reduce(numbers)
+    accumulator.n, accumulator.total_loss = int(numbers[0]), float(numbers[1])
+    for layer in accumulator.sums:
+        for sums in (accumulator.sums[layer], accumulator.draws.get(layer, {})):
+            for key in sorted(sums):
+                dist.all_reduce(sums[key])

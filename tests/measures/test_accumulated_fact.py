@@ -1,0 +1,186 @@
+"""FACT accumulated along training: first order in the learning rate for every optimizer's own form, and no other."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import gramlab
+from gramlab import tables
+
+torch.set_num_threads(1)
+DECAY = 0.3
+RATES = (0.02, 0.01, 0.005, 0.0025)
+
+OPTIMIZERS = {
+    "sgd": lambda p, lr: torch.optim.SGD(p, lr, weight_decay=DECAY),
+    "momentum": lambda p, lr: torch.optim.SGD(p, lr, momentum=0.8, weight_decay=DECAY),
+    "damped": lambda p, lr: torch.optim.SGD(p, lr, momentum=0.8, dampening=0.5, weight_decay=DECAY),
+    "nesterov": lambda p, lr: torch.optim.SGD(p, lr, momentum=0.8, nesterov=True, weight_decay=DECAY),
+    "adam": lambda p, lr: torch.optim.Adam(p, lr, eps=1e-3, weight_decay=DECAY),
+    "amsgrad": lambda p, lr: torch.optim.Adam(p, lr, eps=1e-3, weight_decay=DECAY, amsgrad=True),
+    "adamw": lambda p, lr: torch.optim.AdamW(p, lr, eps=1e-3, weight_decay=DECAY),
+    "no decay": lambda p, lr: torch.optim.SGD(p, lr),
+}
+
+
+def problem():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 3)).double()
+    return model, torch.randn(40, 6, dtype=torch.float64), torch.randn(40, 3, dtype=torch.float64)
+
+
+def train(name, rate, form=None, time=1.0, batches=1):
+    """Train for a fixed time, steps times rate, and return what was accumulated."""
+    model, x, y = problem()
+    optimizer = OPTIMIZERS[name](model.parameters(), rate)
+    accumulated = gramlab.AccumulatedFact(model, optimizer, form=form)
+    for step in range(round(time / rate)):
+        rows = torch.arange(40)[step % batches :: batches]
+        optimizer.zero_grad()
+        (model(x[rows]) - y[rows]).square().mean().backward()
+        optimizer.step()
+    assert accumulated.steps == round(time / rate)
+    return model, accumulated
+
+
+def errors(name, form=None, **options):
+    return np.array([max(accumulated.relative_error(layer) for layer in accumulated)
+                     for rate in RATES for accumulated in [train(name, rate, form, **options)[1]]])  # fmt: skip
+
+
+def slope(values):
+    return np.polyfit(np.log(RATES), np.log(values), 1)[0]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_error_is_of_first_order_in_the_learning_rate(name):
+    found = errors(name)
+    assert 0.85 < slope(found) < 1.15
+
+
+def test_minibatches_are_followed_too():
+    found = errors("sgd", batches=4)
+    assert 0.85 < slope(found) < 1.15
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("adam", "sgd"), ("adamw", "sgd"), ("momentum", "sgd"), ("adamw", "adam"), ("sgd", "adamw")]
+)
+def test_another_optimizers_form_fails(name, form):
+    """Its error does not vanish with the learning rate, and is far from the form's own."""
+    wrong, right = errors(name, form), errors(name)
+    assert slope(wrong) < 0.3
+    assert wrong[-1] > 5 * right[-1]
+
+
+def test_it_starts_from_the_initial_gram_and_follows_fact():
+    """One step of gradient descent: the paper's formula with measure's FACT."""
+    model, x, y = problem()
+    rate = 0.1
+    before = gramlab.measure(model, x, y, loss="mse", weight_decay=DECAY)
+    optimizer = OPTIMIZERS["sgd"](model.parameters(), rate)
+    accumulated = gramlab.AccumulatedFact(model, optimizer)
+    for name, layer in before.items():
+        torch.testing.assert_close(accumulated[name], layer.gram)
+    (model(x) - y).square().mean().backward()
+    optimizer.step()
+    for name, layer in before.items():
+        expected = (1 - 2 * rate * DECAY) * layer.gram + rate * DECAY * (layer.fact + layer.fact.T)
+        torch.testing.assert_close(accumulated[name], expected)
+    accumulated.detach()
+    optimizer.step()
+    assert accumulated.steps == 1
+
+
+def test_without_decay_it_is_the_sum_of_virtual_shifts_to_first_order():
+    model, x, y = problem()
+    rate, initial = 1e-4, gramlab.measure(model, x, y, loss="mse")
+    total = {name: layer.gram.clone() for name, layer in initial.items()}
+    optimizer = OPTIMIZERS["no decay"](model.parameters(), rate)
+    accumulated = gramlab.AccumulatedFact(model, optimizer)
+    for _ in range(20):
+        for name, layer in gramlab.measure(model, x, y, loss="mse").items():
+            total[name] += layer.virtual_shift(rate)
+        optimizer.zero_grad()
+        (model(x) - y).square().mean().backward()
+        optimizer.step()
+    for name in total:
+        moved = float((total[name] - initial[name].gram).norm())
+        assert float((accumulated[name] - total[name]).norm()) < 1e-3 * moved
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: nn.Conv2d(4, 6, 3, groups=2), (4, 5, 5)),
+        (lambda: nn.ConvTranspose1d(4, 3, 2), (4, 5)),
+        (lambda: nn.Embedding(5, 4), (5,)),
+    ],
+)
+def test_layers_of_other_kinds(layer, shape):
+    torch.manual_seed(0)
+    body = layer()
+    x = torch.randint(0, 5, (8, *shape)) if isinstance(body, nn.Embedding) else torch.randn(8, *shape)
+    model = nn.Sequential(body, nn.Tanh(), nn.Flatten()).double()
+    x = x if isinstance(body, nn.Embedding) else x.double()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3, weight_decay=DECAY)
+    accumulated = gramlab.AccumulatedFact(model, optimizer)
+    start = accumulated.gram("0")
+    for _ in range(50):
+        optimizer.zero_grad()
+        (model(x) - 1).square().mean().backward()
+        optimizer.step()
+    moved = float((accumulated.gram("0") - start).norm())
+    assert moved > 0
+    assert float((accumulated["0"] - gramlab.measure(model, x)["0"].gram).norm()) < 1e-2 * moved
+
+
+def test_attention_shares_a_parameter_among_projections():
+    torch.manual_seed(0)
+    model = nn.MultiheadAttention(6, 2, batch_first=True).double()
+    x = torch.randn(4, 5, 6, dtype=torch.float64)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, weight_decay=DECAY)
+    accumulated = gramlab.AccumulatedFact(model, optimizer)
+    assert list(accumulated) == ["q_proj", "k_proj", "v_proj", "out_proj"]
+    for _ in range(50):
+        optimizer.zero_grad()
+        (model(x, x, x)[0] - 1).square().mean().backward()
+        optimizer.step()
+    assert max(accumulated.relative_error(name) for name in accumulated) < 1e-3
+
+
+def test_the_recorder_writes_its_correlation(tmp_path):
+    model, x, y = problem()
+    optimizer = OPTIMIZERS["adamw"](model.parameters(), 1e-3)
+    options = {"every": 10, "loss": "mse", "weight_decay": DECAY, "accumulate": True}
+    with gramlab.Recorder(model, x, y, tmp_path / "run.parquet", **options).attach(optimizer) as recorder:
+        for _ in range(20):
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            optimizer.step()
+    rows = tables.read(tmp_path / "run.parquet").to_pylist()
+    values = {(row["step"], row["layer"], row["quantity"]): row["value"] for row in rows}
+    for name in ("0", "2"):
+        assert values[0, name, "accumulated_fact_error"] < 1e-12
+        gram = gramlab.measure(model, x)[name].gram
+        expected = gramlab.pearson(recorder.accumulated[name], gram)
+        assert values[20, name, "pearson_accumulated_fact"] == pytest.approx(expected)
+        assert 0.999 < expected < 1
+
+
+def test_what_cannot_be_followed_is_refused_or_named():
+    model, x, y = problem()
+    with pytest.raises(ValueError, match="not for RMSprop"):
+        gramlab.AccumulatedFact(model, torch.optim.RMSprop(model.parameters()))
+    with pytest.raises(ValueError, match="form must be one of"):
+        gramlab.AccumulatedFact(model, OPTIMIZERS["sgd"](model.parameters(), 0.1), form="lion")
+    head = OPTIMIZERS["sgd"](model[2].parameters(), 0.1)
+    accumulated = gramlab.AccumulatedFact(model, head)
+    assert list(accumulated) == ["2"]
+    assert "no parameter of the optimizer" in accumulated.left_out["0"]
+    with pytest.raises(ValueError, match="no layer can be followed"):
+        gramlab.AccumulatedFact(model, head, layers="0")
+    recorder = gramlab.Recorder(model, x, y, "run.parquet", accumulate=True)
+    with pytest.raises(RuntimeError, match="attach the recorder"):
+        recorder.begin()

@@ -1,0 +1,350 @@
+"""Layers of every kind against networks that do the same with plain Linear layers, by per-sample Jacobians."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+from oracle import quantities
+from torch import nn
+from torch.nn import functional as F
+
+import gramlab
+
+LR, DECAY = 0.2, 0.3
+
+
+def squared(outputs, targets):
+    return (outputs - targets).square().flatten(1).sum(1)
+
+
+class Flat(nn.Module):
+    """Tokens or positions after a layer, flattened, through tanh and a readout."""
+
+    def __init__(self, layer, width):
+        super().__init__()
+        self.layer, self.readout = layer, nn.Linear(width, 2)
+
+    def forward(self, x):
+        return self.readout(torch.tanh(self.layer(x)).flatten(1))
+
+
+class SlicedConvolution(nn.Module):
+    """A convolution of three axes, as a Linear layer on patches that loops cut out."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.linear = nn.Linear(layer.weight[0].numel(), layer.out_channels)
+        self.linear.weight, self.linear.bias = nn.Parameter(layer.weight.detach().flatten(1)), layer.bias
+
+    def forward(self, x):
+        layer = self.layer
+        x = F.pad(x, [side for p in reversed(layer.padding) for side in (p, p)])
+        spans = [d * (k - 1) + 1 for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
+        starts = [range(0, size - span + 1, s) for size, span, s in zip(x.shape[2:], spans, layer.stride, strict=True)]
+        patches = [
+            x[(slice(None), slice(None), *(slice(a, a + span, d) for a, span, d in zip(at, spans, layer.dilation,
+                                                                                    strict=True)))].flatten(1)
+            for at in itertools.product(*starts)
+        ]  # fmt: skip
+        z = self.linear(torch.stack(patches, 1))
+        return z.mT.reshape(len(x), -1, *map(len, starts))
+
+
+class ScatteredConvolution(nn.Module):
+    """A transposed convolution of one axis, as a Linear layer on positions whose products loops add up."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.linear = nn.Linear(layer.in_channels, layer.weight[0].numel(), bias=False)
+        self.linear.weight = nn.Parameter(layer.weight.detach().flatten(1).T.clone())
+
+    def forward(self, x):
+        layer = self.layer
+        (stride,), (padding,), (dilation,), (kernel,) = layer.stride, layer.padding, layer.dilation, layer.kernel_size
+        products = self.linear(x.mT).unflatten(-1, (layer.out_channels, kernel))  # (n, positions, channels, kernel)
+        full = (x.shape[2] - 1) * stride + dilation * (kernel - 1) + 1 + layer.output_padding[0]
+        columns = [[] for _ in range(full)]
+        for i, j in itertools.product(range(x.shape[2]), range(kernel)):
+            columns[i * stride + j * dilation].append(products[:, i, :, j])
+        z = torch.stack([sum(c) if c else torch.zeros_like(products[:, 0, :, 0]) for c in columns], 2)
+        return z[..., padding : full - padding] + layer.bias[:, None]
+
+
+class OneHot(nn.Module):
+    """An embedding as a Linear layer on one-hot rows."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.words = layer.num_embeddings
+        self.linear = nn.Linear(layer.num_embeddings, layer.embedding_dim, bias=False)
+        self.linear.weight = nn.Parameter(layer.weight.detach().T.clone())
+
+    def forward(self, x):
+        return self.linear(F.one_hot(x, self.words).double())
+
+
+class Attention(nn.Module):
+    """``nn.MultiheadAttention`` on batches first, with four Linear layers, by its published formula."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.heads = layer.num_heads
+        if layer._qkv_same_embed_dim:
+            weights = layer.in_proj_weight.detach().chunk(3)
+        else:
+            weights = layer.q_proj_weight.detach(), layer.k_proj_weight.detach(), layer.v_proj_weight.detach()
+        biases = layer.in_proj_bias.detach().chunk(3)
+        for name, weight, bias in zip(("q_proj", "k_proj", "v_proj"), weights, biases, strict=True):
+            linear = nn.Linear(weight.shape[1], weight.shape[0])
+            linear.weight, linear.bias = nn.Parameter(weight.clone()), nn.Parameter(bias.clone())
+            setattr(self, name, linear)
+        self.out_proj = nn.Linear(layer.embed_dim, layer.embed_dim)
+        self.out_proj.weight, self.out_proj.bias = layer.out_proj.weight, layer.out_proj.bias
+
+    def forward(self, query, key, value, key_padding_mask=None):
+        q, k, v = (
+            project(h).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for project, h in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+        )
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        if key_padding_mask is not None:
+            scores = scores.masked_fill(key_padding_mask[:, None, None, :], -torch.inf)
+        return self.out_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+
+
+class Block(nn.Module):
+    """Attention of tokens to themselves, or to other tokens that are computed from them."""
+
+    def __init__(self, attention, how):
+        super().__init__()
+        self.attention, self.how, self.readout = attention, how, nn.Linear(6, 2)
+
+    def forward(self, x):
+        others = {"self": x, "cross": 2 * x.tanh(), "separate": x[..., :4].tanh()}[self.how]
+        z = self.attention(x, others, others)
+        return self.readout((z[0] if isinstance(z, tuple) else z).tanh().mean(1))
+
+
+class Conv1D(nn.Module):
+    """The forward of Hugging Face's ``transformers.pytorch_utils.Conv1D``, and its attributes."""
+
+    def __init__(self, nf, nx):
+        super().__init__()
+        self.nf = nf
+        self.weight, self.bias = nn.Parameter(torch.randn(nx, nf)), nn.Parameter(torch.randn(nf))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(*x.size()[:-1], self.nf)
+
+
+class Adapter(nn.Module):
+    """A Linear with a low-rank adapter, laid out as peft's."""
+
+    def __init__(self, base, rank=2, scaling=0.7):
+        super().__init__()
+        self.base_layer, self.scaling = base, scaling
+        self.lora_A = nn.ModuleDict({"default": nn.Linear(base.in_features, rank, bias=False)})
+        self.lora_B = nn.ModuleDict({"default": nn.Linear(rank, base.out_features, bias=False)})
+
+    def forward(self, x):
+        return self.base_layer(x) + self.lora_B["default"](self.lora_A["default"](x)) * self.scaling
+
+
+def effective(adapter):
+    linear = copy.deepcopy(adapter.base_layer)
+    linear.weight = nn.Parameter(
+        linear.weight + adapter.scaling * adapter.lora_B["default"].weight @ adapter.lora_A["default"].weight
+    )
+    return linear
+
+
+def transposed_linear(layer):
+    linear = nn.Linear(*layer.weight.shape)
+    linear.weight, linear.bias = nn.Parameter(layer.weight.detach().T.clone()), layer.bias
+    return linear
+
+
+class Unsqueezed(nn.Module):
+    """A convolution of one axis, as one of two axes."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.linear = nn.Conv2d(layer.in_channels, layer.out_channels, (1, *layer.kernel_size), (1, *layer.stride),
+                                (0, *layer.padding), (1, *layer.dilation), layer.groups)  # fmt: skip
+        self.linear.weight, self.linear.bias = nn.Parameter(layer.weight.detach().unsqueeze(2)), layer.bias
+
+    def forward(self, x):
+        return self.linear(x.unsqueeze(2)).squeeze(2)
+
+
+def signals(*shape):
+    return torch.randn(3, *shape, dtype=torch.float64)
+
+
+# name -> the layer, what does the same with a Linear layer of this name, the inputs, and the flattened outputs
+KINDS = {
+    "Conv1d": (lambda: nn.Conv1d(2, 4, 3, 2, 1, 2, 2), Unsqueezed, ".linear", lambda: signals(2, 9), 16),
+    "Conv3d": (lambda: nn.Conv3d(2, 3, (2, 1, 3), (1, 2, 1), (1, 0, 1), (2, 1, 1)), SlicedConvolution, ".linear",
+               lambda: signals(2, 3, 3, 4), 72),
+    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(2, 3, 4, 2, 1, 1), ScatteredConvolution, ".linear",
+                        lambda: signals(2, 5), 33),
+    "ConvTranspose1d, dilated": (lambda: nn.ConvTranspose1d(3, 2, 2, 1, 0, 2, dilation=3), ScatteredConvolution,
+                                 ".linear", lambda: signals(3, 4), 18),
+    "Embedding": (lambda: nn.Embedding(7, 3), OneHot, ".linear", lambda: torch.randint(0, 7, (3, 4)), 12),
+    "Conv1D": (lambda: Conv1D(4, 3), transposed_linear, "", lambda: signals(2, 3), 8),
+    "LoRA": (lambda: Adapter(nn.Linear(3, 4)), effective, "", lambda: signals(2, 3), 8),
+}  # fmt: skip
+
+
+def value(layer, quantity):
+    return layer.virtual_shift(LR) if quantity == "virtual_shift" else getattr(layer, quantity)
+
+
+def assert_equal(layer, expected):
+    for quantity, matrix in expected.items():
+        torch.testing.assert_close(value(layer, quantity), matrix, rtol=1e-9, atol=1e-11, msg=quantity)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_is_measured_as_a_linear_one(kind, frozen):
+    torch.manual_seed(0)
+    build, equivalent, place, inputs, width = KINDS[kind]
+    model, x, y = Flat(build(), width).double(), inputs(), torch.randn(3, 2, dtype=torch.float64)
+    plain = copy.deepcopy(model)
+    plain.layer = equivalent(plain.layer)
+    torch.testing.assert_close(model(x), plain(x))
+    model.requires_grad_(not frozen)
+    measured = gramlab.measure(model, x, y, loss=squared, weight_decay=DECAY, batch_size=2)
+    assert not measured.left_out
+    assert list(measured) == ["layer", "readout"]
+    assert_equal(measured["layer"], quantities(plain, f"layer{place}", x, y, squared, DECAY, LR))
+
+
+def test_transposed_convolutions_of_two_axes_and_groups_are_autograds():
+    """The weight gradient is autograd's, and the AGOP that of the Jacobian at the input."""
+    torch.manual_seed(0)
+    for layer in (nn.ConvTranspose2d(4, 6, (3, 2), (2, 3), (1, 0), (1, 2), groups=2, dilation=(1, 2)),
+                  nn.ConvTranspose3d(2, 2, 2, 2)):  # fmt: skip
+        x = torch.randn(3, layer.in_channels, *[3] * len(layer.kernel_size), dtype=torch.float64)
+        model = nn.Sequential(layer, nn.Tanh(), nn.Flatten()).double()
+        y = torch.randn_like(model(x))
+        measured = gramlab.measure(model, x, y, loss=squared, weight_decay=DECAY)["0"]
+        squared(model(x), y).mean().backward()
+        gradient = layer.weight.grad.unflatten(0, (layer.groups, -1)).flatten(2).mT
+        torch.testing.assert_close(measured.weight_gradient, gradient.squeeze(0))
+        J = torch.func.vmap(torch.func.jacrev(lambda h, model=model: model(h[None])[0]))(x)
+        J = J.unflatten(2, (layer.groups, -1)).flatten(4)  # (n, outputs, groups, channels, positions)
+        agop = torch.einsum("nogcp,nogdp->gcd", J, J) / 3
+        torch.testing.assert_close(measured.agop, agop.squeeze(0))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("how", ["self", "cross", "separate"])
+def test_the_projections_of_attention(how, frozen):
+    torch.manual_seed(0)
+    sizes = {"kdim": 4, "vdim": 4} if how == "separate" else {}
+    attention = nn.MultiheadAttention(6, 2, batch_first=True, **sizes)
+    nn.init.normal_(attention.in_proj_bias)
+    model = Block(attention, how).double()
+    plain = Block(Attention(attention), how).double()
+    plain.readout.load_state_dict(model.readout.state_dict())
+    x, y = torch.randn(3, 5, 6, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+    torch.testing.assert_close(model(x), plain(x))
+    model.requires_grad_(not frozen)
+    linear, fast = F.linear, torch.backends.mha.get_fastpath_enabled()
+    measured = gramlab.measure(model, x, y, loss=squared, weight_decay=DECAY, batch_size=2)
+    assert F.linear is linear
+    assert torch.backends.mha.get_fastpath_enabled() == fast
+    assert not measured.left_out
+    for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
+        name = f"attention.{part}"
+        assert measured[name].kind == "MultiheadAttention"
+        assert_equal(measured[name], quantities(plain, name, x, y, squared, DECAY, LR))
+    inputs, outputs = gramlab.features(model, x), gramlab.features(model, x, what="output")
+    torch.testing.assert_close(inputs["attention.q_proj"], x)
+    torch.testing.assert_close(
+        outputs["attention.out_proj"], attention.double()(*[x] * 3)[0]
+    ) if how == "self" else None
+
+
+def test_torchs_transformer_with_padding_is_measured_with_its_attention():
+    """As if each sentence had been measured alone, without its padding; and nothing is left out."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).double()
+    x, lengths = torch.randn(4, 5, 6, dtype=torch.float64), (5, 2, 3, 1)
+    mask = torch.arange(5) < torch.tensor(lengths)[:, None]
+
+    def forward(model, inputs):
+        return model(inputs["x"], src_key_padding_mask=~inputs["attention_mask"])
+
+    padded = gramlab.measure(model, {"x": x, "attention_mask": mask}, forward=forward, batch_size=3)
+    alone = [gramlab.measure(model, x[i : i + 1, :length]) for i, length in enumerate(lengths)]
+    assert not padded.left_out
+    assert len(padded) == 12
+    for name in padded:
+        torch.testing.assert_close(padded[name].agop, sum(single[name].agop for single in alone) / 4)
+
+
+def test_padding_of_an_embedding_is_left_out_as_training_leaves_it():
+    torch.manual_seed(0)
+    model = Flat(nn.Embedding(7, 3, padding_idx=2), 12).double()
+    x, y = torch.tensor([[0, 2, 2, 1], [3, 2, 5, 6]]), torch.randn(2, 2, dtype=torch.float64)
+    measured = gramlab.measure(model, x, y, loss=squared)["layer"]
+    squared(model(x), y).mean().backward()
+    torch.testing.assert_close(measured.weight_gradient, model.layer.weight.grad.T)
+    assert not measured.weight_gradient[:, 2].any()
+
+
+def test_what_is_left_out_stands_in_the_result():
+    torch.manual_seed(0)
+    model = nn.ModuleDict({"rnn": nn.GRU(4, 3, batch_first=True), "head": nn.Linear(3, 2), "spare": nn.Linear(3, 2)})
+    model.position = nn.Parameter(torch.randn(1, 4))
+    x = torch.randn(5, 3, 4)
+    measured = gramlab.measure(
+        model, x, layers="head", forward=lambda m, x: m["head"](m["rnn"](x + m.position)[0][:, -1])
+    )
+    assert measured.left_out == {
+        "position": "ModuleDict", "rnn.weight_ih_l0": "GRU", "rnn.weight_hh_l0": "GRU",
+        "spare.weight": "not named in layers=",
+    }  # fmt: skip
+    assert "rnn.weight_ih_l0 (GRU)" in repr(measured)
+    assert measured.summary().attrs["left_out"] == measured.left_out
+
+
+def test_layers_that_cannot_be_measured_are_refused_by_name():
+    class Scaled(nn.MultiheadAttention):
+        def forward(self, query, key, value):
+            return super().forward(2 * query, key, value)
+
+    for module, message in (
+        (nn.Embedding(4, 3, max_norm=1.0), "is a Embedding, which is not measured"),
+        (Scaled(4, 2), "is a Scaled, which is not measured"),
+        (nn.EmbeddingBag(4, 3), "is a EmbeddingBag"),
+    ):
+        model = nn.ModuleDict({"odd": module, "head": nn.Linear(3, 2)})
+        with pytest.raises(ValueError, match=message):
+            gramlab.measure(model, torch.randn(2, 3), layers=["odd"])
+        names = list(gramlab.measure(model, torch.randn(2, 3), forward=lambda m, x: m["head"](x)).left_out)
+        assert all(name.startswith("odd.") for name in names)
+        assert names
+
+
+def test_a_gated_adapter_is_refused():
+    class Gated(Adapter):
+        def forward(self, x):
+            return self.base_layer(x) + x.mean(-1, keepdim=True).sigmoid() * super().forward(x)
+
+    with pytest.raises(ValueError, match="is a Gated whose forward does not compute"):
+        gramlab.measure(nn.Sequential(Gated(nn.Linear(3, 4))), torch.randn(5, 3))
+
+
+def test_the_parts_of_an_adapter_are_measured_by_name():
+    model = nn.Sequential(Adapter(nn.Linear(3, 4)), nn.Tanh(), nn.Linear(4, 2))
+    assert list(gramlab.measure(model, torch.randn(5, 3))) == ["0", "2"]
+    names = ["0.lora_A.default", "0.lora_B.default"]
+    assert list(gramlab.measure(model, torch.randn(5, 3), layers=names)) == names

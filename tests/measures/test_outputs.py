@@ -1,0 +1,225 @@
+"""Many outputs: exact through the readout, and estimated with errors as stated, against the sum over all outputs."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import gramlab
+from gramlab.streams import ROOT_VARIABLE
+
+torch.set_num_threads(1)
+FAMILY = ("ptk", "agop")
+CENTRED = (*FAMILY, "centered_ptk", "centered_agop", "double_centered_agop", "ptk_centered_agop")
+
+
+def assert_same(actual, expected, quantities, bound=1e-11):
+    assert list(actual) == list(expected)
+    for name in expected:
+        for quantity in quantities:
+            a, b = getattr(actual[name], quantity), getattr(expected[name], quantity)
+            assert float((a - b).norm()) <= bound * max(float(b.norm()), 1e-12), (name, quantity)
+
+
+class Tied(nn.Module):
+    """A language model whose readout has the weight of its embedding."""
+
+    def __init__(self, words=23, d=5):
+        super().__init__()
+        self.embed, self.up = nn.Embedding(words, d), nn.Linear(d, d)
+        self.head = nn.Linear(d, words, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.head(torch.tanh(self.up(self.embed(input_ids)).cumsum(1)))
+
+
+class Changed(nn.Module):
+    """A network whose outputs are a function of its head's."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 9))
+        self.change = change
+
+    def forward(self, x):
+        return self.change(self.body(x))
+
+
+def mlp(outputs=12):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, outputs)).double()
+
+
+def inputs(n=11):
+    torch.manual_seed(1)
+    return torch.randn(n, 4, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("batch_size", [3, 4096])
+def test_through_the_readout_is_exact(batch_size):
+    model, x = mlp(), inputs()
+    chosen = gramlab.measure(model, x, batch_size=batch_size)
+    assert chosen.settings["outputs"] == "readout"
+    assert "exact through the readout" in repr(chosen)
+    exact = gramlab.measure(model, x, outputs="exact")
+    assert exact.settings["outputs"] == "exact"
+    assert_same(chosen, exact, FAMILY)
+    assert_same(gramlab.measure(model, x, outputs="readout", layers="0"), gramlab.measure(model, x, outputs="exact",
+                layers="0"), FAMILY)  # fmt: skip
+
+
+def test_the_readout_serves_the_centred_quantities_too():
+    model, x = mlp(), inputs()
+    initial = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    exact = gramlab.measure(model, x, outputs="exact", initial=initial)
+    chosen = gramlab.measure(model, x, initial=initial)
+    assert chosen.settings["outputs"] == "readout"  # 10 passes in place of 12
+    assert_same(chosen, exact, CENTRED)
+
+
+def test_tied_embeddings_and_masked_tokens():
+    torch.manual_seed(0)
+    model = Tied().double()
+    ids, mask = torch.randint(0, 23, (4, 3)), torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]])
+    x = {"input_ids": ids, "attention_mask": mask}
+    chosen = gramlab.measure(model, x, batch_size=3)
+    assert chosen.settings["outputs"] == "readout"
+    assert_same(chosen, gramlab.measure(model, x, outputs="exact"), FAMILY)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda z: 5 * torch.tanh(z / 5),
+        lambda z: z * z.sigmoid(),
+        lambda z: z.log_softmax(-1),
+        lambda z: z.clone().requires_grad_() * 1.001,
+        lambda z: z.unflatten(1, (3, 3)).permute(0, 2, 1).flatten(1),
+    ],
+    ids=["capped", "gated", "normalised", "scaled", "permuted"],
+)
+def test_other_heads_fall_back(change):
+    torch.manual_seed(0)
+    model, x = Changed(change).double(), inputs()
+    chosen = gramlab.measure(model, x)
+    assert chosen.settings["outputs"] == "exact"
+    assert_same(chosen, gramlab.measure(model, x, outputs="exact"), FAMILY, 0.0)
+    with pytest.raises(ValueError, match="without a cap"):
+        gramlab.measure(model, x, outputs="readout")
+
+
+def test_a_head_that_is_capped_in_some_batches_is_exact_in_all():
+    torch.manual_seed(0)
+    model = Changed(lambda z: z.clamp(max=cap)).double()
+    x = inputs(8)
+    largest = model.body(x).detach().amax(1)
+    x, cap = x[largest.argsort()], float(largest.median()) + 1e-6  # no row of the first batch is capped
+    chosen = gramlab.measure(model, x, batch_size=4)
+    assert chosen.settings["outputs"] == "readout"
+    assert_same(chosen, gramlab.measure(model, x, outputs="exact"), FAMILY)
+
+
+def test_many_outputs_have_the_identity_for_a_kernel():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 320), nn.Tanh(), nn.Linear(320, 300))
+    x = torch.randn(7, 4)
+    chosen = gramlab.measure(model, x)
+    assert chosen.settings["outputs"] == "readout"
+    assert torch.equal(chosen["2"].ptk, torch.eye(300, dtype=torch.float64))
+    assert_same(chosen, gramlab.measure(model, x, outputs="exact"), FAMILY, 1e-6)
+
+
+def estimates(root, monkeypatch, m, **options):
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    return gramlab.measure(mlp(40), inputs(6), outputs=m, **options)
+
+
+def test_the_estimate_is_unbiased_and_its_error_falls_with_the_root_of_m(monkeypatch):
+    exact = gramlab.measure(mlp(40), inputs(6), outputs="exact")["0"].agop
+    errors = {}
+    for m in (1, 4, 16, 64):
+        agops = [estimates(root, monkeypatch, m, layers="0")["0"].agop for root in range(30)]
+        distances = [float((agop - exact).norm() / exact.norm()) for agop in agops]
+        errors[m] = np.sqrt(np.mean(np.square(distances)))
+        mean = torch.stack(agops).mean(0)
+        assert float((mean - exact).norm() / exact.norm()) < 3 * errors[m] / 30**0.5
+    slope = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)[0]
+    assert -0.6 < slope < -0.4
+
+
+def test_the_stated_standard_error_is_the_errors_size(monkeypatch):
+    exact = gramlab.measure(mlp(40), inputs(6), outputs="exact")["0"]
+    runs = [estimates(root, monkeypatch, 8, layers="0")["0"] for root in range(40)]
+    actual = np.mean([float((run.agop - exact.agop).norm() / exact.agop.norm()) ** 2 for run in runs])
+    stated = np.mean([run.relative_error("agop") ** 2 for run in runs])
+    assert stated == pytest.approx(actual, rel=0.35)
+    assert exact.relative_error("agop") == 0.0
+
+
+def test_cosines_are_debiased_and_their_intervals_cover(monkeypatch):
+    exact = gramlab.measure(mlp(40), inputs(6), outputs="exact")
+    for name in ("0", "2"):
+        true = exact[name].cosine("gram", "agop")
+        runs = [estimates(root, monkeypatch, 8)[name] for root in range(60)]
+        plain = np.mean([gramlab.cosine(run.gram, run.agop) for run in runs])
+        found = [run.estimate("gram", "agop") for run in runs]
+        error = np.std([e.value for e in found]) / 60**0.5
+        assert abs(np.mean([e.value for e in found]) - true) < max(4 * error, abs(plain - true) / 3)
+        covered = np.mean([e.interval[0] <= true <= e.interval[1] for e in found])
+        assert 0.85 <= covered <= 1.0  # 95 % of 60, give or take
+        assert np.mean([e.standard_error for e in found]) == pytest.approx(np.std([e.value for e in found]), rel=0.6)
+        assert runs[0].cosine("gram", "agop") == found[0].value
+    assert exact["0"].estimate("gram", "agop").standard_error == 0.0
+
+
+def test_signs_depend_on_the_sample_alone():
+    model, x = mlp(), inputs()
+    for m in (1, 5):
+        together, apart = (gramlab.measure(model, x, outputs=m, batch_size=size) for size in (11, 2))
+        assert_same(apart, together, FAMILY, 1e-12)
+    assert f"estimated from {5} cotangents" in repr(together)
+
+
+def test_estimated_centred_quantities_are_those_of_the_same_signs():
+    model, x = mlp(), inputs()
+    initial = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    exact = gramlab.measure(model, x, outputs="exact", initial=initial)
+    estimated = gramlab.measure(model, x, outputs=400, initial=initial)
+    for name in ("0", "2"):
+        for quantity in ("centered_ptk", "double_centered_agop"):
+            a, b = getattr(estimated[name], quantity), getattr(exact[name], quantity)
+            assert float((a - b).norm()) < 0.15 * float(b.norm())
+    assert float(estimated["4"].centered_ptk.norm()) < 1e-12
+
+
+def test_few_cotangents_say_what_they_lack():
+    one = gramlab.measure(mlp(), inputs(), outputs=1)["0"]
+    for act in (lambda: one.cosine("gram", "agop"), lambda: one.relative_error("agop")):
+        with pytest.raises(gramlab.Undefined, match="outputs=2 or more"):
+            act()
+    two = gramlab.measure(mlp(), inputs(), outputs=2)["0"].estimate("gram", "agop")
+    assert two.standard_error == float("inf")
+
+
+def test_a_long_default_is_estimated_and_says_so():
+    torch.manual_seed(0)
+    model = Changed(torch.tanh)
+    model.body[2] = nn.Linear(3, 5000)
+    measurement = gramlab.measure(model, torch.randn(3, 4), layers="body.0")
+    assert measurement.settings["outputs"] == 16
+    assert "5000 outputs (estimated from 16 cotangents)" in repr(measurement)
+
+
+@pytest.mark.parametrize("outputs", ["all", 0, 2.5, True])
+def test_bad_outputs_are_refused(outputs):
+    with pytest.raises(ValueError, match="outputs must be"):
+        gramlab.measure(mlp(), inputs(), outputs=outputs)

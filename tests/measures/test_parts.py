@@ -1,0 +1,178 @@
+"""Parts of a data set, alone, as files and in several processes, against the data set in one piece."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from processes import data, network
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+import gramlab
+from gramlab.files import BadInput
+
+torch.set_num_threads(1)
+QUANTITIES = ("gram", "agop", "ptk", "enfa", "back_enfa", "fact", "back_fact", "weight_gradient")
+OPTIONS = {"weight_decay": 0.1, "batch_size": 4}
+
+
+def assert_same(actual, expected, quantities=QUANTITIES, bound=1e-12):
+    assert (list(actual), actual.n, actual.outputs) == (list(expected), expected.n, expected.outputs)
+    assert actual.loss == pytest.approx(expected.loss, rel=bound)
+    for name in expected:
+        for quantity in quantities:
+            a, b = getattr(actual[name], quantity), getattr(expected[name], quantity)
+            assert float((a - b).norm()) <= bound * float(b.norm()), (name, quantity)
+
+
+def part(i, n, model=None, **options):
+    x, y = data()
+    return gramlab.measure(model or network(), x, y, shard=(i, n), **(OPTIONS | options))
+
+
+def entire(**options):
+    x, y = data()
+    return gramlab.measure(network(), x, y, **(OPTIONS | options))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 23])
+def test_merged_parts_are_the_measurement_of_the_whole(count, tmp_path):
+    parts = [part(i, count) for i in reversed(range(count))]
+    assert sum(p.n for p in parts) == 23
+    merged = gramlab.merge(parts)
+    assert_same(merged, entire())
+    assert "shard" not in merged.settings
+    assert merged.settings["loss"] == "cross_entropy"
+    paths = [tmp_path / f"{i}.safetensors" for i in range(count)]
+    for path, one in zip(paths, parts, strict=True):
+        one.save(path)
+    assert_same(gramlab.merge(paths), merged, bound=1e-15)
+
+
+def test_parts_of_a_loader_are_its_batches():
+    x, y = data()
+    loader = DataLoader(TensorDataset(x, y), batch_size=5)
+    merged = gramlab.merge(gramlab.measure(network(), loader, shard=(i, 2), weight_decay=0.1) for i in range(2))
+    assert_same(merged, entire())
+
+
+def test_estimates_and_centred_quantities_merge():
+    initial = network()
+    with torch.no_grad():
+        initial[0].weight.mul_(1.1)
+    merged = gramlab.merge(part(i, 3, outputs=5, initial=initial) for i in range(3))
+    expected = entire(outputs=5, initial=initial)
+    assert_same(merged, expected, (*QUANTITIES, "centered_ptk", "centered_agop"))
+    ours, theirs = (m["0"].estimate("gram", "agop") for m in (merged, expected))
+    assert (ours.value, ours.standard_error) == pytest.approx((theirs.value, theirs.standard_error), rel=1e-9)
+
+
+def test_a_file_keeps_everything(tmp_path):
+    measured = entire(outputs=4, quantities=["gram", "agop", "fact"])
+    measured.save(tmp_path / "m.safetensors")
+    loaded = gramlab.Measurement.load(tmp_path / "m.safetensors")
+    assert_same(loaded, measured, ("gram", "agop", "fact"), 0.0)
+    assert (loaded.settings, loaded.left_out) == (measured.settings, measured.left_out)
+    assert repr(loaded) == repr(measured)
+    with pytest.raises(gramlab.Undefined):
+        _ = loaded["0"].enfa
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "text").write_text("no tensors")
+    for path in (tmp_path / "text", tmp_path / "missing"):
+        with pytest.raises(BadInput, match="not a saved measurement"):
+            gramlab.Measurement.load(path)
+
+
+def other_weights():
+    model = network()
+    with torch.no_grad():
+        model[2].weight[0, 0] += 1
+    return model
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (lambda: [], "no parts"),
+        (lambda: [entire()], "is no part"),
+        (lambda: [part(0, 3), part(2, 3)], r"parts \[1\] of 3 are missing"),
+        (lambda: [part(0, 2), part(1, 2), part(1, 2)], r"parts \[1\] are there more than once"),
+        (lambda: [part(0, 2), part(1, 3)], r"different splits, into \[2, 3\]"),
+        (lambda: [part(0, 2), part(1, 2, weight_decay=0.2)], "part 1 does not belong to part 0: its weight_decay is"),
+        (lambda: [part(0, 2), part(1, 2, loss="mse")], "its loss is mse, not cross_entropy"),
+        (lambda: [part(0, 2), part(1, 2, quantities="agop")], "its loss is None|its quantities"),
+        (lambda: [part(0, 2), part(1, 2, outputs=2)], "its outputs is 2, not exact"),
+        (lambda: [part(0, 2), part(1, 2, layers=["0"])], "its list of layers"),
+        (lambda: [part(0, 2), part(1, 2, other_weights())], "the weights of layer '2' differ"),
+        (lambda: [part(0, 2, initial=network()), part(1, 2, initial=other_weights())], "initial weights of layer '2'"),
+        (lambda: [part(0, 2), shorter()], "its rows is 22, not 23"),
+    ],
+    ids=range(13),
+)
+def test_parts_that_do_not_belong_together_are_refused(parts, message):
+    with pytest.raises(ValueError, match=message):
+        gramlab.merge(parts())
+
+
+def shorter():
+    x, y = data()
+    return gramlab.measure(network(), x[1:], y[1:], shard=(1, 2), **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("shard", "message"),
+    [
+        ((2, 2), "0 <= i < n"),
+        ("all", "shard must be"),
+        ((0.5, 2), "shard must be"),
+        ("process", "init_process_group"),
+        ((30, 40), "part 30 of 40 is empty"),
+    ],
+)
+def test_bad_shards_are_refused(shard, message):
+    x, y = data()
+    with pytest.raises(ValueError, match=message):
+        gramlab.measure(network(), x, y, shard=shard)
+
+
+def test_a_distributed_sampler_is_refused():
+    x, y = data()
+    samples = TensorDataset(x, y)
+    loader = DataLoader(samples, sampler=DistributedSampler(samples, 2, 0))
+    with pytest.raises(ValueError, match="DistributedSampler"):
+        gramlab.measure(network(), loader, shard=(0, 2))
+
+
+def torchrun(how, out):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    script = Path(__file__).with_name("processes.py")
+    return subprocess.run([*command, str(script), how, str(out)], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("how", ["plain", "ddp", "fsdp"])
+def test_two_processes_equal_one(how, tmp_path):
+    result = torchrun(how, tmp_path)
+    assert result.returncode == 0, result.stderr[-3000:]
+    for rank in range(2):
+        assert_same(gramlab.Measurement.load(tmp_path / f"exact{rank}.safetensors"), entire())
+        if how == "plain":
+            estimated = gramlab.Measurement.load(tmp_path / f"estimated{rank}.safetensors")
+            assert_same(estimated, entire(outputs=3))
+            assert estimated["0"].draws["ptk"].shape[0] == 3
+
+
+def test_processes_that_measure_different_things_all_fail(tmp_path):
+    result = torchrun("differ", tmp_path)
+    assert result.returncode != 0
+    assert "measure different things: their ['settings'] differ" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrapped_module_is_measured_as_the_module_inside():
+    x, y = data()
+    assert_same(gramlab.measure(nn.DataParallel(network(), device_ids=[]), x, y, **OPTIONS), entire())

@@ -1,0 +1,140 @@
+"""The result as a table: its numbers against the d × d matrices, and what its repr says."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import gramlab
+
+torch.set_num_threads(1)
+DECAY = 0.05
+PAIRS = (
+    ("gram", "agop"), ("gram", "enfa"), ("gram", "fact"), ("agop", "enfa"), ("fact", "enfa"),
+    ("centered_gram", "centered_agop"), ("centered_gram", "double_centered_agop"),
+    ("initial_gram", "ptk_centered_agop"), ("back_gram", "ptk"), ("back_gram", "back_fact"),
+)  # fmt: skip
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(4, 6, 3, groups=2), nn.Tanh(), nn.Conv2d(6, 5, 3), nn.ReLU(), nn.Flatten(),
+        nn.Linear(20, 12), nn.Tanh(), nn.Linear(12, 30), nn.Tanh(), nn.Linear(30, 3),
+    ).double()  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def measurement():
+    model = network()
+    initial = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    x, y = torch.randn(40, 4, 6, 6, dtype=torch.float64), torch.arange(40) % 3
+    return gramlab.measure(model, x, y, weight_decay=DECAY, initial=initial)
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_correlations_through_small_products_are_those_of_the_matrices(measurement, first, second):
+    for layer in list(measurement.values())[:-1]:  # the readout's kernel is the identity, whatever its weights
+        A, B = (getattr(layer, name).numpy().ravel() for name in (first, second))
+        assert layer.cosine(first, second) == pytest.approx(A @ B / np.sqrt(A @ A * (B @ B)), abs=1e-13)
+        assert layer.pearson(first, second) == pytest.approx(np.corrcoef(A, B)[0, 1], abs=1e-12)
+        diagonals = [np.diagonal(getattr(layer, name), axis1=-2, axis2=-1).ravel() for name in (first, second)]
+        assert layer.pearson(first, second, diagonal=True) == pytest.approx(np.corrcoef(diagonals)[0, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize("second", ["agop", "enfa", "fact"])
+def test_the_null_is_that_of_random_eigenvectors(measurement, second):
+    random = np.random.default_rng(0)
+    for name in ("5", "7", "9"):
+        layer = measurement[name]
+        A, B = layer.gram, getattr(layer, second)
+        cosines = [gramlab.cosine(gramlab.random_eigenvectors(A, random), B) for _ in range(1500)]
+        mean, deviation = layer.cosine_null("gram", second)
+        assert mean == pytest.approx(np.mean(cosines), abs=5 * np.std(cosines) / 1500**0.5)
+        assert deviation == pytest.approx(np.std(cosines), rel=0.1)
+        if second != "fact":
+            assert (mean, deviation) == pytest.approx(gramlab.cosine_null(A, B), rel=1e-10)
+
+
+def test_a_constant_offset_that_hides_the_spread_does_not_cost_digits():
+    """Pearson's correlation of matrices far from zero for their spread."""
+    torch.manual_seed(0)
+    model = nn.Linear(60, 4, bias=False).double()
+    with torch.no_grad():
+        model.weight.mul_(1e-5).add_(1.0)
+    layer = gramlab.measure(model, torch.randn(9, 60), torch.randn(9, 4), weight_decay=DECAY)[""]
+    A, B = layer.gram.numpy().ravel(), layer.enfa.numpy().ravel()
+    assert layer.pearson("gram", "enfa") == pytest.approx(np.corrcoef(A, B)[0, 1], abs=1e-9)
+
+
+def test_stationarity_and_effective_rank():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+    x, y = torch.randn(20, 6, dtype=torch.float64), torch.arange(20) % 3
+    measurement = gramlab.measure(model, x, y, weight_decay=DECAY)
+    (F.cross_entropy(model(x), y) + DECAY / 2 * sum(model[i].weight.square().sum() for i in (0, 2))).backward()
+    for name, layer in measurement.items():
+        weight = model[int(name)].weight
+        expected = float(weight.grad.norm() / (DECAY * weight.detach().norm()))
+        assert layer.stationarity == pytest.approx(expected, rel=1e-10)
+        shares = np.linalg.svd(weight.detach().numpy(), compute_uv=False)
+        shares = shares / shares.sum()
+        assert layer.effective_rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-6)
+    equal = gramlab.measure(torch.nn.utils.parametrizations.orthogonal(nn.Linear(7, 4)), torch.randn(3, 7))
+    assert next(iter(equal.values())).effective_rank == pytest.approx(4, rel=1e-5)
+
+
+def test_the_summary_has_a_row_for_each_layer(measurement):
+    frame = measurement.summary()
+    assert list(frame.index) == list(measurement)
+    assert list(frame["shape"]) == [tuple(layer.weight.shape) for layer in measurement.values()]
+    assert set(frame["n"]) == {40}
+    for name, layer in measurement.items():
+        assert frame.loc[name, "cosine_agop"] == pytest.approx(gramlab.cosine(layer.gram, layer.agop))
+        assert frame.loc[name, "stationarity"] == pytest.approx(layer.stationarity)
+    # a grouped convolution has no null of two single matrices, and says so
+    assert np.isnan(frame.loc["0", "null_agop"])
+    assert "grouped convolution" in frame.attrs["undefined"]["0 null_agop"]
+    assert frame.attrs["settings"]["loss"] == "cross_entropy"
+
+
+def test_the_repr_is_a_table(measurement):
+    lines = repr(measurement).splitlines()
+    assert lines[0] == f"Measurement of 5 layers: n = 40, 3 outputs, cross_entropy {measurement.loss:.4g}"
+    assert {"cosine_agop", "null_agop", "stationarity", "effective_rank"} <= set(lines[1].split())
+    assert "5 × 54" in lines[4]
+    assert len(lines) == 3 + 5
+    without_targets = gramlab.measure(nn.Linear(3, 2), torch.randn(4, 3))
+    assert "stationarity" not in repr(without_targets)
+    assert without_targets.summary()["stationarity"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("y", "loss", "named"),
+    [
+        (torch.arange(6) % 3, F.cross_entropy, "cross_entropy"),
+        (torch.randn(6, 3), F.mse_loss, "mse"),
+    ],
+)
+def test_the_default_loss_follows_the_targets_and_is_named(y, loss, named):
+    torch.manual_seed(0)
+    model, x = nn.Linear(4, 3), torch.randn(6, 4)
+    measurement = gramlab.measure(model, x, y)
+    assert measurement.settings["loss"] == named
+    assert measurement.loss == pytest.approx(float(loss(model(x), y).detach()), rel=1e-6)
+
+
+def test_integer_labels_are_no_regression_targets():
+    H, labels = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
+    for Y in (labels, torch.from_numpy(labels)[:, None], labels.tolist()):
+        with pytest.raises(ValueError, match="one-hot rows"):
+            gramlab.target_linearity(H, Y)
+    one_hot = np.eye(3, dtype=int)[labels]
+    assert gramlab.target_linearity(H, one_hot) == gramlab.target_linearity(H, one_hot.astype(float))
+    assert gramlab.target_linearity(H, labels == 1) == gramlab.target_linearity(H, (labels == 1).astype(float))
