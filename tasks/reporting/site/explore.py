@@ -40,6 +40,7 @@ def shown(view: dict[str, Any]) -> dict[str, Any]:
                 {"name": matrix["name"], "images": images(matrix["entries"][option], names, matrix)}
                 for matrix in view["matrices"]
             ],
+            "several": any(len(curve["seeds"][option]) > 1 for curve in view["curves"]),
             "drawing": drawing(view, option) if view["curves"] else "",
             "numbers": list(zip(names, *(summaries(curve["seeds"][option]) for curve in view["curves"]), strict=True)),
         }
