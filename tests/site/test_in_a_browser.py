@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from tasks.settings import load
 
@@ -173,6 +174,16 @@ CONTRASTS = """() => {
     }
     return faint;
 }"""
+
+
+@pytest.mark.parametrize("name", ["index.html", "papers/A.html", "claims/a_lem1.html", "controls.html", "checks.html",
+                                  "glossary.html", "how-to-read.html"])  # fmt: skip
+def test_axe_finds_no_barrier(browser, site, name):
+    """By the rules of axe-core."""
+    page = browser.new_context(offline=True).new_page()
+    page.goto((site / name).as_uri())
+    violations = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in violations if each["impact"] != "minor"] == []
 
 
 def test_headings_labels_and_tables_are_named(page, site):

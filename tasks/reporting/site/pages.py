@@ -75,15 +75,15 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
-    content = {"guide": Markup(str(guide).replace("<th>", '<th scope="col">')), "missing": missing}
-    yield "how-to-read.html", page("how_to_read.html", current="how", **content)
+    guide = Markup(str(guide).replace("<th>", '<th scope="col">'))
+    yield "how-to-read.html", page("how_to_read.html", current="how", guide=guide, missing=missing)
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
         if paper.letter in explored:
             views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
-            content = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
-            yield f"explore/{paper.letter}.html", page("explore.html", **content)
+            address = f"explore/{paper.letter}.html"
+            yield address, page("explore.html", root="../", current=paper.letter, paper=paper, views=views)
     for index, claim in enumerate(claims):
         neighbours = {"before": claims[index - 1] if index else None,
                       "after": claims[index + 1] if index + 1 < len(claims) else None}  # fmt: skip
