@@ -15,6 +15,7 @@ from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
+from tasks.reporting.prose import prose
 from tasks.reporting.replies import replies
 from tasks.reporting.site import explore, glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
@@ -82,7 +83,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
         if paper.letter in explored:
             views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
-            content = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
+            content: dict[str, Any] = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
             yield f"explore/{paper.letter}.html", page("explore.html", **content)
     for index, claim in enumerate(claims):
         neighbours = {"before": claims[index - 1] if index else None,
@@ -106,6 +107,7 @@ class Renderer:
         for name in FILTERS:
             self.environment.filters[name] = getattr(words, name)
         self.environment.filters["terms"] = glossary.mark
+        self.environment.filters["prose"] = prose
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
         self.environment.globals["met"] = words.MET
