@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
@@ -76,14 +75,14 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
-    content = {"guide": Markup(str(guide).replace("<th>", '<th scope="col">')), "missing": missing}
+    content: dict[str, Any] = {"guide": guide, "missing": missing}
     yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
         if paper.letter in explored:
             views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
-            content: dict[str, Any] = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
+            content = {"paper": paper, "views": views, "root": "../", "current": paper.letter}
             yield f"explore/{paper.letter}.html", page("explore.html", **content)
     for index, claim in enumerate(claims):
         neighbours = {"before": claims[index - 1] if index else None,
