@@ -19,6 +19,8 @@ _HOME: dict[str, str] = {
     # measuring a network
     "measure": "gramlab.measures.measure",
     "Measurement": "gramlab.measures.measurement",
+    "plan": "gramlab.measures.plan",
+    "batch_independence": "gramlab.measures.independence",
     "merge": "gramlab.measures.parts",
     "features": "gramlab.measures.features",
     # comparing matrices

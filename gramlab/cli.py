@@ -52,7 +52,7 @@ def probe(
     device: Annotated[str, typer.Option(help="where to compute: cpu, cuda, cuda:1, or another torch device")] = "cpu",
     name: Annotated[str, typer.Option(help="the experiment's name in the table")] = "probe",
 ) -> None:
-    """Measure every Linear and Conv2d layer of a checkpoint: a table of numbers and a page of figures."""
+    """Measure the layers of a checkpoint: a table of numbers and a page of figures."""
     with _one_line_errors("probe"):
         _check_drawing()
         from gramlab import plots, tables
@@ -60,16 +60,7 @@ def probe(
         from gramlab.measures.measure import measure
         from gramlab.measures.summary import summarize
 
-        network = _build(model)
-        if checkpoint is not None:
-            try:
-                network.load_state_dict(_weights(checkpoint, network))
-            except RuntimeError as error:
-                raise ValueError(f"{checkpoint}: does not fit the network ({error})") from error
-        try:
-            network.to(device)
-        except (RuntimeError, AssertionError) as error:  # an unknown name, or a device that is not there
-            raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+        network = _trained(model, checkpoint, device)
         x, y = _samples(data, split, _takes_indices(network))
         x, y = x[:limit], y[:limit]
         initial_weights = None if initial is None else _weights(initial, network)
@@ -85,6 +76,36 @@ def probe(
             typer.echo(f"left out: {quantity}: {reason}", err=True)
         typer.echo(out / "probe.parquet")
         typer.echo(plots.page(tables.table(rows), out / "probe.png"))
+
+
+@app.command()
+def batches(
+    model: Annotated[str, typer.Argument(help="builds the network: package.module:callable or file.py:callable")],
+    data: Annotated[Path, typer.Option(help="a folder as for gramlab probe")],
+    checkpoint: Annotated[Path | None, typer.Option(help="trained weights: .safetensors or a torch.save file")] = None,
+    loss: Annotated[str | None, typer.Option(help="as for gramlab probe")] = None,
+    layer: Annotated[list[str] | None, typer.Option(help="a layer's name, default all; repeat for several")] = None,
+    split: Annotated[str, typer.Option(help="train or test, for a folder of images")] = "train",
+    limit: Annotated[int, typer.Option(min=2, help="measure at most this many samples, the first ones")] = 512,
+    size: Annotated[
+        list[int] | None, typer.Option(help="a batch size, default 1, 7, 512; repeat; the last is the reference")
+    ] = None,
+    device: Annotated[str, typer.Option(help="where to compute: cpu, cuda, cuda:1, or another torch device")] = "cpu",
+) -> None:
+    """Check that the numbers do not depend on how samples are put into batches; exit with status 1 if they do."""
+    with _one_line_errors("batches"):
+        from gramlab.measures.independence import batch_independence
+
+        network = _trained(model, checkpoint, device)
+        x, y = _samples(data, split, _takes_indices(network))
+        sizes = size or [1, 7, 512]
+        frame = batch_independence(network, x[:limit], y[:limit], batch_sizes=sizes, loss=loss, layers=layer)
+        worst, tolerance = float(frame.max().max()), float(frame.attrs["tolerance"])
+        typer.echo(frame.to_string(float_format=lambda value: f"{value:.1e}"))
+        verdict = "depend on the batch" if worst > tolerance else "do not depend on the batch"
+        typer.echo(f"largest difference {worst:.1e}, rounding explains {tolerance:.1e}: the numbers {verdict}")
+        if worst > tolerance:
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -116,6 +137,21 @@ def _check_drawing() -> None:
         import seaborn  # noqa: F401  # and matplotlib with it
     except ImportError as error:
         raise ValueError(f"drawing needs {error.name}: pip install 'gramlab[figures]'") from error
+
+
+def _trained(model: str, checkpoint: Path | None, device: str) -> nn.Module:
+    """The network with the checkpoint's weights, on the device."""
+    network = _build(model)
+    if checkpoint is not None:
+        try:
+            network.load_state_dict(_weights(checkpoint, network))
+        except RuntimeError as error:
+            raise ValueError(f"{checkpoint}: does not fit the network ({error})") from error
+    try:
+        network.to(device)
+    except (RuntimeError, AssertionError) as error:  # an unknown name, or a device that is not there
+        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+    return network
 
 
 def _build(model: str) -> nn.Module:

@@ -14,6 +14,7 @@ def main() -> None:
     experiment = stage.settings.claims.pick(stage.key)
     paper = stage.settings.paper[stage.key]
     from tasks.drawing.style import save
+    from tasks.drawing.svg import statements
 
     claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
@@ -22,7 +23,7 @@ def main() -> None:
         letter = papers.paper(paper).LETTER
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
         if finding["ran"]:
-            save(claim.draw(rows.frame, claim), stage.figure(stage.key), stage.scale)
+            save(claim.draw(rows.frame, claim), stage.figure(stage.key), stage.scale, statements(finding))
         else:  # DVC expects a file; the report shows no figure of a claim that was not run
             with atomic(stage.figure(stage.key)) as temporary:
                 temporary.touch()

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from scipy import stats
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -42,21 +45,134 @@ def table(key: str) -> pd.DataFrame:
     return tables.table(rows).to_pandas()
 
 
-@pytest.mark.parametrize("key", ["a_eq1", "a_eq2", "a_lem2", "c_thm3_1"])
+@pytest.mark.parametrize("key", ["a_eq1", "a_eq2", "a_lem2", "a_prop1", "c_thm3_1"])
 def test_figure(key, tmp_path):
     """Equal bytes twice, the scale on it, its title on it."""
     from tasks.drawing.style import STAMP, save
 
     claim, rows = claim_of(key), table(key)
-    for name in ("a.svg", "b.svg"):
-        save(claim.draw(rows, claim), tmp_path / name, "quick")
-    first = (tmp_path / "a.svg").read_text()
-    assert first == (tmp_path / "b.svg").read_text()
+    for folder in ("one", "two"):
+        save(claim.draw(rows, claim), tmp_path / folder / "a.svg", "quick")
+    first = (tmp_path / "one" / "a.svg").read_text()
+    assert first == (tmp_path / "two" / "a.svg").read_text()
     assert STAMP["quick"].split(":")[0] in first
     assert claim.ID in first
     assert len(first) < 80_000
     save(claim.draw(rows, claim), tmp_path / "paper.svg", "paper")
     assert STAMP["quick"].split(":")[0] not in (tmp_path / "paper.svg").read_text()
+
+
+def test_a_reader_who_does_not_see_the_figure_gets_a_title_and_the_numbers(tmp_path):
+    """The SVG is one image, named by the claim and described by what its rules find and by what its panels show."""
+    from tasks.drawing import svg
+    from tasks.drawing.style import save
+
+    claim, rows = claim_of("a_prop1"), table("a_prop1")
+    found = {"holds": False, "statistic": 1.25, "measured": ""}
+    finding = {"statements": [{"name": "magnitude", "forms": {"claim": found}}]}
+    save(claim.draw(rows, claim), tmp_path / "a_prop1.svg", "quick", svg.statements(finding))
+    root = ElementTree.parse(tmp_path / "a_prop1.svg").getroot()
+    names = {child.get("id"): child.text for child in root if child.tag.endswith(("title", "desc"))}
+    assert root.get("role") == "img"
+    assert names[root.get("aria-labelledby")] == f"{claim.ID} {claim.TITLE}"
+    description = names[root.get("aria-describedby")]
+    assert "“magnitude” does not hold" in description
+    assert "1.25" in description
+    assert "left / right side" in description
+
+
+def test_every_panel_has_the_limit_of_its_own_statement():
+    """A planted bound with three instances beyond it, and an event that happens on two of them."""
+    claim = claim_of("a_prop1")
+    rows = pd.DataFrame(
+        [
+            {"arm": arm, "case": f"{case}", "quantity": quantity, "dtype": "float64", "value": value}
+            for quantity, by_arm in {
+                "prop1/ratio": {"claim": [0.2, 0.5, 1.0, 1.0], "control: L halved": [0.5, 1.004, 2.0, 4.0]},
+                "prop1/opposite signs": {"claim": [0, 0, 0, 0], "control: L halved": [0, 1, 5, 0]},
+            }.items()
+            for arm, values in by_arm.items()
+            for case, value in enumerate(values)
+        ]
+    )
+    figure = claim.draw(rows, claim)
+    ratio, signs = figure.axes
+    assert [text.get_text() for text in ratio.texts if text.get_text()] == ["none beyond 1, of 4", "3 of 4 beyond"]
+    assert [text.get_text() for text in signs.texts] == ["never, of 4", "2 of 4"]
+    assert [bar.get_width() for bar in signs.patches] == [0, 0.5]
+    left, right = ratio.get_xlim()
+    assert left < 0.2
+    assert right > 4
+    # an instance that is beyond the limit by four thousandths is visibly so
+    place = ratio.transScale.transform
+    (limit, _), (near, _), (last, _) = place([(1, 0), (1.004, 0), (right, 0)])
+    assert near - limit > 0.1 * (last - limit)
+
+
+def test_a_control_that_a_statement_survives_is_grey():
+    from tasks.drawing import style
+
+    claim = claim_of("a_prop1")
+    rows = table("a_prop1")
+    rows.loc[rows["quantity"] == "prop1/opposite signs", "value"] = (rows["arm"] != "claim").astype(float)
+    ratio, signs = claim.draw(rows, claim).axes
+    for axes, color in ((ratio, style.GUIDE), (signs, style.CONTROL)):
+        assert [label.get_color() for label in axes.get_yticklabels()] == ["black", color]
+
+
+@pytest.mark.parametrize(("scale", "mean"), [("linear", np.mean), ("log", stats.gmean)])
+def test_each_seed_is_a_thin_line_and_their_mean_a_thick_one(scale, mean):
+    from tasks.drawing import style
+
+    values = stream("seeds", scale).uniform(1, 9, size=(3, 5))
+    rows = pd.DataFrame(
+        [{"seed": seed, "x": x, "value": values[seed, x]} for seed in range(3) for x in range(5)],
+    )
+    axes = Figure().add_subplot()
+    axes.set_yscale(scale)
+    style.seeds(axes, rows, "x", "black")
+    thick, thin = axes.get_lines()
+    assert np.allclose(thick.get_ydata(), mean(values, axis=0))
+    drawn = np.asarray(thin.get_ydata(), float)
+    assert np.allclose(drawn[np.isfinite(drawn)], values.ravel())
+    assert np.isnan(drawn).sum() == 3  # no line leads from one seed to the next
+    assert thin.get_linewidth() < thick.get_linewidth()
+
+
+def test_labels_at_the_ends_of_lines_do_not_overlap():
+    from tasks.drawing import style
+
+    axes = Figure().add_subplot()
+    axes.set_ylim(0, 1)
+    style.label_ends(axes, [(0.5, "a", "black"), (0.501, "b", "black"), (0.9, "c", "black"), (0.499, "d", "black")])
+    places = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert [*sorted(places, key=places.__getitem__)] == ["d", "a", "b", "c"]
+    assert np.diff(sorted(places.values())).min() > 0.07
+
+
+# small tables, of every kind of figure
+COMMITTED = ("a_fig1", "a_lem1", "a_fig8", "a_fig12", "b_egop", "b_fig3", "c_fig11", "c_thm3_4", "d_alg1", "d_fig3")
+
+
+@pytest.mark.parametrize("key", COMMITTED)
+def test_figures_of_committed_tables_are_legible(key, tmp_path):
+    """No text is too small at the width of the report, every axis has a name, and the file is small."""
+    from tasks.drawing import style
+
+    claim = claim_of(key)
+    rows = tables.read(Path("reports/paper/tables") / f"{SETTINGS.claims[key]}.parquet").to_pandas()
+    figure = claim.draw(rows, claim)
+    style.save(figure, tmp_path / f"{key}.svg", "paper")
+    assert figure.get_figwidth() == style.WIDTH
+    for text in figure.findobj(Text):
+        assert not text.get_text() or text.get_fontsize() >= style.SMALL, text
+    for axes in figure.axes:
+        if axes.axison and not axes.images and axes.get_xticklabels() and axes.xaxis.get_tick_params()["labelbottom"]:
+            assert axes.get_xlabel() or axes.get_shared_x_axes().get_siblings(axes) != [axes], axes.get_title()
+    text = (tmp_path / f"{key}.svg").read_text()
+    assert len(text) < 100_000
+    description = ElementTree.fromstring(text).find("{http://www.w3.org/2000/svg}desc").text
+    assert description.startswith("Panel 1: ")
 
 
 def test_round_off_in_a_layout_leaves_the_bytes_alone(tmp_path):

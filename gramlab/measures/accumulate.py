@@ -38,6 +38,10 @@ class Accumulator:
     draws: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     cotangents: Cotangents | None = None
 
+    def cotangents_name(self) -> Outputs:
+        """How the first batch decided to sum over outputs."""
+        return self.outputs_option if self.cotangents is None else self.cotangents.name
+
     def add(self, batch: Batch, number: int, all_targets: Any = None) -> None:
         """Add a batch. With the first one, check that the targets of all batches fit the outputs."""
         if number == 0:

@@ -59,6 +59,10 @@ class Cotangents(ABC):
         return len(self.counts)
 
     @abstractmethod
+    def count(self, run: Run, initial: Run | None) -> int:
+        """Return the number of passes for a batch."""
+
+    @abstractmethod
     def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
         """Yield the scalars to differentiate. ``start`` is the place of the first sample in the data set."""
 
@@ -73,6 +77,9 @@ class Exact(Cotangents):
     """A pass for each output."""
 
     name = "exact"
+
+    def count(self, run: Run, initial: Run | None) -> int:
+        return run.outputs[0].numel()
 
     def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
         flat = run.outputs.reshape(len(run.outputs), -1)
@@ -92,6 +99,12 @@ class ThroughReadout(Cotangents):
 
     def __init__(self) -> None:
         self._exact = Exact()
+
+    def count(self, run: Run, initial: Run | None) -> int:
+        if not _has_readout(run, initial) or run.readout is None:
+            return self._exact.count(run, initial)
+        c, d = run.readout.weight.shape
+        return run.outputs[0].numel() // c * min(c, d if initial is None else 2 * d)
 
     def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
         if not _has_readout(run, initial):
@@ -137,6 +150,9 @@ class Random(Cotangents):
         self.name = int(draws)
         groups = min(self.name, GROUPS)
         self.counts = [len(range(g, self.name, groups)) for g in range(groups)]
+
+    def count(self, run: Run, initial: Run | None) -> int:
+        return int(self.name)
 
     def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
         flat = run.outputs.reshape(len(run.outputs), -1)
@@ -202,8 +218,7 @@ def choose(outputs: Outputs, run: Run, initial: Run | None) -> Cotangents:
     exact = run.outputs[0].numel()
     passes = exact
     if _has_readout(run, initial) and run.readout is not None:
-        c, d = run.readout.weight.shape
-        passes = exact // c * min(c, d if initial is None else 2 * d)
+        passes = ThroughReadout().count(run, initial)
     elif outputs == "readout":
         raise ValueError(
             "outputs='readout' needs outputs that a linear layer gives, W h + b without a cap, a gate or a scale after"

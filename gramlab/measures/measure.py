@@ -1,8 +1,9 @@
 """Every layer's feature matrices in one streaming pass over the data."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -40,6 +41,7 @@ def measure(
     mask: Any = None,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
     shard: Shard = None,
+    max_memory: int | None = None,
 ) -> Measurement:
     """Measure the layers of any network: weight Gram, AGOP, PTK, eNFA, FACT, virtual covariance shift.
 
@@ -93,6 +95,9 @@ def measure(
         Measure part i of n of the data: a run of rows of arrays, every n-th batch of an iterable. ``gramlab.merge``
         makes the measurement of the whole from all parts. "process" takes the parts of torch.distributed's processes,
         which all get the measurement of the whole.
+    max_memory : int, optional
+        Bytes for the sums of layers that are measured together. Layers are split into rounds, which repeat the passes;
+        results on an accelerator move to the CPU after each round (``gramlab.plan``).
 
     Returns
     -------
@@ -120,30 +125,18 @@ def measure(
     >>> -1 < gramlab.cosine(layer.gram, layer.agop) < 1
     True
     """
-    needs = _needs(quantities, weight_decay, initial is not None)
+    needs = needed_sums(quantities, weight_decay, initial is not None)
     check_loss(loss)
     check_outputs(outputs)
     part, model = resolve_shard(shard), unwrapped(model)
-    with preserved_state(model), ExitStack() as stack:
-        measured = find_layers(model, layers)
-        for name, parameter in model.named_parameters():
-            if not all_finite(local_tensor(parameter.detach())):
-                raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
+    if max_memory is not None:
+        options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size,
+                   "quantities": quantities, "outputs": outputs, "initial": initial, "mask": mask,
+                   "forward": forward}  # fmt: skip
+        return _in_rounds(model, x, y, shard, max_memory, options)
+    with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batches = iterate_batches(model, x, y, mask, batch_size, part)
-
-        def captured(network: nn.Module, found: dict[str, Layer]) -> CapturedNetwork:
-            last = None
-            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
-                last = stack.enter_context(last_product(network))
-            return CapturedNetwork(network, found, stack.enter_context(capture_calls(found)), forward, last)
-
-        current = captured(model, measured)
-        before = None
-        if initial is not None and "initial" in needs:
-            initial_model = _with_initial_weights(model, initial)
-            initial_layers = find_layers(initial_model, list(measured))
-            before = captured(initial_model, initial_layers)
-        accumulator = Accumulator(current, before, loss, needs, quantities is not None, outputs)
+        accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
         for number, batch in enumerate(batches):
             accumulator.add(batch, number, all_targets=y)
         settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
@@ -151,15 +144,61 @@ def measure(
             reduce_over_processes(accumulator, settings)
         elif part is not None:
             settings |= {"shard": part, "rows": row_count(x)}
-        return accumulator.result(weight_decay, settings, left_out(model, measured))
+        return accumulator.result(weight_decay, settings, left_out(model, networks[0].layers))
+
+
+def _in_rounds(
+    model: nn.Module, x: Data, y: Any, shard: Shard, max_memory: int, options: dict[str, Any]
+) -> Measurement:
+    """Measure the layers in rounds; results on an accelerator move to the CPU after each of them."""
+    from gramlab.measures.plan import plan
+
+    rounds = plan(model, x, y, **options, max_memory=max_memory).rounds
+    results = []
+    for names in rounds:
+        result = measure(model, x, y, shard=shard, **(options | {"layers": names}))
+        results.append(result if len(rounds) == 1 else result.cpu())
+    layers = {name: layer for result in results for name, layer in result.items()}
+    with preserved_state(model):
+        remaining = left_out(model, find_layers(model, list(layers)))
+    return replace(results[0], layers=layers, left_out=remaining)
+
+
+@contextmanager
+def captured_networks(
+    model: nn.Module,
+    layers: Layers,
+    initial: nn.Module | Mapping[str, Tensor] | None,
+    needs: frozenset[str],
+    outputs: Outputs,
+    forward: Callable[[nn.Module, Any], Tensor] | None,
+) -> Iterator[tuple[CapturedNetwork, CapturedNetwork | None]]:
+    """Capture the layers of the model, and of its copy with the initial weights if they are needed."""
+    with ExitStack() as stack:
+        measured = find_layers(model, layers)
+        for name, parameter in model.named_parameters():
+            if not all_finite(local_tensor(parameter.detach())):
+                raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
+
+        def captured(network: nn.Module, found: dict[str, Layer]) -> CapturedNetwork:
+            last = None
+            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
+                last = stack.enter_context(last_product(network))
+            return CapturedNetwork(network, found, stack.enter_context(capture_calls(found)), forward, last)
+
+        current, before = captured(model, measured), None
+        if initial is not None and "initial" in needs:
+            initial_model = _with_initial_weights(model, initial)
+            before = captured(initial_model, find_layers(initial_model, list(measured)))
+        yield current, before
 
 
 def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
     return None if quantities is None else sorted([quantities] if isinstance(quantities, str) else quantities)
 
 
-def _needs(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
-    """The sums that the quantities need. Raises ValueError if an argument is missing for them."""
+def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
+    """Return the sums that the quantities need. Raises ValueError if an argument is missing for them."""
     if weight_decay is not None and not (isinstance(weight_decay, Real) and 0.0 <= weight_decay < float("inf")):
         raise ValueError(f"weight_decay must be a positive finite number, not {weight_decay!r}")
     names = [quantities] if isinstance(quantities, str) else list(NEEDS if quantities is None else quantities)

@@ -1,7 +1,7 @@
 """The result of ``measure``: a mapping of layers, which prints as a table."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gramlab.measures.results import LayerMeasures
@@ -112,6 +112,10 @@ class Measurement(Mapping[str, LayerMeasures]):
             more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             lines.append("left out: " + ", ".join(f"{name} ({self.left_out[name]})" for name in names[:_SHOWN]) + more)
         return "\n".join(lines)
+
+    def cpu(self) -> "Measurement":
+        """Return the measurement with all tensors in the CPU's memory."""
+        return replace(self, layers={name: layer.cpu() for name, layer in self.layers.items()})
 
     def save(self, path: "Path | str") -> None:
         """Write the measurement with its settings to one safetensors file, completely or not at all.

@@ -320,6 +320,12 @@ class LayerMeasures:
             for g in range(count)
         ]
 
+    def cpu(self) -> "LayerMeasures":
+        """Return the layer with all tensors in the CPU's memory."""
+        sums, draws = ({key: t.cpu() for key, t in tensors.items()} for tensors in (self.sums, self.draws))
+        initial = None if self.initial_weight is None else self.initial_weight.cpu()
+        return replace(self, weight=self.weight.cpu(), sums=sums, initial_weight=initial, draws=draws)
+
     def factor(self, name: str, quantity: str) -> Tensor:
         """Return a factor of ``FACTORS``. Raises Undefined, in the name of the quantity, if it was not measured."""
         if name == "weight":

@@ -730,31 +730,34 @@ provenance.paper = {
   "settings": "9edc77a7b4c50b9c"
  },
  "measure@a_taylor": {
-  "commit": "64edf94",
+  "seconds": 38.988,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 97.681,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "7241471",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "32212dfbeda4290d"
  },
  "measure@a_thm3": {
-  "commit": "55349f6",
+  "seconds": 145.131,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 314.858,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "7241471",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "8ab06e4ba5ae77f5"
  },
  "measure@a_thm4": {
-  "commit": "173e6d1",
+  "seconds": 1237.824,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 525.902,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "7241471",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "b7579dc21d5dbf50"
  },
  "measure@a_tl": {
   "seconds": 21.541,
@@ -814,13 +817,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@b_fig3": {
-  "commit": "bfff253",
+  "seconds": 1058.18,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 884.087,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "7241471",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "8adf9d643104c77d"
  },
  "measure@b_fig6": {
   "commit": "bfff253",
@@ -877,13 +881,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@c_modular": {
-  "commit": "4a6dbea",
+  "seconds": 515.078,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 302.3,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "7241471",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "5f03c433f087d7f5"
  },
  "measure@c_parity": {
   "commit": "612c98c",
@@ -895,13 +900,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@c_quadratic": {
-  "commit": "64edf94",
+  "seconds": 411.051,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 510.677,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "7241471",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "961082e4df51dc29"
  },
  "measure@c_tab2": {
   "commit": "8b27606",
@@ -913,13 +919,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@c_tabular": {
-  "commit": "4a6dbea",
+  "seconds": 511.681,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 71.693,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "89d3bdb",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "a8b8dc45edd7e5f5"
  },
  "measure@critical_points": {
   "commit": "44a5abe",

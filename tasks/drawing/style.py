@@ -1,9 +1,9 @@
-"""One look for all figures, and the stamp that says at which scale a figure was made."""
+"""One look for all figures: sizes, colours, lines of seeds, and the stamp that says at which scale each was made."""
 
-import base64
 import io
 import math
-import re
+import textwrap
+import unicodedata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,18 +15,42 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from PIL import Image
 from scipy import stats
 
 from gramlab.files import atomic
+from tasks.drawing import svg
 
+WIDTH = 7.2  # inches: at 700 pixels, as the report shows figures, a point of text is a point on the screen
 FOOT = 0.2  # inches, the stamp's
+SMALL = 7  # points: no text is smaller
 STAMP = {
     "quick": "quick scale: not the papers' settings or data",
     "paper": "paper scale: the papers' settings, and data except where said",
 }
-CLAIM, CONTROL, OTHER, PRINTED, GUIDE = "#0072b2", "#d55e00", "#009e73", "#000000", "#777777"  # Okabe and Ito
+BLUE, SKY, GREEN, PURPLE, VERMILLION = "#0072b2", "#56b4e9", "#009e73", "#cc79a7", "#d55e00"  # Okabe and Ito
+CLAIM, CONTROL, OTHER, PRINTED, GUIDE = BLUE, VERMILLION, GREEN, "#000000", "#777777"
+COLORS = {  # a quantity has one colour in all figures; vermillion is for controls alone, black for what a paper prints
+    "weight Gram": SKY,
+    "FACT": BLUE,
+    "AGOP": GREEN,
+    "eNFA": PURPLE,
+    "training accuracy": SKY,
+    "test accuracy": BLUE,
+    "accuracy gap": GREEN,
+    "Target Linearity": PURPLE,
+    "gradient descent": GREEN,
+    "whitened update": BLUE,
+    "linear predictor": BLUE,
+    "network": GREEN,
+    "chase": PURPLE,
+    "observed": BLUE,
+    "predicted": PURPLE,
+    "input": BLUE,
+    "projected": GREEN,
+    "activated": PURPLE,
+}
 MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
+MOST_SEEDS = 10  # that are drawn one by one
 
 matplotlib.use("agg")
 sns.set_theme(
@@ -34,12 +58,20 @@ sns.set_theme(
     style="ticks",
     palette="colorblind",
     rc={
+        "axes.labelsize": 8,
         "axes.spines.right": False,
         "axes.spines.top": False,
+        "axes.titlesize": 8.5,
         "font.family": "DejaVu Sans",  # ships with matplotlib, so that sizes do not depend on the machine
+        "font.size": 8,
+        "image.cmap": "viridis",
+        "legend.fontsize": 7.5,
         "legend.frameon": False,
+        "legend.title_fontsize": 7.5,
         "svg.fonttype": "none",
         "svg.hashsalt": "gramlab",
+        "xtick.labelsize": 7.5,
+        "ytick.labelsize": 7.5,
     },
 )
 
@@ -56,19 +88,54 @@ class Layout(ConstrainedLayoutEngine):
             legend.set_bbox_to_anchor(self.get()["rect"], fig.transFigure)
 
 
-def panels(
-    claim: ModuleType, columns: int = 1, rows: int = 1, height: float = 3.2, width: float = 7.0
-) -> tuple[Figure, Any]:
+def panels(claim: ModuleType, columns: int = 1, rows: int = 1, height: float = 3.2, **grid: Any) -> tuple[Figure, Any]:
     """A figure of the claim with its title on top, room for the stamp below, and a grid of axes."""
-    np.random.seed(0)  # seaborn jitters points by numpy's global generator
-    figure = Figure(figsize=(width, height), layout=Layout(rect=(0, FOOT / height, 1, 1 - FOOT / height)))
-    figure.suptitle(f"{claim.ID}  {claim.TITLE}", x=0.01, ha="left", fontsize=10, fontweight="bold")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+    figure = Figure(figsize=(WIDTH, height), layout=Layout(rect=(0, FOOT / height, 1, 1 - FOOT / height)))
+    title = textwrap.fill(f"{claim.ID}  {claim.TITLE}", 88)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+    return figure, figure.subplots(rows, columns, squeeze=False, **grid)
+
+
+def plain(text: str) -> str:
+    """The text without mathematical script letters, which the figures' font lacks."""
+    return "".join(unicodedata.normalize("NFKC", letter) if letter > "\U0001d3ff" else letter for letter in text)
+
+
+def legend(figure: Figure, axes: Any, columns: int, title: str = "") -> None:
+    """Put one legend for several panels below them; a label that panels share appears once."""
+    entries: dict[str, Any] = {}
+    for panel in axes:
+        handles, labels = panel.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    drawn = figure.legend([*entries.values()], [*entries], loc="outside lower left", ncols=columns, title=title,
+                          alignment="left")  # fmt: skip
+    for line in drawn.get_lines():
+        line.set_alpha(1)
+
+
+def note(figure: Figure, text: str) -> None:
+    """Write a remark into the figure's foot, at the left of the stamp."""
+    figure.text(0.01, 0.012, text, va="bottom", fontsize=SMALL, color="#555555")
+
+
+def enlarge_near_one(axes: Axes) -> None:
+    """Let the axis of correlations be linear in Fisher's z, as the rules compare them, and hold all that is drawn."""
+    marks = [-0.99, -0.9, -0.5, 0, 0.5, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997]
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.get_lines()])
+    z = np.arctanh(np.clip(drawn[np.isfinite(drawn)], -0.9999, 0.9999))
+    axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -0.99999, 0.99999)), np.tanh))
+    axes.set_yticks(marks, [f"{mark:g}" for mark in marks])
+    axes.set_ylim(np.tanh(z.min() - 0.2), np.tanh(z.max() + 0.2))
 
 
 def controls(rows: pd.DataFrame) -> list[str]:
     """The arms in which the hypothesis is broken, in alphabetical order."""
     return sorted(arm for arm in rows["arm"].unique() if arm.startswith("control"))
+
+
+def at_paper_scale(rows: pd.DataFrame) -> bool:
+    """Whether the rows are of the papers' settings, so that printed numbers can stand beside them."""
+    return set(rows["scale"]) == {"paper"}
 
 
 def thinned(rows: pd.DataFrame, points: int = 25, power: float = 1) -> pd.DataFrame:
@@ -92,38 +159,71 @@ def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     return pd.DataFrame({"x": mean.index, "mean": mean, "low": mean - half, "high": mean + half}).reset_index(drop=True)
 
 
-def band(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
-    """Draw the mean over seeds as a line, and the interval as a band around it.
+def seeds(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> None:
+    """Draw the mean over seeds as a line and each seed as a thin one; the interval as a band where seeds are many.
 
     Set a logarithmic axis before: then the mean is geometric, and the interval is that of the logarithms.
     """
-    if axes.get_yscale() == "log":
-        curve = mean_and_band(rows.assign(value=np.log(rows["value"])), x)
+    logarithmic = axes.get_yscale() == "log"
+    curve = mean_and_band(rows.assign(value=np.log(rows["value"])) if logarithmic else rows, x)
+    if logarithmic:
         curve = curve.assign(**np.exp(curve[["mean", "low", "high"]]))
-    else:
-        curve = mean_and_band(rows, x)
-    axes.plot(curve["x"], curve["mean"], color=color, **line)
-    axes.fill_between(curve["x"], curve["low"], curve["high"], color=color, alpha=0.2, linewidth=0)
+    axes.plot(curve["x"], curve["mean"], **{"color": color, "linewidth": 1.5, **line})
+    if rows["seed"].nunique() > MOST_SEEDS:
+        axes.fill_between(curve["x"], curve["low"], curve["high"], color=color, alpha=0.2, linewidth=0)
+    elif rows["seed"].nunique() > 1:
+        courses = rows.groupby(["seed", x])["value"].mean().unstack("seed")
+        courses.loc[np.inf] = np.nan  # a gap after each seed, so that all are one path
+        places = np.tile(courses.index.to_numpy(float), courses.shape[1])
+        width, alpha = (0.6, 0.5) if courses.shape[1] <= 5 else (0.4, 0.35)
+        axes.plot(places, courses.to_numpy().T.ravel(), color=color, linewidth=width, alpha=alpha, label="_")
+
+
+def what_lines_are(rows: pd.DataFrame, mean: str = "mean") -> str:
+    """What the lines of ``seeds`` are, for a legend's title."""
+    count = rows["seed"].nunique()
+    if count > MOST_SEEDS:
+        return f"line: {mean}; band: Student's 95 % interval over {count} seeds"
+    return f"thick: {mean}; thin: each of {count} seeds" if count > 1 else "a single seed"
 
 
 def layers(axes: Axes, rows: pd.DataFrame, **line: Any) -> None:
     """Draw ``value`` against ``x`` of every layer, from yellow to dark purple."""
     names = sorted(rows["layer"].unique())
     for layer, color in zip(names, sns.color_palette("inferno_r", len(names) + 2)[1:], strict=False):
-        band(axes, rows[rows["layer"] == layer], "x", color, linewidth=1.5, label=f"layer {layer}", **line)
+        seeds(axes, rows[rows["layer"] == layer], "x", color, label=f"layer {layer}", **line)
 
 
 def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
-    """Draw training and test accuracy against ``x`` in grey, on a second axis at the right."""
+    """Draw training and test accuracy against ``x`` dashed, on a second axis at the right."""
     twin = axes.twinx()
     for quantity, dashes in (("train_accuracy", "-."), ("test_accuracy", "--")):
         accuracy = rows[rows["quantity"] == quantity]
         if len(accuracy):
-            band(twin, thinned(accuracy), "x", GUIDE, linestyle=dashes, linewidth=1)
-            axes.plot([], [], color=GUIDE, linestyle=dashes, linewidth=1, label=quantity.replace("_", " "))
+            name = quantity.replace("train_", "training ").replace("_", " ")
+            seeds(twin, thinned(accuracy), "x", COLORS[name], linestyle=dashes, linewidth=1)
+            axes.plot([], [], color=COLORS[name], linestyle=dashes, linewidth=1, label=f"{name} (right axis)")
     twin.set(ylim=(0, 1.02), ylabel=label)
     twin.spines["right"].set_visible(True)
     return twin
+
+
+def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, gap: float = 0.075) -> None:
+    """Write labels beside the ends of lines, at the right of the panel, apart by ``gap`` of its height.
+
+    An end is the height at which a line ends, the label and the colour. Set the axis's limits before.
+    """
+    scale = axes.transScale.transform
+    (_, bottom), (_, top) = scale([(1, limit) for limit in axes.get_ylim()])
+    places = [float((scale((1, height))[1] - bottom) / (top - bottom)) for height, _, _ in ends]
+    order = np.argsort(places)
+    shifted = np.sort(places)
+    for index in range(1, len(shifted)):
+        shifted[index] = max(shifted[index], shifted[index - 1] + gap)
+    shifted -= max(0.0, (shifted[-1] - 1) / 2 if len(shifted) else 0.0)
+    for place, index in zip(shifted, order, strict=True):
+        _, text, color = ends[index]
+        axes.text(x, place, text, color=color, transform=axes.transAxes, fontsize=SMALL + 0.5, va="center")
 
 
 def strip(rows: pd.DataFrame) -> np.ndarray:
@@ -135,44 +235,32 @@ def strip(rows: pd.DataFrame) -> np.ndarray:
     return np.hstack(np.moveaxis(values.reshape(len(values), channels, side, side), 1, -1))
 
 
-def image(axes: Axes, rows: pd.DataFrame, title: str) -> None:
+def square(values: np.ndarray) -> np.ndarray:
+    """The values of an image's pixels as a square; the mean of three colour channels."""
+    channels = 1 if math.isqrt(len(values)) ** 2 == len(values) else 3
+    side = math.isqrt(len(values) // channels)
+    return values.reshape(channels, side, side).mean(0)
+
+
+def image(axes: Axes, rows: pd.DataFrame, title: str) -> Any:
     """Draw the moduli of a square matrix from 0 to 1; a row is an entry, ``x`` its place."""
     values = rows.sort_values("x")["value"].to_numpy()
     side = round(len(values) ** 0.5)
-    axes.imshow(np.abs(values.reshape(side, side)), cmap="viridis", vmin=0, vmax=1)
+    drawn = axes.imshow(np.abs(values.reshape(side, side)), cmap="viridis", vmin=0, vmax=1)
     axes.set(xticks=[], yticks=[])
     axes.set_title(title, fontsize=8)
+    return drawn
 
 
-def save(figure: Figure, path: Path, scale: str) -> None:
-    """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes."""
-    figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=7, color=CONTROL)
+def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
+    """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes.
+
+    ``numbers``: what the rules find, for readers who do not see the figure.
+    """
+    figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=SMALL, color="#555555")
     drawn = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(drawn, format="svg", metadata=nothing, dpi=144)
+    text = svg.described(svg.slim(drawn.getvalue()), path.stem, svg.title(figure), svg.description(figure, numbers))
     with atomic(path) as temporary:
-        temporary.write_text(_slim(drawn.getvalue()), encoding="utf-8")
-
-
-def _slim(svg: str) -> str:
-    """The same picture in half the bytes: coordinates to a hundredth of a point, images with a palette."""
-    svg = re.sub(r'xlink:href="data:image/png;base64,([^"]*)"', _palette, svg, flags=re.S)
-    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>", "", svg, flags=re.S)
-    svg = re.sub(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])', _hundredths, svg)
-    svg = re.sub(r' id="(?:text|axes|figure|patch|line2d|matplotlib\.axis|xtick|ytick|legend|PathCollection'
-                 r'|FillBetweenPolyCollection|LineCollection|QuadMesh)_\d+"', "", svg)  # fmt: skip
-    for index, name in enumerate(re.findall(r'<clipPath id="(\w+)"', svg)):  # named after all digits of their places
-        svg = svg.replace(name, f"clip{index}")
-    svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
-    return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
-
-
-def _hundredths(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
-
-
-def _palette(png: re.Match[str]) -> str:
-    image = Image.open(io.BytesIO(base64.b64decode(png[1]))).convert("RGBA")
-    small, data = image.quantize(128, Image.Quantize.FASTOCTREE), io.BytesIO()
-    small.save(data, "PNG", optimize=True)
-    return f'xlink:href="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"'
+        temporary.write_text(text, encoding="utf-8")

@@ -27,6 +27,7 @@ KINDS = ("holds", "holds corrected", "fails", "open")
 NUMBER = re.compile(r"\{([^{}]+)\}")
 LINK = re.compile(r"\[([^\[\]]+)\]\(([A-Z]\.[A-Za-z0-9.]+)\)")
 FORMAT = re.compile(r"[+,]?(\.\d+)?[defg%]")
+POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
 FORMS = {"printed": "claim", "corrected": "corrected"}  # a form by the word for it
 UNKNOWN = "–"  # in place of a number that is not there
 
@@ -197,9 +198,10 @@ def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any],
 
 def _shown(value: float | str, layout: str) -> str:
     if isinstance(value, str):
-        return value
+        return POWER.sub(_power_of_ten, value)
     text = format(int(value) if layout.endswith("d") else value, layout)
-    mantissa, power, exponent = text.partition("e")
-    if power:
-        text = f"{mantissa}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-    return text.replace("-", "−").replace("%", " %")
+    return POWER.sub(_power_of_ten, text).replace("-", "−").replace("%", " %")
+
+
+def _power_of_ten(exponent: re.Match) -> str:
+    return "·10" + str(int(exponent[1])).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

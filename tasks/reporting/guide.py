@@ -41,4 +41,5 @@ def how_to_read(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -
     text = EXPLAINED.sub(lambda match: explanations[match[1]], text)
     text, problems = with_numbers(text, claims)
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    return Markup(markdown.render(with_links(text, page))), problems
+    html = markdown.render(with_links(text, page)).replace("<th>", '<th scope="col">')
+    return Markup(html), problems

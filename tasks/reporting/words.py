@@ -149,3 +149,26 @@ def against(claim: dict[str, Any]) -> str:
         return result(statement)
     wanted = sought(deciding_form(statement))
     return f"must be {wanted}" if wanted else "–"
+
+
+def measured_lines(statement: dict[str, Any]) -> list[str]:
+    """What was measured for a statement, in each of its forms; nothing where it was not judged."""
+    lines = []
+    for name, form in statement["forms"].items():
+        part = deciding_part(form)
+        prefix = {"claim": "as printed: ", "corrected": "corrected: "}[name] if len(statement["forms"]) > 1 else ""
+        wanted, less = sought(form), difference(part)
+        p, label = (form["p, Holm"], "p after Holm") if "p, Holm" in form else (form["p"], "p")
+        texts = [estimate(part) + (f"; must be {wanted}" if wanted else ""), form["measured"]]
+        texts += [f"less the print: {less}"] * bool(less) + [f"{label}: {number(p)}"] * (p is not None)
+        lines.append(prefix + ". ".join(filter(None, texts)))
+    return lines
+
+
+def control_lines(statement: dict[str, Any]) -> list[str]:
+    """The statistic of each control, and whether the rule rejects it; or why no control can break the statement."""
+    if not statement["forms"]:
+        return []
+    controls = deciding_form(statement)["controls"]
+    lines = [f"{name}: {estimate(deciding_part(control))}, {rejection(control)}" for name, control in controls.items()]
+    return lines or [statement["stands in"] or "no control of its own"]

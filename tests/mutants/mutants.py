@@ -130,6 +130,15 @@ def places(source: str) -> dict[tuple, list[tuple[str, int]]]:
     return found
 
 
+def _is_python(text: str) -> bool:
+    """Whether the text is valid: cosmic-ray takes the ** of keywords for a power, and negates := without brackets."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
 def edits(source: str, seed: str, count: int) -> list[tuple[str, str, str]]:
     """Return kind, name and mutated text of ``count`` edits, drawn by hashes that begin with the seed."""
     from cosmic_ray.mutating import mutate_code
@@ -139,10 +148,16 @@ def edits(source: str, seed: str, count: int) -> list[tuple[str, str, str]]:
         return hashlib.sha256(f"{seed} {value}".encode()).digest()
 
     found, count_before = places(source), Counter[str]()
-    drawn: list[tuple[str, str, str]] = []
-    for position in sorted(sorted(found, key=rank)[:count]):
+    chosen: dict[tuple, tuple[str, str]] = {}
+    for position in sorted(found, key=rank):
+        if len(chosen) == count:
+            break
         operator, occurrence = min(found[position], key=rank)
         mutated = mutate_code(source, get_operator(operator)(), occurrence)
+        if _is_python(mutated):
+            chosen[position] = operator, mutated
+    drawn: list[tuple[str, str, str]] = []
+    for _, (operator, mutated) in sorted(chosen.items()):
         name = operator.removeprefix("core/")
         lines = [
             line[2:].strip() for line in difflib.ndiff(source.splitlines(), mutated.splitlines()) if line[0] in "-+"

@@ -98,7 +98,7 @@ def previous(tree: Path) -> dict[str, dict[str, Any]]:
 
 def key(tree: Path, mutant: Mutant) -> str:
     """A hash of the mutant, the file that it changes, its test files, and the helpers beside those."""
-    paths = {tree / mutant.file, tree / "tests/conftest.py"}
+    paths = {tree / mutant.file}
     for test in map(file_of, mutant.tests):
         inside = (tree / test).rglob("*.py") if (tree / test).is_dir() else [tree / test]
         helpers = (tree / test).parent.glob("*.py") if test.startswith("tests") else ()

@@ -30,7 +30,7 @@ PLANTED = {
                     "name": "proof: κ & σ",
                     "verdict": "holds",
                     "statistic": -0.123456,
-                    "measured": "a < b",
+                    "measured": "a < b, 2.5e+07",
                     "numbers": {"CIFAR-10, layer 2": 1.25e-7, "instances": 12345.0},
                     "forms": {"claim": {"statistic": 7.0, "numbers": {"layer 1": 3.5}}},
                 }
@@ -114,7 +114,7 @@ def test_numbers_are_those_of_the_claims():
         ("{quick:X.one:proof: κ & σ:statistic:+.1f}", "−0.1"),
         ("{quick:X.one:proof: κ & σ:CIFAR-10, layer 2:.1e}", "1.2·10⁻⁷"),
         ("{quick:X.one:proof: κ & σ:instances:,d}", "12,345"),
-        ("{quick:X.one:proof: κ & σ:measured}", "a < b"),
+        ("{quick:X.one:proof: κ & σ:measured}", "a < b, 2.5·10⁷"),
         ("{quick:X.one:proof: κ & σ:printed statistic:.0%}", "700 %"),
         ("{quick:X.one:proof: κ & σ:printed layer 1:g}", "3.5"),
         ("{quick:X.one:verdict}", "holds"),

@@ -29,10 +29,8 @@ def made(copy_project, environment):
     """The copy of the project, and the seconds that its site took."""
     there = copy_project("site")
     reports = there / "reports"
-    paper = there / "tasks/papers/weight_gram"
     (there / "replies" / "a_fig7.md").write_text(REPLY)
-    (paper / "counterexamples").mkdir(exist_ok=True)
-    (paper / "counterexamples" / "a_lem1.py").write_text("assert 0 < 1  # <the smallest>\n")
+    (there / "tasks/papers/weight_gram/counterexamples/a_lem1.py").write_text("assert 0 < 1  # <the smallest>\n")
     # one claim gets other verdicts, so that the pages do not say what they would say by themselves
     claims = json.loads((reports / "paper/claims.json").read_text())
     claims["A.tl"] |= {"verdict": "fails", "reason": "refuted"}

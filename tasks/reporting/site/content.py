@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks import papers
+from tasks.reporting import words
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.settings import left_out, settings_of, stages_of
 from tasks.settings import ROOT, SCALES, Settings, load
@@ -72,6 +73,18 @@ class Claim:
             for statement in self.results[scale]["statements"]:
                 merged.setdefault(statement["name"], {})[scale] = statement
         return list(merged.items())
+
+    @property
+    def statement_rows(self) -> list[tuple[str, dict[str, Any], list[tuple[str, dict[str, Any]]]]]:
+        """Its statements by name, with the statement's words, and a row a scale; one row where both scales agree."""
+        rows = []
+        for name, by_scale in self.statements:
+            shown = {repr((each["printed"], each["verdict"], each["reason"], words.measured_lines(each),
+                           words.control_lines(each))) for each in by_scale.values()}  # fmt: skip
+            judged = next((each for each in by_scale.values() if each["forms"]), next(iter(by_scale.values())))
+            same = len(by_scale) > 1 and len(shown) == 1
+            rows.append((name, judged, [("both", judged)] if same else list(by_scale.items())))
+        return rows
 
     @property
     def changes(self) -> bool:

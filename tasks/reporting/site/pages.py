@@ -6,10 +6,12 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, mutants, rows, words
+from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
@@ -39,8 +41,8 @@ STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
     "paper": "paper scale: the papers' settings, and their data except where said",
 }
-FILTERS = ("against", "number", "interval", "estimate", "sought", "difference", "rejection", "measured", "controls",
-           "rule", "deciding", "deciding_form", "deciding_part", "verdict", "result")  # fmt: skip
+FILTERS = ("against", "control_lines", "controls", "deciding_form", "interval", "measured", "measured_lines", "number",
+           "rejection", "result", "rule", "verdict")  # fmt: skip
 REPORTS = ROOT / "reports"
 
 
@@ -72,7 +74,9 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "checks.html", page("checks.html", current="checks", **checks)
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
     yield "glossary.html", page("glossary.html", current="glossary")
-    yield "how-to-read.html", page("how_to_read.html", current="how", guide=how_to_read(results))
+    guide, missing = how_to_read(results)
+    content = {"guide": Markup(str(guide).replace("<th>", '<th scope="col">')), "missing": missing}
+    yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
@@ -122,12 +126,11 @@ def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
 
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
-    home = ROOT / "tasks" / "papers" / claim.paper.name
-    counterexample = home / "counterexamples" / f"{claim.key}.py"
+    program = counterexample(claim.paper.name, claim.key)
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
-        "counterexample": counterexample.read_text(encoding="utf-8") if counterexample.is_file() else "",
-        "counterexample_path": f"tasks/papers/{claim.paper.name}/counterexamples/{claim.key}.py",
+        "counterexample": program.read_text(encoding="utf-8") if program else "",
+        "counterexample_path": program.relative_to(ROOT).as_posix() if program else "",
         "derivation": derivation(claim.key),
         "replies": replies(ROOT / "replies", claim.key),
         "violations": violations(claim),
@@ -143,15 +146,6 @@ def violations(claim: Claim) -> list[tuple[str, str]]:
     texts = [(forms[arm], text) for scale in claim.run
              for arm, text in claim.results[scale]["smallest violations"].items() if arm in forms]  # fmt: skip
     return list(dict.fromkeys(texts))
-
-
-def derivation(key: str) -> str:
-    """The place of a correction's derivation in docs, if there is one."""
-    anchor = key.replace("_", "-")
-    for path in sorted((ROOT / "docs").glob("derivations*.md")):
-        if f'id="{anchor}"' in path.read_text(encoding="utf-8"):
-            return f"docs/{path.name}#{anchor}"
-    return ""
 
 
 def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:

@@ -28,7 +28,7 @@ if (form) {
       && (!reason.value || row.dataset[`${scale}Reason`] === reason.value));
     return atSome
       && q.value.toLowerCase().split(/\s+/).every((word) => words.get(row).includes(word))
-      && (!paper.value || row.dataset.paper === paper.value)
+      && (!paper.value || row.dataset.letter === paper.value)
       && (!kind.value || row.dataset.kind === kind.value)
       && (!changes.value || row.dataset.changes === changes.value);
   };

@@ -34,7 +34,13 @@ PANELS = {
     },
     "R²": {"r2/train": "training samples", "r2/test": "new samples"},
 }
-COLORS = [style.CLAIM, style.OTHER, style.GUIDE]
+COLORS = {
+    "egop/agop": style.COLORS["AGOP"],
+    "egop/gram": style.COLORS["weight Gram"],
+    "null/egop_agop": style.GUIDE,
+    "r2/train": style.COLORS["training accuracy"],
+    "r2/test": style.COLORS["test accuracy"],
+}
 
 
 def agop_resembles(rows: Rows) -> Finding:
@@ -122,18 +128,18 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw each quantity of the trained networks as a band, and two of the untrained ones as dotted lines."""
-    figure, grid = style.panels(claim, columns=2, height=3.2, width=7.6)
+    """Draw each quantity of the trained networks against the step, and two of the untrained ones as dotted lines."""
+    figure, grid = style.panels(claim, columns=2, height=3.8)
     for axes, (label, quantities) in zip(grid[0], PANELS.items(), strict=True):
-        for (quantity, name), color in zip(quantities.items(), COLORS, strict=False):
+        for quantity, name in quantities.items():
             values = rows[rows["quantity"] == quantity]
-            style.band(axes, values[values["arm"] == "claim"], "step", color, linewidth=1.5, label=name)
+            style.seeds(axes, values[values["arm"] == "claim"], "step", COLORS[quantity], label=name)
             if quantity in ("egop/agop", "r2/test"):
                 for arm in style.controls(values):
-                    style.band(axes, values[values["arm"] == arm], "step", style.CONTROL, linestyle=":", label=arm)
+                    style.seeds(axes, values[values["arm"] == arm], "step", style.CONTROL, linestyle=":",
+                                label=f"{name}, {arm}")  # fmt: skip
         axes.set(xlabel="step", ylabel=label)
-        axes.legend(fontsize=7, loc="center right")
     grid[0, 0].set_ylim(0, 1)
-    seeds = rows["seed"].nunique()
-    grid[0, 1].set_title(f"mean and Student's 95 % interval over {seeds} seeds", fontsize=7, loc="right")
+    grid[0, 1].axhline(FIT, color=style.PRINTED, linestyle="--", linewidth=0.8, label=f"{FIT:g}: “fits”")
+    style.legend(figure, grid[0], 3, style.what_lines_are(rows))
     return figure

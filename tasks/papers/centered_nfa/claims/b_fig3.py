@@ -9,7 +9,6 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -41,7 +40,6 @@ CORRECTION = (
 ERROR, R_SQUARED = 0.1, 0.8  # limits of our sharper statement
 FALL = 0.1  # least fall; on data that are not reversed the correlation falls in trend, by less than 0.001
 FIRST_ORDER = "control: first-order term alone"
-SHADED = 4  # data seeds that are drawn separately, as in the paper
 
 
 def closely_matches(rows: Rows) -> Finding:
@@ -125,34 +123,25 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's three panels: predicted, observed, and a point for each balance and seed."""
     rows = rows.assign(name=rows["quantity"].str.removeprefix("fig3/"))
     corrected, control, printed = (rows[rows["arm"] == arm] for arm in ("corrected", FIRST_ORDER, "claim"))
-    figure, grid = style.panels(claim, columns=3, height=3.4, width=7.8)
+    figure, grid = style.panels(claim, columns=3, height=3.8)
     for axes, name in zip(grid[0], ("predicted", "observed"), strict=False):
-        curves = corrected[corrected["name"] == name]
-        for seed, color in enumerate(sns.color_palette("husl", SHADED)):
-            curve = curves[curves["seed"] == seed].sort_values("x")
-            label = "four data seeds" if seed == 0 else "_"
-            axes.plot(curve["x"], curve["value"], color=color, alpha=0.4, linewidth=1, label=label)
-        style.band(axes, curves, "x", style.CLAIM, linewidth=2, label="mean over data seeds")
+        style.seeds(axes, corrected[corrected["name"] == name], "x", style.COLORS[name], label=f"{name}, corrected")
         as_printed = printed[printed["name"] == name].groupby("x")["value"].mean()
-        axes.plot(
-            as_printed.index, as_printed, "s", color=style.PRINTED, markersize=3, label="as printed: X₁ of scale 1"
-        )
-        axes.set(title=name, xlabel="balance γ", ylim=(0, 1.04))
+        axes.plot(as_printed.index, as_printed, "s", color=style.PRINTED, markersize=3.5,
+                  label="as printed: X₁ of scale 1")  # fmt: skip
+        axes.set(title=name, xlabel="balance γ", ylabel="correlation of second derivatives", ylim=(0, 1.04))
     for predicted, color, dashes, label in (
         (control[control["name"] == "predicted"], style.CONTROL, ":", FIRST_ORDER),
         (corrected[corrected["name"] == "mean term"], style.OTHER, "--", "mean term of (5), with width"),
     ):
         mean = predicted.groupby("x")["value"].mean()
-        grid[0, 0].plot(mean.index, mean, color=color, linestyle=dashes, linewidth=1, label=label)
-    grid[0, 0].set_ylabel("correlation of second derivatives")
+        grid[0, 0].plot(mean.index, mean, color=color, linestyle=dashes, linewidth=1.2, label=label)
     axes = grid[0, 2]
     for arm_rows, color, mark in ((control, style.CONTROL, "X"), (corrected, style.CLAIM, "o")):
         pairs = arm_rows.pivot_table(index=["seed", "x"], columns="name", values="value")
         axes.plot(pairs["observed"], pairs["predicted"], mark, color=color, markersize=3, alpha=0.5, markeredgewidth=0)
     axes.plot([0, 1], [0, 1], color=style.GUIDE, linestyle="--", linewidth=1)
-    axes.set(title="one point a balance and seed", xlabel="observed", ylabel="predicted", xlim=(0, 1.04),
+    axes.set(title="a mark: a balance and a seed", xlabel="observed", ylabel="predicted", xlim=(0, 1.04),
              ylim=(0, 1.04))  # fmt: skip
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
-                  title=f"band: Student's 95 % interval over {corrected['seed'].nunique()} data seeds")  # fmt: skip
+    style.legend(figure, grid[0, :2], 2, style.what_lines_are(corrected).replace("seeds", "data seeds"))
     return figure

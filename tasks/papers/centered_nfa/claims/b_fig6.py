@@ -237,25 +237,25 @@ def _agreement(rows: Rows, activation: str, width: str) -> np.ndarray:
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the paper's layout: dashed the narrow network, solid the wide one; the prediction in black."""
-    figure, grid = style.panels(claim, columns=4, height=3.3, width=8.0)
+    """Draw a panel for each activation and target as in the paper: dashed the narrow network, solid the wide one."""
+    figure, grid = style.panels(claim, columns=2, rows=2, height=6.0, sharex=True, sharey=True)
     (control,) = style.controls(rows)
-    for axes, case in zip(grid[0], CASES, strict=True):
+    for axes, case in zip(grid.flat, CASES, strict=True):
         groups = dict(list(rows[rows["case"] == case].groupby(["arm", "quantity"])))
         observed = groups["claim", "fig6/observed"]
         with_residuals = groups["claim", "fig6/observed, residuals"]
         for width, dashes in zip(sorted(observed["layer"].unique(), key=int), ("--", "-"), strict=True):
-            style.band(axes, observed[observed["layer"] == width], "x", style.CLAIM, linestyle=dashes,
-                       label=f"observed, k = {width}")  # fmt: skip
-            style.band(axes, with_residuals[with_residuals["layer"] == width], "x", style.OTHER, linestyle=dashes,
-                       linewidth=0.8, label=f"with residuals, k = {width}")  # fmt: skip
-        style.band(axes, groups["claim", "fig6/predicted"], "x", style.PRINTED, linestyle="-", label="predicted")
-        style.band(axes, groups[control, "fig6/predicted"], "x", style.CONTROL, linestyle=":", label=control)
-        axes.set(title=case, xlabel="data decay α", ylim=(0.65, 1.01))
-    grid[0, 0].set_ylabel("correlation ρ(ẆᵀẆ, ẆᵀKẆ)")
-    for axes in grid[0, 1:]:
-        axes.set_yticklabels([])
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
-                  title=f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds")  # fmt: skip
+            style.seeds(axes, observed[observed["layer"] == width], "x", style.COLORS["observed"], linestyle=dashes,
+                        label=f"observed, k = {width}")  # fmt: skip
+            means = with_residuals[with_residuals["layer"] == width].groupby("x")["value"].mean()
+            axes.plot(means.index, means, color=style.OTHER, linestyle=dashes, linewidth=0.8,
+                      label=f"with residuals, k = {width}")  # fmt: skip
+        style.seeds(axes, groups["claim", "fig6/predicted"], "x", style.COLORS["predicted"], label="predicted")
+        style.seeds(axes, groups[control, "fig6/predicted"], "x", style.CONTROL, linestyle=":", label=control)
+        axes.set_title(case)
+    for axes in grid[-1]:
+        axes.set_xlabel("data decay α")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("correlation ρ(ẆᵀẆ, ẆᵀKẆ)")
+    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
     return figure

@@ -77,7 +77,7 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each identity: the root mean square error, and the 5 % and 95 % quantiles of |error|."""
-    figure, grid = style.panels(claim, columns=len(FORMULAS), height=2.9)
+    figure, grid = style.panels(claim, columns=len(FORMULAS), height=3.1)
     limits = [1e-4, 3 * rows["value"].abs().max()]
     (control,) = style.controls(rows)
     for axes, equation in zip(grid[0], FORMULAS, strict=True):
@@ -96,8 +96,6 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     grid[0, 0].set_ylabel("|left − right side|")
     for axes in grid[0, 1:]:
         axes.set_yticklabels([])
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    seeds = rows["seed"].nunique()
-    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=7,
-                  title=f"root mean square over {seeds} seeds; band: 90 % of them", title_fontsize=7)  # fmt: skip
+    lines = f"root mean square over {rows['seed'].nunique()} seeds; band: 90 % of them"
+    style.legend(figure, [grid[0, 0]], 3, lines)
     return figure

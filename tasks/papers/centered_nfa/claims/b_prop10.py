@@ -85,7 +85,7 @@ STATEMENTS = tuple(
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the Monte Carlo means of the corrected arm and of the control, with Student's intervals over batches."""
-    figure, grid = style.panels(claim, columns=3, height=3.2, width=7.6)
+    figure, grid = style.panels(claim, columns=3, height=3.2)
     widths = np.array(sorted(rows["x"].unique()))
     (control,) = style.controls(rows)
     fine = np.geomspace(widths[0], widths[-1], 50)
@@ -104,11 +104,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                 axes.errorbar(band["x"], mean, half, fmt=marker, color=color, markersize=4, capsize=2,
                               label="_" if number else label)  # fmt: skip
         axes.set(xscale="log", title=title, xlabel="width k", ylim=(0, None))
-        axes.title.set_fontsize(8)
         axes.set_xticks(widths, [f"{k:g}" for k in widths])
         axes.minorticks_off()
     grid[0, 0].set_ylabel("coefficient")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
-                  title=f"Student's 95 % interval over {rows['seed'].nunique()} batches")  # fmt: skip
+    lines = f"bars: Student's 95 % interval over {rows['seed'].nunique()} batches, on each of two data sets"
+    style.legend(figure, [grid[0, 0]], 4, lines)
     return figure

@@ -59,7 +59,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.plot(times, guide, color=style.GUIDE, linestyle=dashes, label=f"slope {power}")
         axes.set(xscale="log", yscale="log", title=f"centered {matrix}", xlabel="time / fastest weight's own time")
     grid[0, 0].set_ylabel("remainder / the largest")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=4, fontsize=7, title_fontsize=7,
-                  title="median, least and largest over networks and hidden layers")  # fmt: skip
+    style.legend(figure, [grid[0, 0]], 4, "median, least and largest over networks and hidden layers")
     return figure

@@ -13,7 +13,6 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -120,7 +119,8 @@ EQUATIONS = (*EXACT, *FREE, *FALLING)
 # margins of the mean error at the largest size: of traces (relative), of correlations, and of the trace of a single
 # word (relative), where a wrong term gives an error of 1/2 or more
 TRACE, CORRELATION, WORD = 0.05, 0.03, 0.2
-ARMS = {"claim": ("as printed", style.CONTROL, "X", 7), "corrected": ("as derived", style.CLAIM, "o", 4)}
+LINES = (style.BLUE, style.SKY, style.GREEN, style.PURPLE, "#8c6d1f")  # of equations that hold in the limit
+ARMS = {"claim": ("as printed", style.PRINTED, "s", 6), "corrected": ("as derived", style.CLAIM, "o", 4)}
 ROUND_OFF = 2.0**-53
 
 
@@ -182,47 +182,45 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw, on the left, the error of each equation; on the right, root mean square errors against the size."""
-    figure, grid = style.panels(claim, columns=2, height=4.6, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=5.2, width_ratios=(1, 1.1))
     left, right = grid[0]
-    controls = style.controls(rows)
     _draw_equations(left, rows)
-    _draw_sizes(right, rows, controls)
-    handles, labels = right.get_legend_handles_labels()
-    order = sorted(range(len(labels)), key=lambda index: labels[index] in controls)  # controls last
-    figure.legend(
-        [handles[index] for index in order], [labels[index] for index in order], fontsize=7, ncols=4,
-        loc="outside lower left", title="solid: as derived, dotted: as printed", title_fontsize=7,
-    )  # fmt: skip
+    _draw_sizes(right, rows, style.controls(rows))
+    style.legend(figure, [left, right], 3)
     return figure
 
 
 def _draw_equations(axes: Axes, rows: pd.DataFrame) -> None:
-    """A line for each equation, with its error as printed and as derived."""
+    """A line for each equation, with its error as printed and as derived, and the largest of its controls."""
     for line, equation in enumerate(EQUATIONS):
         errors = rows[rows["quantity"] == f"rmt/{equation}"]
-        for arm, (label, color, marker, size) in ARMS.items():
+        for arm in [*ARMS, *style.controls(errors)]:
+            label, color, marker, size = ARMS.get(arm, ("controls", style.CONTROL, "X", 4))
             of_arm = errors[errors["arm"] == arm]
+            if of_arm.empty:
+                continue
             if equation in EXACT:
                 error = of_arm.loc[of_arm["dtype"] == "float64", "value"].max()
             else:
                 error = abs(of_arm.loc[of_arm["x"] == of_arm["x"].max(), "value"].mean())
             axes.plot(max(error, ROUND_OFF * 1e-6), line, marker, color=color, alpha=0.8, markersize=size,
-                      label="_" if line else label)  # fmt: skip
-    axes.axvline(8 * ROUND_OFF, color=style.GUIDE, linestyle="--", linewidth=1, label="8 u")
+                      fillstyle="none" if arm == "claim" else "full", label=label if line == 0 else "_")  # fmt: skip
+    axes.axvline(8 * ROUND_OFF, color=style.GUIDE, linestyle="--", linewidth=1, label="8 u, the limit of exact ones")
     axes.set_yticks(range(len(EQUATIONS)), EQUATIONS)
     axes.invert_yaxis()
     axes.grid(axis="y", linewidth=0.4)
     axes.set(
         xscale="log", xlabel="exact: residual over its scale, the largest\nothers: |mean error| at the largest size"
     )
-    axes.legend(fontsize=7, loc="lower right", frameon=True)
 
 
 def _draw_sizes(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
     """Root mean square errors over seeds and cases against the size, of the equations that hold in the limit."""
-    markers = dict(zip(controls, ("X", "P", "P"), strict=False))
+    markers = dict(zip(controls, ("X", "P", "v"), strict=False))
     equations = (*FREE, *FALLING)
-    for equation, color in zip(equations, sns.color_palette("dark", len(equations)), strict=True):
+    ends = []
+    axes.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
+    for equation, color in zip(equations, (*LINES, "#444444"), strict=True):
         errors = rows[(rows["quantity"] == f"rmt/{equation}") & (rows["x"] > 0)]
         for arm in ("corrected", "claim", *controls):
             of_arm = errors[errors["arm"] == arm]
@@ -233,10 +231,16 @@ def _draw_sizes(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
                 label = "_" if arm in axes.get_legend_handles_labels()[1] else arm
                 axes.plot(rmse.index, rmse, color=style.CONTROL, marker=markers[arm], markersize=4, lw=0.8, label=label)
             else:
-                dashes, label = ("-", equation) if arm == "corrected" else (":", "_")
-                axes.plot(rmse.index, rmse, color=color, linestyle=dashes, label=label)
+                axes.plot(rmse.index, rmse, color=color, linestyle="-" if arm == "corrected" else ":", label="_")
+                ends.append((arm, equation, float(rmse.iloc[-1]), color))
+    drawn = {equation for arm, equation, *_ in ends if arm == "corrected"}
     sizes = np.array(sorted(rows["x"].unique())[1:])
     axes.plot(sizes, 20 / sizes, color=style.GUIDE, linestyle="--", label="slope −1")
-    axes.set(xscale="log", yscale="log", xlabel="size", ylabel="root mean square error")
+    axes.plot([], [], color=style.GUIDE, linestyle=":", label="an equation as printed")
     axes.set_xticks(sizes, [f"{x:g}" for x in sizes])
     axes.minorticks_off()
+    axes.set_ylim(*axes.get_ylim())
+    labels = [
+        (end, equation, color) for arm, equation, end, color in ends if arm == "corrected" or equation not in drawn
+    ]
+    style.label_ends(axes, labels, gap=0.045)

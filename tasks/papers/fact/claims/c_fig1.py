@@ -29,7 +29,11 @@ MATH = (
 )
 FITTED, LEARNED = 0.99, 0.9  # the machine has fitted from this training accuracy, has learned from this test accuracy
 RISE, DELAY, MASS = 0.25, 0.5, 0.5  # thresholds of the rule; a delay is a whole number of iterations
-LINES = {"train accuracy": (style.OTHER, "--"), "accuracy": (style.CLAIM, "-"), "mass": (style.PRINTED, "-.")}
+LINES = {
+    "train accuracy": (style.COLORS["training accuracy"], "--"),
+    "accuracy": (style.COLORS["test accuracy"], "-"),
+    "mass": (style.PURPLE, "-."),
+}
 LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "mass": "mass on the support"}
 
 
@@ -100,15 +104,17 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the claim's and the control's curves as in the paper, and one seed's features at the chosen iterate."""
-    figure, grid = style.panels(claim, columns=3, height=3.3, width=9.0)
+    figure, grid = style.panels(claim, columns=3, height=3.2)
     for axes, arm in zip(grid[0], ["claim", *style.controls(rows)], strict=False):
         for name, (color, dashes) in LINES.items():
             line = rows[(rows["arm"] == arm) & (rows["quantity"] == f"transition/{name}")]
-            style.band(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
-        axes.set(xlabel="iteration", ylim=(0, 1.02), title="FACT-RFM" if arm == "claim" else arm)
+            style.seeds(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
+        axes.set(xlabel="iteration", ylim=(0, 1.02))
+        axes.set_title("FACT-RFM" if arm == "claim" else arm, color="black" if arm == "claim" else style.CONTROL)
+    grid[0, 0].set_ylabel("accuracy, share")
     features = rows[(rows["arm"] == "claim") & (rows["quantity"] == "transition/feature")]
-    style.image(grid[0, 2], features, "M at the chosen iteration\n(first seed, support first)")
-    lines, names = grid[0, 0].get_legend_handles_labels()
-    title = f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds"
-    figure.legend(lines, names, loc="outside lower left", ncols=3, fontsize=7, title=title, title_fontsize=7)
+    image = style.image(grid[0, 2], features, "|M| at the chosen iteration,\nfirst seed")
+    grid[0, 2].set(xlabel="coordinate, support first", ylabel="coordinate")
+    figure.colorbar(image, ax=grid[0, 2], shrink=0.6, label="entry / the largest")
+    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
     return figure

@@ -6,7 +6,8 @@ below 0.5, "near 1" above 0.9.
 
 from functools import partial
 
-from tasks.papers.fact.claims.shared.correlations import HIDDEN, draw_epochs, epochs_statements
+from tasks.papers.fact.claims.shared.correlation_figures import draw_epochs
+from tasks.papers.fact.claims.shared.correlations import HIDDEN, epochs_statements
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
 
 ID = "C.fig10"

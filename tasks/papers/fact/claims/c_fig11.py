@@ -143,22 +143,23 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw mean and Student's interval over seeds of each power of AGOP; the power 1/L is marked."""
+    """Draw the cosine of each power of AGOP, and that of FACT as a level line; the power 1/L is marked."""
     cases = sorted(case for case in rows["case"].unique() if case.startswith("L") and "," not in case)
-    figure, grid = style.panels(claim, columns=len(cases), height=3.3, width=7.8)
+    figure, grid = style.panels(claim, columns=len(cases), height=3.6, sharey=True)
     for axes, case in zip(grid[0], cases, strict=True):
         for arm in ["claim", *style.controls(rows)]:
             arm_rows = rows[(rows["case"] == case) & (rows["arm"] == arm)]
-            color = style.CLAIM if arm == "claim" else style.CONTROL
-            mark = style.MARKS["claim" if arm == "claim" else "control"]
+            control = arm != "claim"
             agop = arm_rows[arm_rows["quantity"] == "cosine/agop"]
-            style.band(axes, agop, "x", color, marker=mark, label=f"AGOP^s, {arm}")
+            style.seeds(axes, agop, "x", style.CONTROL if control else style.COLORS["AGOP"],
+                        marker=style.MARKS["control" if control else "claim"], markersize=4,
+                        label=f"AGOP^s, {arm}" if control else "AGOP^s")  # fmt: skip
             fact = arm_rows[arm_rows["quantity"] == "cosine/fact"]["value"].mean()
-            axes.axhline(fact, color=color, linestyle="--", linewidth=1, label=f"FACT, {arm}")
+            axes.axhline(fact, color=style.CONTROL if control else style.COLORS["FACT"], linestyle="--", linewidth=1.2,
+                         label=f"FACT, {arm}" if control else "FACT")  # fmt: skip
         depth = int(case.removeprefix("L"))
-        axes.axvline(1 / depth, color=style.PRINTED, linestyle=":", linewidth=1, label="s = 1/L")
-        axes.set(title=f"L = {depth}", xlabel="power s")
+        axes.axvline(1 / depth, color=style.GUIDE, linestyle=":", linewidth=1, label="s = 1/L")
+        axes.set(title=f"L = {depth}", xlabel="power s", ylim=(min(0, rows["value"].min()), 1.03))
     grid[0, 0].set_ylabel("cosine with W₁ᵀW₁")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8)
+    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
     return figure

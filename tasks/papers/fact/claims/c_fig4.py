@@ -51,7 +51,7 @@ LEVELS = {"fact": f"{FACT}", "agop": f"< {AGOP}"}
 TITLES = {"gram": "WᵀW", "fact": "FACT", "agop": "AGOP"}
 ARMS = {
     "claim": "λ = 10⁻⁵ = p, as printed",
-    "corrected": "λ = 10⁻⁷",
+    "corrected": "corrected: λ = 10⁻⁷",
     "control: p and tau near 1": "control: p = τ = 0.9",
 }
 COORDINATES = ["x₁", "x₂", "x₃", "x₄"]
@@ -147,18 +147,20 @@ HYPOTHESES = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the matrices of the lowest seed of each arm, each scaled by its largest entry, with the cosines."""
     arms = [arm for arm in ARMS if arm in set(rows["arm"])] or style.controls(rows)
-    figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.75 * len(arms), width=6.4)
+    figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.75 * len(arms))
     for arm, row in zip(arms, grid, strict=True):
         arm_rows = rows[rows["arm"] == arm]
         for axes, (name, title) in zip(row, TITLES.items(), strict=True):
             entries = arm_rows[arm_rows["quantity"] == f"fig4/matrix/{name}"].drop_duplicates("x").sort_values("x")
             matrix = entries["value"].to_numpy().reshape(4, -1)
             largest = np.abs(matrix).max()
-            axes.imshow(matrix / largest, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none")
+            drawn = axes.imshow(matrix / largest, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none")
             axes.set(xticks=range(4), yticks=range(4), xticklabels=COORDINATES, yticklabels=COORDINATES)
             axes.set_title(f"{title}, largest entry {largest:.2g}", fontsize=8)
             if name in LEVELS:
                 cosines = arm_rows[arm_rows["quantity"] == f"fig4/minimiser/{name}"]["value"]
-                axes.set_xlabel(f"cosine {cosines.median():.3f}; paper: {LEVELS[name]}", fontsize=8)
-        row[0].set_ylabel(ARMS.get(arm, arm), fontsize=8)
+                printed = f"; printed {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
+                axes.set_xlabel(f"cosine with WᵀW {cosines.median():.3f}{printed}", fontsize=8)
+        row[0].set_ylabel(ARMS.get(arm, arm).replace(": ", ":\n"), fontsize=8)
+    figure.colorbar(drawn, ax=grid, shrink=0.5, label="entry / the largest of its matrix")
     return figure

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -87,17 +87,31 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw M for every k and update, support first, and below them each seed's mass and accuracy."""
     cases = sorted(rows[rows["quantity"] == "parity/feature"]["case"].unique())
     arms = ["claim", *style.controls(rows)]
-    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.4, width=1.2 + 1.9 * len(cases))
+    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.3)
     for column, case in enumerate(cases):
         case_rows = rows[rows["case"] == case]
         for row, arm in enumerate(arms):
             features = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == "parity/feature")]
-            style.image(grid[row, column], features, case if arm == "claim" else arm)
-        axes = grid[2, column]
-        dots = case_rows[case_rows["quantity"].isin([f"parity/chosen {name}" for name in LEAST])]
-        dots = dots.assign(name=dots["quantity"].str.removeprefix("parity/chosen "))
-        sns.stripplot(dots, x="name", y="value", hue="arm", order=[*LEAST], legend=False, jitter=0.15, hue_order=arms,
-                      palette=[style.CLAIM, style.CONTROL], dodge=True, size=4, ax=axes)  # fmt: skip
-        axes.axhline(LEAST["mass"], color=style.GUIDE, linestyle=":", linewidth=1)
-        axes.set(ylim=(0, 1.03), xlabel="", ylabel="seeds: claim (left), control" if column == 0 else "")
+            image = style.image(grid[row, column], features, case if arm == "claim" else arm)
+            if arm != "claim":
+                grid[row, column].title.set_color(style.CONTROL)
+        _draw_seeds(grid[2, column], case_rows, arms)
+    grid[0, 0].set_ylabel("coordinate, support first")
+    grid[2, 0].set_ylabel("share")
+    figure.colorbar(image, ax=grid[: len(arms), :], shrink=0.7, label="|M|, entry / the largest, first seed")
+    seeds = rows["seed"].nunique()
+    style.legend(figure, [grid[2, 0]], 4, f"a mark is one of {seeds} seeds; mass: share of the trace on the support")
     return figure
+
+
+def _draw_seeds(axes: Axes, rows: pd.DataFrame, arms: list[str]) -> None:
+    """A mark for each seed: the mass on the support and the accuracy, of the claim and beside it of the control."""
+    for place, name in enumerate(LEAST):
+        for arm, color, shift in zip(arms, (style.CLAIM, style.CONTROL), (-0.15, 0.15), strict=False):
+            values = rows[(rows["arm"] == arm) & (rows["quantity"] == f"parity/chosen {name}")]["value"]
+            spread = np.linspace(-0.08, 0.08, len(values))
+            axes.plot(place + shift + spread, values, style.MARKS["claim" if arm == "claim" else "control"],
+                      color=color, markersize=4, alpha=0.7, label=arm if place == 0 else "_")  # fmt: skip
+        axes.plot([place - 0.35, place + 0.35], 2 * [LEAST[name]], color=style.GUIDE, linestyle=":", linewidth=1.2,
+                  label="least that the rule allows" if place == 0 else "_")  # fmt: skip
+    axes.set(ylim=(0, 1.05), xticks=range(len(LEAST)), xticklabels=[*LEAST])

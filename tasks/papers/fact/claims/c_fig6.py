@@ -28,7 +28,11 @@ MATH = (
 FITTED, LEARNED = 0.99, 0.95  # a machine has fitted from this training accuracy, generalises from this test accuracy
 ROUNDED = 0.995  # test accuracies from here on round to the printed 100 %
 CIRCULANT = 0.5
-LINES = {"train accuracy": (style.OTHER, "--"), "accuracy": (style.CLAIM, "-"), "circulancy": (style.PRINTED, "-.")}
+LINES = {
+    "train accuracy": (style.COLORS["training accuracy"], "--"),
+    "accuracy": (style.COLORS["test accuracy"], "-"),
+    "circulancy": (style.PURPLE, "-."),
+}
 LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "circulancy": "circulant share"}
 CONTROL_LINES = {"control: no feature learning": ("accuracy", ":"), "control: numbers relabelled": ("circulancy", "-.")}
 
@@ -121,18 +125,19 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a column for each update: its curves and the controls', and below them the first seed's features."""
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), rows=2, height=6.6, width=3.6 * len(cases))
+    figure, grid = style.panels(claim, columns=len(cases), rows=2, height=6.4)
     for column, case in enumerate(cases):
         case_rows, axes = rows[rows["case"] == case], grid[0, column]
         for name, (color, dashes) in LINES.items():
             line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"modular/{name}")]
-            style.band(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
+            style.seeds(axes, line, "x", color, linestyle=dashes, label=LABELS[name])
         for arm, (name, dashes) in CONTROL_LINES.items():
             line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"modular/{name}")]
-            style.band(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"{LABELS[name]}, {arm}")
-        axes.set(title=case, xlabel="iteration", ylim=(-0.02, 1.02))
+            style.seeds(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"{LABELS[name]}, {arm}")
+        axes.set(title=case, xlabel="iteration", ylabel="accuracy, share of the variance", ylim=(-0.02, 1.02))
         features = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == "modular/feature")]
-        style.image(grid[1, column], features, "M at the last iteration (first seed)")
-    title = f"mean and Student's 95 % interval over {rows['seed'].nunique()} seeds"
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=7, title=title)
+        image = style.image(grid[1, column], features, "|M| at the last iteration, first seed")
+        grid[1, column].set(xlabel="first number, second number", ylabel="first number, second number")
+    figure.colorbar(image, ax=grid[1, :], shrink=0.8, label="entry / the largest")
+    style.legend(figure, [grid[0, 0]], 2, style.what_lines_are(rows))
     return figure

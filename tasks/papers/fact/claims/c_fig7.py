@@ -11,7 +11,6 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -93,15 +92,23 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the first seed's pairs at convergence, at M = I and for each control, with the R² of all seeds."""
     panels = {"FACT-RFM, last iterate": ("claim", "pair"), "M = I": ("claim", "untrained pair")}
     panels |= {arm: (arm, "pair") for arm in style.controls(rows[rows["quantity"] == "modular/pair"])}
-    figure, grid = style.panels(claim, columns=len(panels), height=3.2, width=3.0 * len(panels))
-    for axes, (title, (arm, name)) in zip(grid[0], panels.items(), strict=True):
+    columns = -(-len(panels) // 2) if len(panels) > 3 else len(panels)
+    lines = -(-len(panels) // columns)
+    figure, grid = style.panels(claim, columns=columns, rows=lines, height=0.6 + 2.5 * lines)
+    for axes, (title, (arm, name)) in zip(grid.flat, panels.items(), strict=False):
         arm_rows = rows[(rows["arm"] == arm) & (rows["quantity"] == f"modular/{name}")]
         fits = [r_squared(seed["x"].to_numpy(), seed["value"].to_numpy()) for _, seed in arm_rows.groupby("seed")]
         pairs = arm_rows[arm_rows["seed"] == 0]
-        sns.scatterplot(pairs, x="x", y="value", s=8, alpha=0.4, linewidth=0, ax=axes, rasterized=True,
-                        color=style.CLAIM if arm == "claim" else style.CONTROL)  # fmt: skip
+        color = style.CLAIM if arm == "claim" and name == "pair" else style.GUIDE if arm == "claim" else style.CONTROL
+        axes.plot(pairs["x"], pairs["value"], "o", color=color, markersize=2.5, alpha=0.4, markeredgewidth=0,
+                  rasterized=True)  # fmt: skip
         x = np.array([0.0, pairs["x"].max()])
-        axes.plot(x, x * (pairs["x"] @ pairs["value"]) / (pairs["x"] @ pairs["x"]), color=style.PRINTED, linewidth=1)
-        axes.set(xlabel="k′(xᵢᵀMxⱼ)", ylabel="τ(xᵢ, M, xⱼ)" if name == "pair" and arm == "claim" else "")
-        axes.set_title(f"{title}\nR² {100 * np.mean(fits):.1f} % (print: {100 * R_SQUARED:.1f} %)", fontsize=8)
+        axes.plot(x, x * (pairs["x"] @ pairs["value"]) / (pairs["x"] @ pairs["x"]), color="black", linewidth=1)
+        axes.set(xlabel="k′(xᵢᵀMxⱼ)", ylabel="τ(xᵢ, M, xⱼ)")
+        comparable = style.at_paper_scale(rows) and (arm, name) == ("claim", "pair")
+        printed = f" (printed {100 * R_SQUARED:.1f} %)" if comparable else ""
+        axes.set_title(f"{title}\nR² {100 * np.mean(fits):.1f} %{printed}", fontsize=8, color=color)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    style.note(figure, f"dots: the first of {rows['seed'].nunique()} seeds; R²: of the line through 0, mean of all")
     return figure

@@ -6,8 +6,9 @@ means below 0.5, "near 1" above 0.9.
 
 from functools import partial
 
+from tasks.papers.fact.claims.shared.correlation_figures import draw_epochs
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import draw_epochs, epochs_statements
+from tasks.papers.fact.claims.shared.correlations import epochs_statements
 
 ID = "C.fig8"
 KIND = "statistical"

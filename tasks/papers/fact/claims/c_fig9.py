@@ -6,8 +6,9 @@ quick scale the images are digits of 8 x 8 pixels.
 
 from functools import partial
 
+from tasks.papers.fact.claims.shared.correlation_figures import draw_layers
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import draw_layers, layers_statements
+from tasks.papers.fact.claims.shared.correlations import layers_statements
 
 ID = "C.fig9"
 KIND = "statistical"

@@ -4,9 +4,13 @@ Q is any symmetric d x d matrix, and the network has at least d neurons; at most
 neuron with |a| ||w||^2 = q costs at least 3 (q / 2)^(2/3), at a^2 = ||w||^2 / 2, so that c = 3 / 2^(2/3) = 1.8899.
 """
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
-from tasks.drawing.bound import draw as draw
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import RATIO, RESIDUAL, Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, exact
 from tasks.judging.statement import Statement
@@ -79,4 +83,19 @@ STATEMENTS = (
         cases=5,
         rows=5,
     ),
+)
+
+draw = partial(
+    draw_instances,
+    limits={
+        "lemd2/ratio": replace(RATIO, most=1 + 1e-9),
+        "lemd2/represented": RESIDUAL,
+        "lemd2/attained": RESIDUAL,
+        "lemd2/search": Limit(
+            "cheapest network that a search finds: distance from the least norm, relative",
+            FOUND,
+            in_words=f"{FOUND:g}",
+            judged="median",
+        ),
+    },
 )

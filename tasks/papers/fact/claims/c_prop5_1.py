@@ -5,7 +5,10 @@ FACT M^T has k'(x_i^T M x_j) in place of tau_ij. Under a condition on k, FACT M^
 then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2).
 """
 
-from tasks.drawing.exact import draw as draw
+from functools import partial
+
+from tasks.drawing.exact import draw as draw_instances
+from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, below, exact
 from tasks.judging.statement import Statement
@@ -85,4 +88,13 @@ STATEMENTS = (
         cases=20,
         rows=40,
     ),
+)
+
+draw = partial(
+    draw_instances,
+    limits={
+        "prop51/negative": Limit(
+            "how far the least eigenvalue of FACT·Mᵀ is below 0, over its norm", 1e-9, in_words="10⁻⁹"
+        )
+    },
 )

@@ -8,8 +8,9 @@ weights.
 
 from functools import partial
 
+from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_statements
+from tasks.papers.fact.claims.shared.correlations import printed, table_statements
 
 ID = "C.tab2"
 KIND = "statistical"

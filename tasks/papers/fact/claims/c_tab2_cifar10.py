@@ -5,8 +5,9 @@ The columns of Table 2 with weight decay 1e-3 and 1e-4; otherwise the networks o
 
 from functools import partial
 
+from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_statements
+from tasks.papers.fact.claims.shared.correlations import printed, table_statements
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"

@@ -5,8 +5,9 @@ The columns n = 5K and 60K of Table 2: the networks of C.tab2, trained on more s
 
 from functools import partial
 
+from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import draw_table_2, printed, table_statements
+from tasks.papers.fact.claims.shared.correlations import printed, table_statements
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"

@@ -10,13 +10,13 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equivalent, positive
 from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statistics import interval
 
 ID = "C.tab3"
 KIND = "statistical"
@@ -115,25 +115,34 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the mean accuracies beside the printed ones, and the gain over the kernel on each data set."""
+    """Draw each method's gain over the kernel: a row of dots for the sets, with the mean, and one for the control."""
     # the other control repeats these rows
     rows = rows[(rows["quantity"] == "tabular/accuracy") & (rows["arm"] != "control: FACT-RFM from shuffled labels")]
-    rows = rows.assign(points=100 * rows["value"], arm=rows["arm"].replace("claim", "own labels"))
-    base = rows[rows["layer"] == "kernel"].set_index(["arm", "case"])["points"]
-    gains = rows[rows["layer"] != "kernel"].copy()
-    gains["gain"] = gains["points"] - base.loc[list(zip(gains["arm"], gains["case"], strict=True))].to_numpy()
-    figure, ((left, right),) = style.panels(claim, columns=2, height=3.4, width=9.0)
-    means = rows[rows["arm"] == "own labels"].groupby("layer")["points"].mean().reindex(ACCURACIES)
-    left.scatter(means, [*ACCURACIES], color=style.CLAIM, marker="o", label="here")
-    left.scatter([*ACCURACIES.values()], [*ACCURACIES], color=style.PRINTED, marker="|", s=120,
-                 label=f"print, {SETS} sets")  # fmt: skip
-    left.set(xlabel=f"mean accuracy, %, over {rows['case'].nunique()} data sets")
-    left.invert_yaxis()
-    left.legend(loc="best", fontsize=7)
-    colors = {arm: style.CLAIM if arm == "own labels" else style.CONTROL for arm in sorted(gains["arm"].unique())[::-1]}
-    sns.stripplot(gains, x="gain", y="layer", hue="arm", order=[*ACCURACIES][1:], palette=colors, dodge=True, size=4,
-                  alpha=0.7, ax=right)  # fmt: skip
-    right.axvline(0, color=style.GUIDE, linewidth=1)
-    right.set(xlabel="points above the kernel, one dot per data set", ylabel="")
-    right.legend(fontsize=7, title="features learned from")
+    rows = rows.assign(points=100 * rows["value"])
+    points = rows.pivot_table(index=["arm", "case"], columns="layer", values="points")
+    methods = [*ACCURACIES][1:]
+    figure, grid = style.panels(claim, rows=1, height=3.9)
+    axes = grid[0, 0]
+    labels = []
+    for place, (method, arm) in enumerate(
+        (method, arm) for method in methods for arm in ("claim", *style.controls(rows))
+    ):
+        gains = (points[method] - points["kernel"]).loc[arm]
+        control = arm != "claim"
+        color = style.CONTROL if control else style.CLAIM
+        spread = np.linspace(-0.25, 0.25, len(gains))[np.argsort(np.argsort(gains.to_numpy() * 7919 % 1))]
+        axes.plot(gains, place + spread, style.MARKS["control" if control else "claim"], color=color, markersize=3.5,
+                  alpha=0.5)  # fmt: skip
+        mean, low, high = interval(gains.to_numpy())
+        axes.plot([low, high], [place, place], color="black", linewidth=1.2)
+        axes.plot(mean, place, "D", color=color, markersize=6, markeredgecolor="black")
+        axes.text(1.015, place, f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", transform=axes.get_yaxis_transform(),
+                  color=color, fontsize=style.SMALL, va="center")  # fmt: skip
+        labels.append(f"{method}{', ✗ shuffled labels' if control else ''}")
+    axes.axvline(0, color=style.GUIDE, linewidth=1)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set(ylim=(len(labels) - 0.5, -0.5))
+    axes.set_xlabel(
+        f"accuracy minus the kernel's, points: dots, {rows['case'].nunique()} data sets; diamond, mean, 95 % interval"
+    )
     return figure

@@ -107,20 +107,28 @@ HYPOTHESES = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the correlation with the proof's order eps^min(2, 2s), log-log; the control stays level."""
     rows = rows[(rows["quantity"] == "thm3.4/correlation") & (rows["x"] > 0)]
-    figure, grid = style.panels(claim, height=3.6)
+    figure, grid = style.panels(claim, height=4.2)
     axes = grid[0, 0]
     axes.set(xscale="log", yscale="log", xlabel="ε, with τ = ε³, p = ε⁸, λ = ε³²p",
              ylabel="cosine of AGOPˢ and WᵀW at the minimiser")  # fmt: skip
     cases = sorted(rows["case"].unique())
+    ends, controls = [], style.controls(rows)
     for case, color in zip(cases, sns.color_palette("viridis", len(cases)), strict=True):
-        for arm in ["claim", *style.controls(rows)]:
+        for arm in ["claim", *controls]:
             line = rows[(rows["case"] == case) & (rows["arm"] == arm)].sort_values("x")
-            dashes, mark, label = ("-", "o", case) if arm == "claim" else (":", "X", f"{case}, {arm}")
-            axes.plot(line["x"], line["value"], color=color, linestyle=dashes, linewidth=1.3, marker=mark,
-                      markersize=3.5, label=label)  # fmt: skip
+            dashes, mark = ("-", "o") if arm == "claim" else (":", "X")
+            axes.plot(line["x"], line["value"], color=color if arm == "claim" else style.CONTROL, linestyle=dashes,
+                      linewidth=1.3, marker=mark, markersize=3.5, label=f"{case}, {arm}")  # fmt: skip
         claim_rows = rows[(rows["case"] == case) & (rows["arm"] == "claim")].sort_values("x")
         guide = claim_rows["value"].iloc[0] * (claim_rows["x"] / claim_rows["x"].iloc[0]) ** _power(case)
-        axes.plot(claim_rows["x"], guide, color=style.GUIDE, linestyle="--", linewidth=0.8,
-                  label="ε^min(2, 2s)" if case == cases[-1] else "_")  # fmt: skip
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7)
+        axes.plot(claim_rows["x"], guide, color=style.GUIDE, linestyle="--", linewidth=0.8, label="_")
+        ends.append((float(claim_rows["value"].iloc[0]), case, color))
+    axes.axhline(TARGET, color=style.PRINTED, linestyle="--", linewidth=0.8)
+    axes.text(rows["x"].max(), TARGET, "1/16: the rule's limit\nat the smallest ε", va="top", fontsize=style.SMALL)
+    axes.invert_xaxis()  # the limit of the proof is at the right
+    control = rows[rows["arm"] != "claim"].sort_values("x")["value"].iloc[0]
+    ends.append((float(control), f"{', '.join(controls)}, every s".replace("control: ", "✗ "), style.CONTROL))
+    style.label_ends(axes, ends)
+    axes.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="order of the proof: ε^min(2, 2s)")
+    axes.legend(handles=[axes.get_lines()[-1]], loc="lower left")
     return figure

@@ -6,12 +6,14 @@ data, which only Fourier features see. Features are random; their inner products
 """
 
 from dataclasses import replace
+from functools import partial
 
-from tasks.drawing.exact import draw as draw
+from tasks.drawing.exact import draw as draw_instances
+from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact
 from tasks.judging.statement import Statement
-from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
+from tasks.papers.neural_collapse.claims.shared.standard_errors import MOST, within_standard_errors
 
 ID = "D.alg1"
 KIND = "exact"
@@ -54,4 +56,13 @@ STATEMENTS = (
         cases=2,
         rows=20,
     ),
+)
+
+draw = partial(
+    draw_instances,
+    limits={
+        "alg1/away": Limit(
+            "mean product of features: distance from its expectation, in standard errors", MOST, in_words=f"{MOST:g}"
+        )
+    },
 )

@@ -104,17 +104,18 @@ STATEMENTS = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the closed form with the quadrature's values beside r itself, and the variance against D."""
-    figure, grid = style.panels(claim, columns=2, height=3.2, width=7.6)
+    figure, grid = style.panels(claim, columns=2, height=3.9)
     mean_axes, variance_axes = grid[0]
     r = np.linspace(-1, 1, 201)
     closed_form = (np.sqrt(1 - r**2) + r * (np.pi - np.arccos(r))) / np.pi
     mean_axes.plot(r, closed_form, color=style.PRINTED, linewidth=1, label="as printed, (5)")
-    mean_axes.plot(r, r, color=style.GUIDE, linestyle=":", linewidth=1.2, label="r: unchanged")
+    mean_axes.plot(
+        r, r, color=style.GUIDE, linestyle=":", linewidth=1.2, label="r: unchanged; above it, closer together"
+    )
     mean = rows[rows["quantity"] == "propA1/mean"]
     mean_axes.plot(mean["x"], mean["value"], style.MARKS["claim"], color=style.CLAIM, markersize=4.5,
                    label="quadrature")  # fmt: skip
-    mean_axes.set(xlabel="r = xᵀy", ylabel="E σ(Wx)ᵀσ(Wy)")
-    mean_axes.legend(fontsize=7)
+    mean_axes.set(xticks=np.linspace(-1, 1, 5), xlabel="r = xᵀy", ylabel="E σ(Wx)ᵀσ(Wy)")
 
     variance = rows[rows["quantity"] == "propA1/remainder"]
     equal_rows = "control: all rows of W equal"
@@ -131,5 +132,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     variance_axes.plot(features, 0.02 * 8 / features, color=style.GUIDE, linestyle="--", linewidth=1.2,
                        label="slope −1")  # fmt: skip
     variance_axes.set(xscale="log", yscale="log", xlabel="number of features D", ylabel="variance of σ(Wx)ᵀσ(Wy)")
-    variance_axes.legend(fontsize=7)
+    style.legend(figure, [mean_axes, variance_axes], 2)
     return figure

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
@@ -156,12 +157,12 @@ ARMS = {
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the distance by layer, the remainder against lambda_k, and the rate against lambda_k / lambda_Phi."""
-    figure, ((distance, remainder, rate),) = style.panels(claim, columns=3, height=3.5, width=9.6)
+    figure, ((distance, remainder, rate),) = style.panels(claim, columns=3, height=3.8)
     _draw_distance(distance, rows[rows["quantity"] == "thm4_3/course"])
     shown = rows[(rows["layer"] == "random 0, ε = 0.1") & ~rows["case"].str.endswith("= 0.1") & (rows["value"] > 0)]
     _draw_remainder(remainder, shown[shown["quantity"] == "thm4_3/remainder"])
     _draw_rate(rate, shown[shown["quantity"] == "thm4_3/rate"])
-    figure.legend(*distance.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=7)
+    style.legend(figure, [distance], 3)
     return figure
 
 
@@ -174,6 +175,7 @@ def _draw_distance(axes: Axes, rows: pd.DataFrame) -> None:
                       markersize=3, linewidth=1, label=label if dashes == "-" else "_")  # fmt: skip
     for case, dashes in lines.items():
         axes.plot([], [], color=style.GUIDE, linestyle=dashes, label=case)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(yscale="log", xlabel="layer l", ylabel="‖G_l − yyᵀ‖ / n", title="n = 20, λ_Φ = 1", ylim=(1e-10, 3))
 
 
@@ -185,8 +187,16 @@ def _draw_remainder(axes: Axes, rows: pd.DataFrame) -> None:
     for slope, height in ((1, 30.0), (2, 0.1)):
         x = np.array([1e-5, 1.0])
         axes.plot(x, height * x**slope, color=style.GUIDE, linestyle="--", linewidth=1.2)
-        axes.annotate(f"slope {slope}", (1e-6, height * 1e-5**slope), fontsize=7, color=style.GUIDE)
-    axes.set(xscale="log", yscale="log", xlabel="λ_k", ylabel="max over l of d_l₊₁ − (1−ε) d_l",
+        axes.annotate(
+            f"slope {slope}",
+            (1e-5, height * 1e-5**slope),
+            (-3, 4),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=style.SMALL,
+            color=style.GUIDE,
+        )
+    axes.set(xscale="log", yscale="log", xlabel="λ_k", ylabel="max of d_l₊₁ − (1−ε) d_l over l",
              title="remainder, ε = 0.1")  # fmt: skip
 
 
@@ -195,5 +205,5 @@ def _draw_rate(axes: Axes, rows: pd.DataFrame) -> None:
     axes.plot(slowest["x"], slowest["value"], ".", color=style.CLAIM, markersize=3, markevery=2)
     limits = np.array([slowest["x"].min(), slowest["x"].max()])
     axes.plot(limits, limits, color=style.GUIDE, linestyle="--", linewidth=1.2)
-    axes.annotate("λ_k/λ_Φ", (limits[0], 6 * limits[0]), fontsize=7, color=style.GUIDE)
+    axes.text(0.04, 0.94, "dashed: λ_k / λ_Φ", transform=axes.transAxes, fontsize=style.SMALL, color=style.GUIDE)
     axes.set(xscale="log", yscale="log", xlabel="λ_k / λ_Φ", ylabel="d_l₊₁ / d_l", title="rate, any n")

@@ -8,8 +8,10 @@ difference. It calls x/(x + mu) convex and means concave.
 """
 
 from dataclasses import replace
+from functools import partial
 
-from tasks.drawing.bound import draw as draw
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact
 from tasks.judging.statement import Statement
@@ -80,3 +82,5 @@ STATEMENTS = (
         rows=150,
     ),
 )
+
+draw = partial(draw_instances, limits={"thm4_4/residual": RESIDUAL})

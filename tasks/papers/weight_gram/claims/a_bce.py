@@ -5,12 +5,10 @@ samples with y = 0 and y = 1. The paper adds that this is positive whenever feat
 other than to those of the other class. It need not be, where the residuals of S0 outweigh those of S1.
 """
 
-from types import ModuleType
+from functools import partial
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from tasks.drawing import exact as residuals
+from tasks.drawing.exact import draw as draw_instances
+from tasks.drawing.instances import COUNT
 from tasks.judging.rules import exact, never
 from tasks.judging.statement import Statement
 
@@ -75,6 +73,4 @@ STATEMENTS = (
 )
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the residuals of the two identities."""
-    return residuals.draw(rows[rows["quantity"] != "bce/not positive"], claim)
+draw = partial(draw_instances, limits={"bce/not positive": COUNT})

@@ -40,14 +40,16 @@ CORRECTION = (
 )
 FRAMES = 6  # drawn
 RADII = (1 / 3, 2 / 3, 1.0)  # of the contours of W^T W
+TL = style.COLORS["Target Linearity"]
 LINES = {
-    "corrected": {"color": style.CLAIM, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"},
+    "corrected": {"color": TL, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"},
     "control: shuffled targets, corrected": {"color": style.CONTROL, "marker": "X", "label": "its control"},
     "claim": {
-        "color": style.OTHER, "marker": "o", "linestyle": ":",
-        "label": f"as printed: c = {PRINTED_STEP:g}, no intercept",
+        "color": TL, "marker": "o", "linestyle": ":", "label": f"as printed: c = {PRINTED_STEP:g}, no intercept",
     },
-    "control: shuffled targets": {"color": style.CONTROL, "marker": "X", "linestyle": ":", "label": "its control"},
+    "control: shuffled targets": {
+        "color": style.CONTROL, "marker": "X", "linestyle": ":", "label": "its control: shuffled targets",
+    },
 }  # fmt: skip
 
 
@@ -88,7 +90,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     steps = sorted(seed["step"][seed["quantity"] == "virtual/0"].unique())
     columns = min(len(steps), FRAMES)
     shown = [steps[round(place)] for place in np.linspace(0, len(steps) - 1, columns)]
-    figure, grid = style.panels(claim, columns=columns, rows=2, height=3.9, width=7.6)
+    figure, grid = style.panels(claim, columns=columns, rows=2, height=4.6)
     start = seed["step"].min()
     inputs = np.column_stack([_values(seed, "input/0", start), _values(seed, "input/1", start)])
     target = _values(seed, "target", start)
@@ -106,7 +108,12 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
     for axes in grid[1]:
         axes.remove()
-    _draw_linearity(figure.add_subplot(grid[1, 0].get_gridspec()[1, :]), rows)
+    below = figure.add_subplot(grid[1, 0].get_gridspec()[1, :])
+    _draw_linearity(below, rows)
+    style.legend(figure, [below], 2, style.what_lines_are(rows))
+    words = "grey: inputs; colour: their target; dashed: contours of WᵀW (seed 0, as printed)"
+    remark = grid[0, 0].text(0, -0.12, words, transform=grid[0, 0].transAxes, va="top")
+    remark.set_in_layout(False)  # it is wider than its panel
     return figure
 
 
@@ -127,13 +134,11 @@ def _draw_contours(axes: Axes, covariance: np.ndarray, inputs: np.ndarray) -> No
     circle = np.sqrt(variance)[:, None] * np.array([np.cos(angle), np.sin(angle)])
     for radius in RADII:
         contour = inputs.mean(0)[:, None] + 0.55 * np.ptp(inputs, axis=0).max() * radius * (direction @ circle)
-        axes.plot(*contour, color="#d00000", linestyle="--", linewidth=0.8)
+        axes.plot(*contour, color=style.COLORS["weight Gram"], linestyle="--", linewidth=0.8)
 
 
 def _draw_linearity(axes: Axes, rows: pd.DataFrame) -> None:
     linearity = rows[rows["quantity"] == "target_linearity"]
     for arm, line in LINES.items():
-        style.band(axes, linearity[linearity["arm"] == arm], "step", markersize=4, **line)
-    seeds = linearity["seed"].nunique()
-    axes.set(xlabel=f"frame (band: Student's 95 % interval over {seeds} seeds)", ylabel="target linearity of X̃")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        style.seeds(axes, linearity[linearity["arm"] == arm], "step", markersize=4, **line)
+    axes.set(xlabel="frame", ylabel="Target Linearity of X̃")

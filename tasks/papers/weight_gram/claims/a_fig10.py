@@ -23,8 +23,6 @@ from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 from tasks.papers.weight_gram.claims.shared.figures import (
     case_number,
     cases_by_number,
-    interval_over_seeds,
-    legend_below,
 )
 
 ID = "A.fig10"
@@ -45,6 +43,7 @@ CORRECTION = (
 )
 LOW_BETA, HIGH_BETA = 0.1, 5.0  # "lower beta values (0.05, 0.1)", "higher beta values (5.0, 10.0)"
 PANEL_ROWS = ("MNIST", "CIFAR-10", "digits")  # data sets from top to bottom, as in the paper
+NAMES = {"claim": "as printed", "corrected": "corrected"}
 POINTS = 8  # of a line, to keep the file small
 IMAGES = 4  # of a beta
 
@@ -155,12 +154,12 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's three panels for each data set: error and linearity by beta against the epoch, and images."""
     rows = rows.assign(data_set=rows["case"].str.partition(", ")[0])
     data_sets = [name for name in PANEL_ROWS if name in set(rows["data_set"])]
-    figure, grid = style.panels(claim, columns=3, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets), width=7.6)
+    figure, grid = style.panels(claim, columns=3, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets))
     for panels, data_set in zip(grid, data_sets, strict=True):
         selected = rows[rows["data_set"] == data_set]
         _draw_data_set(panels, selected)
         panels[0].set_title(data_set, fontsize=9, loc="left")
-    legend_below(figure, grid[0, :2], 5, f"mean and {interval_over_seeds(rows)}")
+    style.legend(figure, grid[0, :2], 4, style.what_lines_are(rows))
     return figure
 
 
@@ -173,17 +172,17 @@ def _draw_data_set(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
         selected = style.thinned(selected, POINTS)
         trained = selected[selected["arm"] == "claim"]
         test = trained[trained["quantity"] == "test_reconstruction"]
-        style.band(error, test, "x", color, label=names[case])
+        style.seeds(error, test, "x", color, label=names[case])
         train = style.mean_and_band(trained[trained["quantity"] == "train_reconstruction"], "x")
         error.plot(train["x"], train["mean"], color=color, linestyle="--", linewidth=0.8)
         T = selected[selected["quantity"] == "target_linearity"]
-        style.band(linearity, T[T["arm"] == form], "x", color)
+        style.seeds(linearity, T[T["arm"] == form], "x", color)
         if index == 0:  # the controls of all betas coincide
             for arm in style.controls(T):
-                style.band(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
+                style.seeds(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
     error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set (solid: test set)")
     error.set(xlabel="epoch", ylabel="reconstruction error")
-    linearity.set(xlabel="epoch", ylabel=f"target linearity ({form})")
+    linearity.set(xlabel="epoch", ylabel=f"Target Linearity, {NAMES[form]}")
     _draw_images(images, rows, names)
 
 
@@ -195,5 +194,5 @@ def _draw_images(axes: Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
     side = len(strips[0])
     axes.imshow(np.vstack(strips)[:, : IMAGES * side], cmap="gray", vmin=0, vmax=1, interpolation="none")
     axes.set(xticks=[], yticks=[(index + 0.5) * side for index in range(len(strips))])
-    axes.set_yticklabels(["original", *names.values()], fontsize=7)
+    axes.set_yticklabels(["original", *names.values()], fontsize=style.SMALL)
     axes.tick_params(length=0)

@@ -18,7 +18,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive, trend
 from tasks.judging.statement import Hypothesis, Statement
 from tasks.judging.statistics import by_number
-from tasks.papers.weight_gram.claims.shared.figures import case_number, interval_over_seeds, legend_below
+from tasks.papers.weight_gram.claims.shared.figures import case_number
 
 ID = "A.fig12"
 KIND = "statistical"
@@ -171,19 +171,20 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     claim_rows = rows[rows["arm"] == form]
     linearity = claim_rows[claim_rows["quantity"] == "target_linearity"]
     probabilities = sorted(linearity["p"].unique())
-    figure, grid = style.panels(claim, columns=len(probabilities) // 2 + 1, rows=2, height=4.6, width=7.6)
+    figure, grid = style.panels(claim, columns=len(probabilities) // 2 + 1, rows=2, height=5.2)
     panels = list(grid.flat)
     for axes, p in zip(panels, probabilities, strict=False):
         style.layers(axes, linearity[linearity["p"] == p])
-        axes.set(title=f"p = {p:g}", ylim=(0, 1))
-        style.accuracies(axes, claim_rows[claim_rows["p"] == p], label="accuracy" if axes is grid[0, -1] else "")
+        axes.set(title=f"p = {p:g}", ylim=(0, 1), xlabel="epoch")
+        style.accuracies(
+            axes, claim_rows[claim_rows["p"] == p], label="accuracy" if axes in (grid[0, -1], grid[1, -2]) else ""
+        )
     for axes in grid[:, 0]:
-        axes.set_ylabel("target linearity")
+        axes.set_ylabel("Target Linearity")
     for axes in panels[len(probabilities) : -1]:
         axes.remove()
     _draw_final(panels[-1], rows, form)
-    title = f"mean and {interval_over_seeds(claim_rows)}; against the epoch, last panel: after training, against p"
-    legend_below(figure, [panels[0], panels[-1]], 5, title)
+    style.legend(figure, [panels[0], panels[-1]], 3, style.what_lines_are(claim_rows))
     return figure
 
 
@@ -191,18 +192,20 @@ def _draw_final(axes: Axes, rows: pd.DataFrame, form: str) -> None:
     """The last layer's Target Linearity and the generalisation gap at the last epoch of every arm, against p."""
     rows = rows[rows["x"] == rows.groupby("arm")["x"].transform("max")]
     T = rows[(rows["quantity"] == "target_linearity") & (rows["layer"] == rows["layer"].max())]
-    style.band(axes, T[T["arm"] == form], "p", style.CLAIM, marker="o", markersize=4, label="last layer's TL")
+    style.seeds(axes, T[T["arm"] == form], "p", style.COLORS["Target Linearity"], marker="o", markersize=4,
+                label="TL of the last layer, after training")  # fmt: skip
     accuracy = rows.pivot_table(index=["arm", "seed", "p"], columns="quantity", values="value", aggfunc="first")
     gap = (accuracy["train_accuracy"] - accuracy["test_accuracy"]).rename("value").reset_index()
     for arm, marker in zip(style.controls(rows), "Xv", strict=False):
-        style.band(axes, T[T["arm"] == arm], "p", style.CONTROL, linestyle=":", marker=marker, markersize=4,
-                   label=f"TL, {arm}")  # fmt: skip
+        style.seeds(axes, T[T["arm"] == arm], "p", style.CONTROL, linestyle=":", marker=marker, markersize=4,
+                    linewidth=1, label=f"TL, {arm}")  # fmt: skip
         if "untrained" in arm:  # the other control has the accuracies of the claim
-            style.band(axes, gap[gap["arm"] == arm], "p", style.CONTROL, linestyle="--", marker="s", markersize=4,
-                       label=f"gap, {arm}")  # fmt: skip
-    style.band(axes, gap[gap["arm"] == form], "p", style.OTHER, marker="s", markersize=4,
-               label="train − test accuracy")  # fmt: skip
-    if set(rows["scale"]) == {"paper"}:
+            style.seeds(axes, gap[gap["arm"] == arm], "p", style.CONTROL, linestyle="--", marker="s", markersize=4,
+                        linewidth=1, label=f"gap, {arm}")  # fmt: skip
+    style.seeds(axes, gap[gap["arm"] == form], "p", style.COLORS["accuracy gap"], marker="s", markersize=4,
+                label="gap: training − test accuracy")  # fmt: skip
+    if style.at_paper_scale(rows):
         axes.plot([*LEVELS], [level for level, _ in LEVELS.values()], "_", color=style.PRINTED, markersize=12,
-                  label="paper's TL")  # fmt: skip
-    axes.set(title="after training", xlabel="p", ylim=(-0.05, 1))
+                  markeredgewidth=1.5, label="TL of the last layer, printed")  # fmt: skip
+    axes.set(title="after training", xlabel="probability p of a random label", ylabel="TL, gap")
+    axes.set_ylim(min(-0.05, 1.1 * gap["value"].min()), 1)

@@ -103,7 +103,6 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         panel = style.thinned(rows[rows["case"] == case])
         style.layers(axes, panel[panel["quantity"] == "target_linearity"])
         axes.set_ylim(0, 1.05 * highest)
-        rightmost = axes.get_subplotspec().is_last_col()  # type: ignore[union-attr]
-        style.accuracies(axes, panel, label="accuracy" if rightmost else "")
+        style.accuracies(axes, panel)
 
-    return draw_by_weight_decay(rows, claim, draw_panel, "target linearity", 5)
+    return draw_by_weight_decay(rows, claim, draw_panel, "Target Linearity", 3)

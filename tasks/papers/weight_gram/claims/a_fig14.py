@@ -117,12 +117,14 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     lowest, highest = min(0, gap["value"].min()), gap["value"].max()
 
     def draw_panel(axes: Axes, case: str) -> None:
-        style.band(axes, gap[gap["case"] == case], "x", style.CLAIM, label=f"TL of layer {last} − TL of layer {before}")
+        style.seeds(axes, gap[gap["case"] == case], "x", style.COLORS["Target Linearity"],
+                    label=f"TL of layer {last} − TL of layer {before}")  # fmt: skip
         right = axes.twinx()
-        style.band(right, accuracy_gap[accuracy_gap["case"] == case], "x", style.OTHER, linestyle="--")
-        right.set_ylim(-0.05, 1.05)
+        color = style.COLORS["accuracy gap"]
+        style.seeds(right, accuracy_gap[accuracy_gap["case"] == case], "x", color, linestyle="--")
+        right.set(ylim=(-0.05, 1.05), ylabel="gap of accuracies")
         right.spines["right"].set_visible(True)
-        axes.plot([], [], color=style.OTHER, linestyle="--", label="training − test accuracy (right)")
+        axes.plot([], [], color=color, linestyle="--", label="training − test accuracy (right axis)")
         axes.set_ylim(lowest, 1.05 * highest)
 
-    return draw_by_weight_decay(rows, claim, draw_panel, "gap of target linearity", 2)
+    return draw_by_weight_decay(rows, claim, draw_panel, "gap of Target Linearity", 2)

@@ -17,7 +17,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import by_number
-from tasks.papers.weight_gram.claims.shared.figures import case_number, legend_below
+from tasks.papers.weight_gram.claims.shared.figures import case_number
 
 ID = "A.fig3"
 KIND = "statistical"
@@ -30,9 +30,16 @@ MATH = (
         r"moves in the rich}"
     ),
 )
-PATHS = {"f": (style.CLAIM, "o", "network fₜ"), "ols": (style.OTHER, "s", "linear predictor f_OLS,ₜ")}
-MOVEMENTS = {"features": ("-", "H"), "target": ("--", "f_OLS")}
-COLORS = {"lazy": style.CLAIM, "rich": style.OTHER}
+PATHS = {
+    "f": (style.COLORS["network"], "o", "network fₜ"),
+    "ols": (style.COLORS["linear predictor"], "s", "linear predictor f_OLS,ₜ"),
+}
+MOVEMENTS = {
+    "linearization": "distance from linearization",
+    "features": "movement of the features",
+    "target": "movement of f_OLS",
+}
+COLORS = {"lazy": style.SKY, "rich": style.PURPLE}
 
 
 def near_linearization(rows: Rows) -> Finding:
@@ -98,16 +105,19 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the paths of a lazy and of a rich network of seed 0 as in the paper, and beside them the movements."""
-    figure, grid = style.panels(claim, columns=3, height=3.2, width=7.6)
+    """Draw the paths of a lazy and of a rich network of seed 0 as in the paper, and the measures of the statements."""
+    figure, grid = style.panels(claim, columns=3, rows=2, height=5.4)
     for axes, regime in zip(grid[0], COLORS, strict=False):
         path = rows[(rows["arm"] == "claim") & rows["quantity"].str.startswith(f"{regime}/plane/")]
         _draw_paths(axes, path, regime)
-        axes.set(title=f"{regime}: width {case_number(path['case'].iloc[0]):g}", xlabel="along y")
-    grid[0, 0].set_ylabel("across y")
-    _draw_movements(grid[0, 2], rows)
-    legend_below(figure, [grid[0, 0], grid[0, 2]], 3,
-                 f"paths: seed 0 (hollow: before training); movements: {rows['seed'].nunique()} seeds")  # fmt: skip
+        width = case_number(path["case"].iloc[0])
+        axes.set(title=f"{regime}, width {width:g}, seed 0", xlabel="along y", ylabel="across y")
+    for axes, (name, label) in zip(grid.flat[2:], MOVEMENTS.items(), strict=False):
+        _draw_movement(axes, rows, name)
+        axes.set(xscale="log", xlabel="width", ylabel=label, ylim=(0, None))
+    grid[1, 2].remove()
+    note = f"{style.what_lines_are(rows)}; paths: hollow before training"
+    style.legend(figure, [grid[0, 0], grid[1, 0]], 2, note)
     return figure
 
 
@@ -119,15 +129,17 @@ def _draw_paths(axes: Axes, rows: pd.DataFrame, regime: str) -> None:
         along, across = path[f"{regime}/plane/{name}/0"], path[f"{regime}/plane/{name}/1"]
         axes.plot(along, across, color=color, marker=marker, markersize=3, linewidth=1, label=label)
         axes.plot(along.iloc[0], across.iloc[0], marker=marker, markersize=8, color=color, fillstyle="none")
-    axes.plot(1, 0, "*", color=style.PRINTED, markersize=10, label="target y")
+    axes.plot(1, 0, "*", color=style.GUIDE, markersize=10, label="target y")
 
 
-def _draw_movements(axes: Axes, rows: pd.DataFrame) -> None:
-    rows = rows[(rows["step"] == rows["step"].max()) & (rows["arm"] == "claim")]
+def _draw_movement(axes: Axes, rows: pd.DataFrame, name: str) -> None:
+    """A measure of the trained networks against the width, of both regimes and of the controls' lazy networks."""
+    rows = rows[rows["step"] == rows["step"].max()]
     rows = rows.assign(width=rows["case"].map(case_number))
     for regime, color in COLORS.items():
-        for name, (dashes, label) in MOVEMENTS.items():
-            movement = rows[rows["quantity"] == f"{regime}/{name}"]
-            style.band(axes, movement, "width", color, linestyle=dashes, marker="o", markersize=4,
-                       label=f"{label}, {regime}")  # fmt: skip
-    axes.set(xscale="log", xlabel="width", ylabel="relative movement")
+        movement = rows[(rows["quantity"] == f"{regime}/{name}") & (rows["arm"] == "claim")]
+        style.seeds(axes, movement, "width", color, marker="o", markersize=4, label=regime)
+    for arm, dashes in zip(style.controls(rows[rows["quantity"] == f"lazy/{name}"]), (":", "--"), strict=False):
+        movement = rows[(rows["quantity"] == f"lazy/{name}") & (rows["arm"] == arm)]
+        style.seeds(axes, movement, "width", style.CONTROL, linestyle=dashes, marker="X", markersize=4, linewidth=1,
+                    label=f"lazy, {arm}")  # fmt: skip

@@ -35,7 +35,7 @@ DATA_SETS = ("MNIST",)
 ON = ("MNIST", "digits")
 DECODER_LINES = {
     "claim": ("decoder", style.CLAIM),
-    "control: shuffled pairs": ("decoder, control: shuffled pairs", style.CONTROL),
+    "control: shuffled pairs": ("✗ decoder, shuffled pairs", style.CONTROL),
 }
 
 
@@ -72,46 +72,55 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the frames as in the paper, the true images on top, and the decoder's error against beta."""
+    """Draw frames as in the paper, the true images on top, and below them the decoder's error against beta."""
     rows = rows[rows["case"].str.partition(", ")[0].isin(ON)]
     rows = rows.assign(beta=rows["case"].map(case_number))
-    figure, grid = style.panels(claim, columns=2, height=3.6, width=7.6)
+    figure, grid = style.panels(claim, rows=2, height=5.9, height_ratios=(1.25, 1))
     _draw_frames(grid[0, 0], rows)
-    _draw_errors(grid[0, 1], rows)
+    _draw_errors(grid[1, 0], rows)
     return figure
 
 
 def _draw_frames(axes: Axes, rows: pd.DataFrame) -> None:
-    cases = cases_by_number(rows)
+    """The true images, and those of the least, a middle and the largest beta; a white line between the rows."""
+    every = cases_by_number(rows)
+    cases = [every[0], every[len(every) // 2], every[-1]]
     true = rows[(rows["case"] == cases[0]) & (rows["quantity"] == "frame/truth")]
     decoded = [rows[(rows["case"] == case) & (rows["quantity"] == "frame/decoded")] for case in cases]
     strips = [style.strip(images) for images in (true, *decoded)]
     side = len(strips[0])
     frames = strips[0].shape[1] // side
     axes.imshow(np.vstack(strips), cmap="gray", vmin=0, vmax=1, interpolation="none")
+    for row in range(1, len(strips)):
+        axes.axhline(row * side - 0.5, color="white", linewidth=1.5)
     T = rows[(rows["quantity"] == "target_linearity") & (rows["step"] == rows["step"].max())]
     T = T[T["arm"] == ("corrected" if "corrected" in set(T["arm"]) else "claim")].groupby("case")["value"].mean()
-    axes.set(xticks=[0.5 * side, (frames - 0.5) * side], yticks=[(row + 0.5) * side for row in range(len(strips))])
-    axes.set_xticklabels(["α = 0", "α = 1"], fontsize=7)
-    axes.set_yticklabels(["truth", *(f"β = {case_number(case):g}\nTL {T[case]:.3f}" for case in cases)], fontsize=7)
+    names = ["true mixture", *(f"β = {case_number(case):g}: TL {T[case]:.3f}" for case in cases)]
+    axes.set(xticks=[(frame + 0.5) * side for frame in range(frames)], xlabel="α, from one image to another (seed 0)")
+    axes.set_xticklabels([f"{alpha:.2g}" for alpha in np.linspace(0, 1, frames)])
+    axes.set_yticks([(row + 0.5) * side for row in range(len(strips))], names)
     axes.tick_params(length=0)
-    axes.set_anchor("NW")  # the layout makes room for the labels beside the whole cell, not beside the images
 
 
 def _draw_errors(axes: Axes, rows: pd.DataFrame) -> None:
+    """The decoder's error, and the two sides of Proposition 3 for the least-squares fit g."""
+    ends = []
+    axes.set_xscale("log")
     for arm, (label, color) in DECODER_LINES.items():
         error = rows[(rows["arm"] == arm) & (rows["quantity"] == "interpolation/decoder")]
-        marker = style.MARKS[arm.partition(":")[0]]
-        style.band(axes, error, "beta", color, marker=marker, markersize=4, label=label)
+        style.seeds(axes, error, "beta", color, marker=style.MARKS[arm.partition(":")[0]], markersize=4, label=label)
+        ends.append((error, label, color))
     reconstruction = rows[rows["quantity"] == "interpolation/least squares"]
-    style.band(axes, reconstruction, "beta", style.PRINTED, linestyle="--",
-               label="least squares fit g: bound of Proposition 3")  # fmt: skip
+    style.seeds(axes, reconstruction, "beta", style.GUIDE, linestyle="--", label="reconstruction by g: the bound")
+    ends.append((reconstruction, "g reconstructs: the bound", style.GUIDE))
     ratio = rows[(rows["quantity"] == "interpolation/ratio") & (rows["arm"] == "claim")]
     ratio = ratio.groupby(["beta", "seed"])["value"].mean().rename("value").reset_index()
     interpolation = ratio.merge(reconstruction, on=["beta", "seed"], suffixes=("", "_least"))
     interpolation = interpolation.assign(value=interpolation["value"] * interpolation["value_least"])
-    style.band(axes, interpolation, "beta", style.OTHER, marker="s", markersize=4, label="g on all pairs, mean over α")
-    axes.set(xscale="log", xlabel="β", ylabel="mean error ‖f(z̃) − x̃‖")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.4, -0.28), title_fontsize=7,
-                title=f"mean and 95 % interval, {rows['seed'].nunique()} seeds")  # fmt: skip
+    style.seeds(axes, interpolation, "beta", style.OTHER, marker="s", markersize=4, label="interpolation by g")
+    ends.append((interpolation, "g interpolates", style.OTHER))
+    axes.set(xlabel=f"β ({style.what_lines_are(rows)})", ylabel="mean error ‖f(z̃) − x̃‖", ylim=(0, None))
+    last = rows["beta"].max()
+    heights = [float(line.loc[line["beta"] == last, "value"].mean()) for line, *_ in ends]
+    labels = [(height, label, color) for height, (_, label, color) in zip(heights, ends, strict=True)]
+    style.label_ends(axes, labels, gap=0.085)

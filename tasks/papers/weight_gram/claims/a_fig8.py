@@ -16,12 +16,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, positive, trend
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import by_number
-from tasks.papers.weight_gram.claims.shared.figures import (
-    case_number,
-    cases_by_number,
-    interval_over_seeds,
-    legend_below,
-)
+from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
 ID = "A.fig8"
 KIND = "statistical"
@@ -39,10 +34,11 @@ CORRECTION = (
 FIXED = 0.1  # of the norm of the features: what we call effectively fixed
 RICH = 2  # the narrowest widths
 LINES = {
-    "target/distance": (style.CLAIM, "‖y − y_OLS‖"),
-    "target/chase": ("#e69f00", "‖ŷ − y_OLS‖"),
-    "target/error": (style.OTHER, "‖y − ŷ‖"),
+    "target/distance": (style.COLORS["linear predictor"], "‖y − y_OLS‖: the predictor's error"),
+    "target/chase": (style.COLORS["chase"], "‖ŷ − y_OLS‖: the network's chase"),
+    "target/error": (style.COLORS["network"], "‖y − ŷ‖: the network's error"),
 }
+FORMS = {"corrected": "corrected", "claim": "as printed"}
 
 
 def target_moves(rows: Rows) -> Finding:
@@ -187,20 +183,23 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw a panel for each width as in the paper: corrected solid, printed dotted; controls at the narrowest width."""
+    """Draw a panel for each width as in the paper: the corrected form, the printed one, and the controls' targets."""
     cases = cases_by_number(rows)
-    figure, grid = style.panels(claim, columns=len(cases), height=3.4, width=7.6)
-    for axes, case in zip(grid[0], cases, strict=True):
-        panel = style.thinned(rows[rows["case"] == case])
-        for arm, dashes, suffix in (("corrected", "-", ""), ("claim", ":", ", printed")):
+    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.6, sharex=True, sharey=True)
+    rows = style.thinned(rows, 20)
+    controls = style.controls(rows[rows["quantity"] == "target/distance"])
+    for column, case in enumerate(cases):
+        panel = rows[rows["case"] == case]
+        for axes, (arm, _) in zip(grid[:, column], FORMS.items(), strict=False):
             for quantity, (color, label) in LINES.items():
                 line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
-                style.band(axes, line, "x", color, linestyle=dashes, label=label + suffix)
-        if case == cases[0]:
-            for arm, dashes in zip(style.controls(rows), ("--", "-.", ":"), strict=False):
-                line = panel[(panel["arm"] == arm) & (panel["quantity"] == "target/distance")]
-                style.band(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
-        axes.set(title=f"width {case_number(case):g}", xlabel="epoch", ylim=(0, 1.3))
-    grid[0, 0].set_ylabel("distance / ‖y‖")
-    legend_below(figure, [grid[0, 0]], 3, f"mean and {interval_over_seeds(rows)}")
+                style.seeds(axes, line, "x", color, label=label)
+        for arm, dashes in zip(controls, ("--", "-.", ":"), strict=False):
+            line = panel[(panel["arm"] == arm) & (panel["quantity"] == "target/distance")]
+            style.seeds(grid[2, column], line, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
+        grid[0, column].set(title=f"width {case_number(case):g}", ylim=(0, 1.15))
+        grid[2, column].set_xlabel("epoch")
+    for axes, name in zip(grid[:, 0], (*FORMS.values(), "controls"), strict=True):
+        axes.set_ylabel(f"{name}\ndistance / ‖y‖")
+    style.legend(figure, [grid[0, 0], grid[2, 0]], 2, style.what_lines_are(rows))
     return figure

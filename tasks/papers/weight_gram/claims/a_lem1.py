@@ -4,7 +4,10 @@ S(G) = Y^T G Y with G_id = H^T W^T W H and G'_sigma = H^T H, the Gram of H = sig
 are strict (||W||_op < c and >).
 """
 
-from tasks.drawing.bound import draw as draw
+from functools import partial
+
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import COUNT
 from tasks.judging.rules import bound, never
 from tasks.judging.statement import Statement
 
@@ -44,3 +47,5 @@ STATEMENTS = (
         rows=210,
     ),
 )
+
+draw = partial(draw_instances, limits={"lem1/violated": COUNT})

@@ -105,10 +105,16 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the Taylor error against the distance with a guide of slope 2; beside it each network and layer."""
-    figure, grid = style.panels(claim, columns=2, height=4.1, width=7.6)
-    _draw_remainders(grid[0, 0], rows)
-    _draw_correlations(grid[0, 1], rows)
+    """Draw the Taylor error against the distance; by layer the error over all pairs of samples, and the correlation."""
+    figure, grid = style.panels(claim, columns=2, rows=2, height=6.6, height_ratios=(1, 1.25))
+    for axes in grid[0]:
+        axes.remove()
+    _draw_remainders(figure.add_subplot(grid[0, 0].get_gridspec()[0, :]), rows)
+    pairs = _named(rows[rows["quantity"].isin(["lem3/error", "lem3/size", "lem3/correlation", "lem3/null"])])
+    order = sorted(pairs["row"].unique(), key=lambda row: (row.startswith("✗"), row))
+    _draw_errors(grid[1, 0], pairs, order)
+    _draw_correlations(grid[1, 1], pairs, order)
+    style.legend(figure, [grid[1, 1]], 5)
     return figure
 
 
@@ -122,19 +128,50 @@ def _draw_remainders(axes: Axes, rows: pd.DataFrame) -> None:
             line = line.sort_values("x")
             axes.plot(line["x"], line["value"], color=color, linewidth=0.9, alpha=0.6, linestyle=dashes,
                       label="_" if index else arm)  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="distance of the points / norm", ylabel="error / |f|")
+    axes.set(xscale="log", yscale="log", xlabel="distance of the two points / norm", ylabel="error / |f|")
+    axes.set_title("a pair of points: a line for each function and pair", loc="left")
     axes.plot([1e-5, 1e-1], [1e-9, 1e-1], color=style.GUIDE, linestyle="--", linewidth=1.2, label="slope 2")
-    axes.legend(fontsize=7)
+    axes.legend(loc="lower right")
 
 
-def _draw_correlations(axes: Axes, rows: pd.DataFrame) -> None:
-    rows = rows[rows["quantity"].isin(["lem3/correlation", "lem3/null"])]
-    means = rows.groupby(["arm", "case", "layer", "quantity"], as_index=False)["value"].mean()
-    means["row"] = means["case"].where(means["arm"] == "claim", means["arm"].str.slice(0, 7) + ": " + means["case"])
-    correlation = means[means["quantity"] == "lem3/correlation"]
-    sns.scatterplot(correlation, x="value", y="row", hue="layer", style="layer", palette="viridis_r", ax=axes, s=32)
+def _named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the name of their line in a panel: the network, and before it a cross and a control's name."""
+    control = rows["arm"].str.removeprefix("control: ")
+    return rows.assign(row=rows["case"].where(rows["arm"] == "claim", "✗ " + control + ": " + rows["case"]))
+
+
+def _draw_errors(axes: Axes, rows: pd.DataFrame, order: list[str]) -> None:
+    """By network and layer the error over the smaller side, geometric mean over seeds."""
+    rows = rows[rows["quantity"].isin(["lem3/error", "lem3/size"])]
+    by_seed = rows.groupby(["row", "layer", "seed", "quantity"])["value"].mean().unstack("quantity")
+    ratio = np.log(
+        by_seed["lem3/error"] / np.minimum(1, by_seed["lem3/size"])
+    )  # the size is relative to the other side
+    _draw_by_layer(axes, np.exp(ratio.groupby(["row", "layer"]).mean()).rename("value").reset_index(), order)
+    axes.axvline(1, color=style.PRINTED, linestyle="--", linewidth=0.8)
+    axes.set(xscale="log", xlabel="error / smaller side (must be < 1)")
+    axes.set_title("all pairs of samples, by layer", loc="left")
+
+
+def _draw_correlations(axes: Axes, rows: pd.DataFrame, order: list[str]) -> None:
+    means = rows.groupby(["row", "layer", "quantity"])["value"].mean().reset_index()
+    _draw_by_layer(axes, means[means["quantity"] == "lem3/correlation"], order)
     null = means[means["quantity"] == "lem3/null"].groupby("row")["value"].max()
-    axes.scatter(null, null.index, marker="|", color=style.PRINTED, s=60, label="null, 97.5 %")
+    axes.plot(null, [order.index(row) for row in null.index], "|", color=style.GUIDE, markersize=9, markeredgewidth=1.5,
+              label="97.5 % of the null")  # fmt: skip
     axes.axvline(0, color=style.GUIDE, linewidth=0.8)
-    axes.set(xlabel="correlation over pairs of samples", ylabel="")
-    axes.legend(fontsize=7, title="layer", title_fontsize=7, loc="lower center", bbox_to_anchor=(0.4, 1), ncols=4)
+    axes.set_xlabel("correlation of the two sides")
+    axes.tick_params(labelleft=False)
+
+
+def _draw_by_layer(axes: Axes, means: pd.DataFrame, order: list[str]) -> None:
+    """A mark for each layer, in the line of its network."""
+    layers = sorted(means["layer"].unique())
+    for layer, mark, color in zip(layers, "osD^v", sns.color_palette("viridis_r", len(layers)), strict=False):
+        at_layer = means[means["layer"] == layer]
+        places = [order.index(row) for row in at_layer["row"]]
+        axes.plot(at_layer["value"], places, mark, color=color, markersize=4.5, label=f"layer {layer}")
+    axes.set_yticks(range(len(order)), order, fontsize=style.SMALL)
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    for label in axes.get_yticklabels():
+        label.set_color(style.CONTROL if label.get_text().startswith("✗") else "black")

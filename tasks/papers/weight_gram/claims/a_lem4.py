@@ -4,7 +4,10 @@ M is the number of boundaries of linear regions that the segment from a to b cro
 at a boundary (here the largest on the segment), and B bounds the norms of a and b.
 """
 
-from tasks.drawing.bound import draw as draw
+from functools import partial
+
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import COUNT
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, never
 from tasks.judging.statement import Statement
@@ -62,3 +65,5 @@ STATEMENTS = (
         rows=240,
     ),
 )
+
+draw = partial(draw_instances, limits={"lem4/violated": COUNT})

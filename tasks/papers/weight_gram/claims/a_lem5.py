@@ -3,7 +3,10 @@
 A is not 0: for A = 0 this G is not defined, and every G attains the maximum.
 """
 
-from tasks.drawing.bound import draw as draw
+from functools import partial
+
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rules import bound, exact
 from tasks.judging.statement import Statement
 
@@ -37,3 +40,5 @@ STATEMENTS = (
         rows=180,
     ),
 )
+
+draw = partial(draw_instances, limits={"lem5/residual": RESIDUAL})

@@ -4,7 +4,10 @@ Both hold element-wise for one gradient step on one sample with ||h_{l-1}|| = 1 
 for L-Lipschitz sigma, the signs for non-decreasing sigma (where 0 has either sign).
 """
 
-from tasks.drawing.bound import draw as draw
+from functools import partial
+
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import COUNT
 from tasks.judging.rules import bound, never
 from tasks.judging.statement import Statement
 
@@ -40,3 +43,5 @@ STATEMENTS = (
         rows=1300,
     ),
 )
+
+draw = partial(draw_instances, limits={"prop1/opposite signs": COUNT})

@@ -11,13 +11,12 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasks.drawing import style
+from tasks.drawing import instances, style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import UNIT, Finding, exact, positive, trend
+from tasks.judging.rules import Finding, exact, positive, trend
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
 
@@ -112,35 +111,33 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the residuals by arm and precision; beside them the gap against NC1, where training goes to the left."""
-    figure, grid = style.panels(claim, columns=2, height=3.8, width=7.8)
-    _draw_residuals(grid[0, 0], rows)
-    _draw_training(grid[0, 1], rows[rows["case"] == "trained"])
+    """Draw the residuals of constructed features; below them the gap of trained networks against NC1."""
+    exact_statements = [statement for statement in STATEMENTS if statement.rule is exact]
+    reads = [(statement, name) for statement in exact_statements for name in statement.reads]
+    tables = [rows[rows["quantity"] == name] for _, name in reads]
+    heights = [*(0.2 + 0.22 * table["arm"].nunique() for table in tables), 2.3]
+    figure, grid = style.panels(claim, rows=len(heights), height=1.2 + sum(heights) + 0.35 * len(reads),
+                                height_ratios=heights)  # fmt: skip
+    limits = instances.limits_of_residuals(tables)
+    for axes, (statement, name), table in zip(grid[:, 0], reads, tables, strict=False):
+        axes.set_title(instances.title(statement, name), loc="left", fontsize=8)
+        instances.panel(axes, table, instances.RESIDUAL, *limits)
+        if axes is not grid[len(reads) - 1, 0]:
+            axes.tick_params(labelbottom=False)
+            axes.set_xlabel("")
+    _draw_training(grid[-1, 0], rows[rows["case"] == "trained"])
     return figure
 
 
-def _draw_residuals(axes: Axes, rows: pd.DataFrame) -> None:
-    rows = rows[rows["quantity"].isin(["prop2/gram", "prop2/residual"]) & (rows["value"] > 0)]
-    rows = rows.assign(kind=rows["case"].str.rsplit(",", n=1).str[0])
-    worst = rows.groupby(["arm", "kind", "quantity", "dtype"], as_index=False)["value"].max()
-    arms = ["claim", *style.controls(worst)]
-    sns.stripplot(worst, x="value", y="arm", hue="dtype", order=arms, palette=[style.OTHER, style.CLAIM], ax=axes,
-                  dodge=True, jitter=0.15, size=4, alpha=0.6, log_scale=True)  # fmt: skip
-    axes.axvline(8 * UNIT["float64"], color=style.PRINTED, linestyle="--", linewidth=1)
-    axes.set_yticks(range(len(arms)), [arm.replace(": ", ":\n") for arm in arms], fontsize=8)
-    axes.set(xlabel="constructed features: worst residual by kind\n(dashed: 8 u, float64)", ylabel="")
-    axes.legend(title="", fontsize=7)
-
-
 def _draw_training(axes: Axes, rows: pd.DataFrame) -> None:
+    axes.set_title("trained networks: a line for each seed, from the right to the left", loc="left", fontsize=8)
     controls = [(arm, style.CONTROL, marker) for arm, marker in zip(style.controls(rows), "vX", strict=True)]
     for arm, color, marker in (*controls, ("claim", style.CLAIM, "o")):
         for index, (_, seed) in enumerate(rows[rows["arm"] == arm].groupby("seed")):
             course = seed.pivot(index="step", columns="quantity", values="value").sort_index()[::3]
             axes.plot(course["prop2/nc1"], course["prop2/gap"], color=color, linewidth=0.8, alpha=0.8, marker=marker,
-                      markersize=2, label="_" if index else arm)  # fmt: skip
-    axes.axhline(GAP, color=style.PRINTED, linestyle="--", linewidth=1, label="required at the end")
-    axes.set(xscale="log", yscale="log", xlabel="trained networks: NC1 = tr S_W / tr S_B\n(training goes to the left)",
-             ylabel="1 − surrogate / its maximum")  # fmt: skip
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(0, 0.75))
+                      markersize=2.5, label="_" if index else arm)  # fmt: skip
+    axes.axhline(GAP, color=style.PRINTED, linestyle="--", linewidth=0.8, label="our limit at the end of training")
+    axes.set(xscale="log", yscale="log", xlabel="NC1 = tr S_W / tr S_B", ylabel="1 − surrogate / its maximum")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     axes.minorticks_off()

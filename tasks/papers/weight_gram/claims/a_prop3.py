@@ -5,7 +5,10 @@ min_f mean_ij ||f(alpha z_i + (1 - alpha) z_j) - (alpha x_i + (1 - alpha) x_j)||
 to normalization.
 """
 
-from tasks.drawing.bound import draw as draw
+from functools import partial
+
+from tasks.drawing.bound import draw as draw_instances
+from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rules import bound, exact
 from tasks.judging.statement import Statement
 
@@ -76,3 +79,5 @@ STATEMENTS = (
         rows=210,
     ),
 )
+
+draw = partial(draw_instances, limits={"prop3/residual": RESIDUAL})

@@ -8,8 +8,8 @@ e_0 = ||Y - mean of Y||_2^2. The theorem's text has e_1 = ||Y||_2, the appendix 
 from dataclasses import replace
 from types import ModuleType
 
+import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -44,9 +44,9 @@ CORRECTION = (
 BEST = 4 / 27  # the largest (1 - T) S / C
 LINES = {
     ("corrected", "left"): ("1 − T, measured", style.CLAIM, "-"),
-    ("corrected", "best"): ("4/27 of the bound: the best constant", style.OTHER, "-."),
-    ("corrected", "right"): ("bound C/S, e₁ = ‖Y‖² (appendix)", style.PRINTED, "--"),
-    ("claim", "right"): ("C/S with e₁ = ‖Y‖ (body)", style.GUIDE, ":"),
+    ("corrected", "best"): ("4/27 C/S, the best", style.OTHER, "-."),
+    ("corrected", "right"): ("C/S, corrected: e₁ = ‖Y‖²", style.GUIDE, "--"),
+    ("claim", "right"): ("C/S as printed: e₁ = ‖Y‖", style.PRINTED, ":"),
 }
 
 
@@ -91,46 +91,76 @@ STATEMENTS = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw both sides along training, the median and range over networks; beside it their ratio by kind."""
-    figure, grid = style.panels(claim, columns=2, height=4.9, width=7.8)
-    _draw_training(grid[0, 0], rows[rows["quantity"].isin(["thm2/left", "thm2/right"])])
-    _draw_ratios(grid[0, 1], rows[rows["quantity"] == "thm2/ratio"])
+    """Draw the ratio of the two sides by arm and kind of instance; below it both sides along training."""
+    ratios = _by_form(rows[rows["quantity"] == "thm2/ratio"])
+    figure, grid = style.panels(claim, rows=2, height=6.3, height_ratios=(1.7, 1))
+    _draw_ratios(grid[0, 0], ratios)
+    _draw_training(grid[1, 0], rows[rows["quantity"].isin(["thm2/left", "thm2/right"])])
     return figure
+
+
+def _by_form(rows: pd.DataFrame) -> pd.DataFrame:
+    """The ratios by line of the panel: kinds of Y in the printed form, all kinds in the corrected form, controls."""
+    printed = (rows["arm"] == "claim") & rows["case"].str.endswith("Y")  # elsewhere the two forms are equal
+    name = rows["case"].where(~printed, "as printed, " + rows["case"])
+    name = name.where(~rows["arm"].str.startswith("control"), rows["arm"].str.replace("control: ", "✗ "))
+    return rows.assign(row=name)[printed | (rows["arm"] != "claim")]
+
+
+def _draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
+    order = sorted(rows["row"].unique(), key=_with_padded_numbers)
+    axes.set_xscale("log")
+    least = 1e-9
+    for place, row in enumerate(order):
+        values = rows["value"][rows["row"] == row]
+        # the controls are of the constant 4/27, whose limit is their ratio's 1
+        limit = 1.0 if row.startswith("✗") or "as printed" in row else BEST
+        name = "4/27" if limit == BEST else "1"
+        broken = int((values > limit * (1 + 1e-12)).sum())
+        color = style.CLAIM if not row.startswith("✗") else style.CONTROL if broken else style.GUIDE
+        quantiles = np.maximum(values.quantile([0, 0.25, 0.5, 0.75, 1]), least).to_numpy()
+        axes.plot(quantiles[[0, 4]], [place, place], color=color, linewidth=0.8)
+        axes.plot(quantiles[[1, 3]], [place, place], color=color, linewidth=4, alpha=0.5, solid_capstyle="butt")
+        axes.plot(quantiles[4], place, style.MARKS["control" if row.startswith("✗") else "claim"], color=color,
+                  markersize=5, markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
+        words = f"{broken:,} of {len(values):,} beyond {name}" if broken else f"none beyond {name}"
+        axes.text(1.015, place, words, transform=axes.get_yaxis_transform(), color=color, fontsize=style.SMALL,
+                  va="center")  # fmt: skip
+    axes.axvline(1, color=style.PRINTED, linestyle="--", linewidth=0.8, zorder=0)
+    axes.axvline(BEST, color=style.OTHER, linestyle="-.", linewidth=0.8, zorder=0)
+    axes.text(BEST, -0.9, "4/27 ", color=style.OTHER, fontsize=style.SMALL, ha="right")
+    axes.text(1, -0.9, " 1", fontsize=style.SMALL)
+    axes.set(ylim=(len(order) - 0.5, -1.7), xlim=(least, None))
+    axes.set_xlabel(
+        "(1 − T) S / C: thin all, thick quartiles, mark the largest; of the controls over 4/27 (left edge: ≤ 10⁻⁹)"
+    )
+    axes.set_yticks(range(len(order)), order, fontsize=style.SMALL)
+    for label in axes.get_yticklabels():
+        label.set_color(style.CONTROL if label.get_text().startswith("✗") else "black")
+
+
+def _with_padded_numbers(row: str) -> tuple[int, str]:
+    """A sort key: printed before corrected before controls, and numbers of steps by size."""
+    place = 0 if row.startswith("as printed") else 2 if row.startswith("✗") else 1
+    return place, " ".join(word.zfill(6) if word.isdigit() else word for word in row.split())
 
 
 def _draw_training(axes: Axes, rows: pd.DataFrame) -> None:
     rows = rows.assign(side=rows["quantity"].str.removeprefix("thm2/"))
     best = rows[rows["side"] == "right"].assign(side="best", value=lambda right: BEST * right["value"])
     sides = pd.concat([rows, best])
-    for (arm, side), (label, color, dashes) in LINES.items():
-        values = sides[(sides["arm"] == arm) & (sides["side"] == side)].groupby("step")["value"]
-        median = values.median()
-        axes.plot(median.index, median, color=color, linestyle=dashes, linewidth=1.4, label=label)
-        axes.fill_between(median.index, values.min(), values.max(), color=color, alpha=0.1, linewidth=0)
     steps = sorted(rows["step"].unique())
     axes.set_xscale("symlog", linthresh=3)
+    axes.set_yscale("log")
     axes.set_xticks(steps, steps)
     axes.minorticks_off()
-    axes.set(yscale="log", xlabel=f"step (median and range of {rows['seed'].nunique()} networks)",
+    ends = []
+    for (arm, side), (label, color, dashes) in LINES.items():
+        values = sides[(sides["arm"] == arm) & (sides["side"] == side)].groupby("step")["value"]
+        low, median, high = values.quantile(0.05), values.median(), values.quantile(0.95)
+        axes.plot(median.index, median, color=color, linestyle=dashes, linewidth=1.4, label=label)
+        axes.fill_between(median.index, low, high, color=color, alpha=0.12, linewidth=0)
+        ends.append((float(median.iloc[-1]), label, color))
+    axes.set(xlabel=f"step of trained networks (median, and 90 % of {rows['seed'].nunique()} networks)",
              ylabel="1 − T and its bounds")  # fmt: skip
-    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(-0.2, -0.16))
-
-
-def _draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
-    prefixes = {"claim": "body: ", "corrected": "", **{arm: f"{arm}, " for arm in style.controls(rows)}}
-    rows = rows.assign(row=rows["arm"].map(prefixes) + rows["case"])
-    order = [row for arm in prefixes for row in sorted(set(rows["row"][rows["arm"] == arm]), key=_with_padded_numbers)]
-    # of the body's form only the cases that differ from the appendix's: those that rescale Y
-    order = [row for row in order if not row.startswith("body") or row.endswith("Y")]
-    colors = {row: style.CONTROL if row.startswith("control") else style.CLAIM for row in order}
-    sns.boxplot(rows[rows["row"].isin(order)], x="value", y="row", hue="row", order=order, palette=colors, ax=axes,
-                whis=(0, 100), width=0.6, linewidth=0.7, legend=False, boxprops={"alpha": 0.6})  # fmt: skip
-    axes.axvline(1, color=style.PRINTED, linewidth=1)
-    axes.axvline(BEST, color=style.OTHER, linestyle="-.", linewidth=1)
-    axes.set(xscale="log", xlabel="(1 − T) S / C (box: quartiles)", ylabel="")
-    axes.tick_params(axis="y", labelsize=7)
-
-
-def _with_padded_numbers(name: str) -> str:
-    """A sort key that orders numbers of steps by size."""
-    return " ".join(word.zfill(6) if word.isdigit() else word for word in name.split())
+    style.label_ends(axes, ends, gap=0.13)

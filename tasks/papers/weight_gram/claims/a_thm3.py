@@ -41,8 +41,8 @@ LABELS = {
 }
 MARKERS = {"0": "o", "1": "X", "2": "s"}
 COURSES = {
-    ("claim", "thm3/measured"): ("measured", style.CLAIM, "-"),
-    ("claim", "thm3/predicted"): ("predicted", style.PRINTED, "--"),
+    ("claim", "thm3/measured"): ("measured", style.COLORS["observed"], "-"),
+    ("claim", "thm3/predicted"): ("predicted", style.COLORS["predicted"], "--"),
     ("control: shuffled y", "thm3/predicted"): ("predicted, y shuffled", style.CONTROL, ":"),
 }
 
@@ -207,7 +207,7 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw one network's course by layer, and the rule's three statistics for all networks and layers."""
     rows = rows[rows["quantity"].str.match("(thm3|beyond)/(measured|predicted)") & (rows["layer"] != "readout")]
-    figure, grid = style.panels(claim, columns=3, rows=2, height=6.4, width=7.6)
+    figure, grid = style.panels(claim, columns=3, rows=2, height=7.0)
     network = rows[(rows["case"] == NETWORK) & (rows["seed"] == 0)]
     for layer, axes in enumerate(grid[0]):
         _draw_course(axes, network[network["layer"] == str(layer)], layer)
@@ -222,12 +222,12 @@ def _draw_course(axes: Axes, rows: pd.DataFrame, layer: int) -> None:
     for (arm, quantity), (label, color, dashes) in COURSES.items():
         line = rows[(rows["arm"] == arm) & (rows["quantity"] == quantity)].sort_values("step")
         axes.plot(line["step"], line["value"], color=color, linestyle=dashes, linewidth=1.3, label=label)
-    axes.set_title(f"{NETWORK}, seed 0, layer {layer}", fontsize=8)
+    axes.set_title(f"{NETWORK},\nseed 0, layer {layer}", fontsize=8)
     axes.set(xlabel="step", ylabel="change of the surrogate in a step" if layer == 0 else "")
     axes.set_yscale("symlog", linthresh=10)
     axes.minorticks_off()
     if layer == 0:
-        axes.legend(fontsize=7)
+        axes.legend()
 
 
 def _draw_statistics(panels: Sequence[Axes], means: pd.DataFrame) -> None:
@@ -241,15 +241,16 @@ def _draw_statistics(panels: Sequence[Axes], means: pd.DataFrame) -> None:
         axes.axhspan(min(controls) - 0.5, max(controls) + 0.5, color=style.CONTROL, alpha=0.08, lw=0)
         axes.set(xlabel=label, ylim=(len(order) - 0.5, -0.5))
     correlation, signs, slope = panels
-    correlation.set_yticks(range(len(order)), order)
+    correlation.set_yticks(range(len(order)), [row.replace("control: ", "✗ ") for row in order], fontsize=style.SMALL)
     correlation.axvline(0, color=style.GUIDE, linewidth=0.8)
-    correlation.legend(fontsize=7, loc="upper left")
+    correlation.legend(loc="upper left")
     signs.axvline(0.5, color=style.GUIDE, linewidth=0.8)
     slope.axvspan(1 / FACTOR, FACTOR, color=style.CLAIM, alpha=0.12, lw=0)
     slope.axvline(1, color=style.PRINTED, linewidth=0.8)
     slope.set_xscale("symlog", linthresh=1, linscale=1)
     slope.set_xticks([-1, 0, 0.5, 1, 2, 10, 100], ["−1", "0", "½", "1", "2", "10", "100"], minor=False)
     slope.minorticks_off()
+    slope.set_xlim(right=3 * max(100.0, means["slope"].max()))
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:

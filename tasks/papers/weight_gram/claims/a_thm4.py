@@ -23,7 +23,6 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, trend
 from tasks.judging.statement import Hypothesis, Statement
-from tasks.papers.weight_gram.claims.shared.figures import legend_below
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.thm4"
@@ -230,31 +229,35 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each kind of network; the cosine of the ansatz stands under each layer."""
     rows = rows.assign(quantity=rows["quantity"].str.replace("even/", "thm4/"))
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), height=3.7, width=8.4)
-    for axes, case in zip(grid[0], cases, strict=True):
+    figure, grid = style.panels(claim, columns=3, rows=2, height=5.8)
+    for axes, case in zip(grid.flat, cases, strict=False):
         _draw_case(axes, rows[(rows["case"] == case) & (rows["layer"] != "")])
         axes.set_title(case, fontsize=8)
-    grid[0, 0].set(ylabel="surrogate / ‖Y‖⁴")
-    legend_below(figure, [grid[0, 0]], 3)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("surrogate / ‖Y‖⁴")
+    for axes in grid.flat[len(cases) :]:
+        axes.remove()
+    lines = f"{style.what_lines_are(rows, 'geometric mean')}; under each layer the NFA's cosine"
+    style.legend(figure, grid.flat[: len(cases)], 2, lines)
     return figure
 
 
 def _draw_case(axes: Axes, rows: pd.DataFrame) -> None:
     layers = sorted(rows["layer"].unique())  # the readout comes last
     rows = rows.assign(x=rows["layer"].map(layers.index))
-    axes.set(yscale="log", ylim=(ROUND_OFF / 5, 20), xlabel="layer, NFA’s cosine")
+    axes.set(yscale="log", ylim=(ROUND_OFF / 5, 20), xlabel="layer")
     surrogates = rows[rows["quantity"] == "thm4/surrogate"]
     for arm, (label, color, marker) in LINES.items():
         line = surrogates[surrogates["arm"] == arm]
         if not line.empty:
             line = line.assign(value=line["value"].clip(lower=ROUND_OFF))
-            style.band(axes, line, "x", color, marker=marker, markersize=4, label=label)
+            style.seeds(axes, line, "x", color, marker=marker, markersize=4, label=label)
     claim_rows = rows[rows["arm"] == "claim"]
     medians = claim_rows.groupby(["quantity", "x"])["value"].median()
     for quantity, (label, dashes) in BOUNDS.items():
         ratio = claim_rows[claim_rows["quantity"] == quantity].groupby("x")["value"].median()
         bound = ratio * medians["thm4/surrogate"].reindex(ratio.index)
-        axes.plot(bound.index, bound, color=style.PRINTED, linestyle=dashes, linewidth=1, label=label)
+        axes.plot(bound.index, bound, color=style.COLORS["predicted"], linestyle=dashes, linewidth=1.2, label=label)
     cosine = medians["thm4/nfa"]
     names = [f"{'out' if layer == 'readout' else layer}\n{cosine[x]:.2f}" for x, layer in enumerate(layers)]
     axes.set_xticks(range(len(layers)), names, fontsize=8)

@@ -1,6 +1,6 @@
 """Figures 1 and 9: the NFM WᵀW against the AGOP WᵀKW and against WᵀQW, where Q is K with random eigenvectors."""
 
-import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -8,7 +8,9 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
@@ -64,34 +66,50 @@ def _equals(rows: Rows, quantity: str, printed: float) -> Finding:
 
 
 def draw_images(rows: pd.DataFrame, claim: ModuleType, images: dict[str, Image]) -> Figure:
-    """Draw the images of seed 0 by quantity; below some, the mean correlation with the NFM and the printed one."""
-    figure, grid = style.panels(claim, columns=len(images), height=3.0, width=7.6)
-    seeds = rows["seed"].nunique()
-    for axes, (quantity, (title, correlation, printed)) in zip(grid[0], images.items(), strict=True):
+    """Draw the images of seed 0 by quantity, and below them every seed's correlations with the NFM, and the paper's."""
+    figure, grid = style.panels(claim, columns=len(images), rows=2, height=4.4, height_ratios=(1.6, 1))
+    for axes, (quantity, (title, *_)) in zip(grid[0], images.items(), strict=True):
         values = rows[rows["quantity"] == quantity].sort_values("x")["value"].to_numpy()
-        axes.imshow(_image(values), cmap="viridis", interpolation="none")
-        axes.set_title(title, fontsize=9)
+        drawn = axes.imshow(style.square(values), interpolation="none")
         axes.set(xticks=[], yticks=[])
-        if correlation:
-            correlations = rows[rows["quantity"] == correlation]
-            lines = [
-                f"with the NFM: {_interval(correlations, 'claim')}",
-                f"{seeds} seeds" + (f"; paper: {printed}" if printed else ""),
-            ]
-            if correlation.endswith("K"):
-                lines += [f"{arm}: {_interval(correlations, arm)}" for arm in style.controls(correlations)]
-            axes.set_xlabel("\n".join(lines), fontsize=7)
+        axes.set_title(title, fontsize=7.5)
+        figure.colorbar(drawn, ax=axes, location="bottom", shrink=0.9, ticks=MaxNLocator(2))
+    for axes in grid[1]:
+        axes.remove()
+    below = figure.add_subplot(grid[1, 0].get_gridspec()[1, :])
+    _draw_correlations(below, rows, [image for image in images.values() if image[1]])
     return figure
 
 
-def _image(values: np.ndarray) -> np.ndarray:
-    """A square image of the values, which are those of one color channel or of three; the channels are averaged."""
-    channels = 1 if math.isqrt(len(values)) ** 2 == len(values) else 3
-    side = math.isqrt(len(values) // channels)
-    return values.reshape(channels, side, side).mean(0)
+def _draw_correlations(axes: Axes, rows: pd.DataFrame, images: list[Image]) -> None:
+    """A row for each image and arm; a mark is a seed."""
+    rows = rows[rows["quantity"].isin([quantity for _, quantity, _ in images])]
+    arms = ["claim", *style.controls(rows)]
+    names: list[str] = []
+    for arm in arms:
+        for title, quantity, printed in images:
+            values = rows[(rows["arm"] == arm) & (rows["quantity"] == quantity)]
+            values = values[values["step"] == values["step"].max()]["value"]
+            if not len(values):
+                continue
+            control, with_K = arm != "claim", str(quantity).endswith("K")
+            color = style.CONTROL if control else style.COLORS["AGOP"] if with_K else style.GUIDE
+            place = len(names)
+            names.append(f"✗ {_short(arm)}, {'K' if with_K else 'Q'}" if control else title)
+            axes.plot(values, [place] * len(values), style.MARKS["control" if control else "claim"], color=color,
+                      markersize=4, alpha=0.6)  # fmt: skip
+            words = f"{values.mean():.2f}"
+            if printed and style.at_paper_scale(rows) and not control:
+                axes.plot(printed, place, "|", color=style.PRINTED, markersize=12, markeredgewidth=1.5)
+                words += f" (printed {printed})"
+            axes.text(1.015, place, words, transform=axes.get_yaxis_transform(), color=color, fontsize=style.SMALL,
+                      va="center")  # fmt: skip
+    axes.axvline(0, color=style.GUIDE, linewidth=0.6)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(ylim=(len(names) - 0.5, -0.5), xlim=(min(-0.02, axes.get_xlim()[0]), 1.02))
+    axes.set_xlabel(f"correlation with the NFM ({rows['seed'].nunique()} seeds; at the right, means)")
 
 
-def _interval(rows: pd.DataFrame, arm: str) -> str:
-    band = style.mean_and_band(rows[rows["arm"] == arm].assign(x=0), "x")
-    mean, low, high = band.loc[0, ["mean", "low", "high"]]
-    return f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+def _short(arm: str) -> str:
+    """A control's name on lines of about twenty letters."""
+    return textwrap.fill(arm.removeprefix("control: "), 20)

@@ -161,7 +161,7 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     rows = rows[rows["quantity"].isin(COLUMNS) & (rows["case"] == claim.SPECTRUM)]
     rows = rows[rows["arm"] != "control: no training"]  # a second dotted line for each scale would hide the first
     rows = style.thinned(rows, 15, power=2)
-    figure, grid = style.panels(claim, columns=4, rows=2, height=4.4, width=8.0)
+    figure, grid = style.panels(claim, columns=4, rows=2, height=4.6)
     controls = style.controls(rows)
     for (row, layer), (column, quantity) in product(enumerate(LAYERS), enumerate(COLUMNS)):
         axes, is_loss = grid[row, column], quantity.endswith("loss")
@@ -180,11 +180,8 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_ylim(0, None if is_loss else 1.02)
         if column == 0:
             axes.set_ylabel(f"layer {row + 1}")
-    title = f"variances s₀/(3k): mean and Student's\n95 % interval over {rows['seed'].nunique()} seeds"
-    legend = grid[1, 2].legend(
-        *_legend_entries(grid[0, 0], controls), loc="center left", fontsize=8, title_fontsize=8, title=title,
-        alignment="left",
-    )  # fmt: skip
+    title = f"variances s₀/(3k)\n{style.what_lines_are(rows)}"
+    legend = grid[1, 2].legend(*_legend_entries(grid[0, 0], controls), loc="center left", title=title, alignment="left")
     legend.set_in_layout(False)  # it extends into the empty panel on its right
     return figure
 
@@ -192,24 +189,35 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float) -> Figure:
     """Draw Figures 4 and 5: the first statement's quantity, a column of panels for each layer, a row for each spectrum.
 
-    The y axis ends at ``top``; dashed and dotted lines may leave it.
+    The y axis is linear up to ``top``, and logarithmic above where a line goes there.
     """
     rows = style.thinned(rows[rows["quantity"] == claim.STATEMENTS[0].reads[0]], 20, power=2)
     spectra, controls = claim.SPECTRA, style.controls(rows)
-    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=0.9 + 2.1 * len(spectra), width=7.0)
+    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=1.5 + 2.2 * len(spectra))
     for panels, spectrum in zip(grid, spectra, strict=True):
         for axes, (number, layer) in zip(panels, enumerate(LAYERS, 1), strict=True):
             _lines_by_scale(axes, rows[(rows["case"] == spectrum) & (rows["layer"] == layer)], controls)
-            axes.set(ylim=(0, top), title=f"layer {number}, {spectrum}")
-        panels[0].set_ylabel(label)
-    for axes in grid[-1]:
-        axes.set_xlabel("step")
-    title = f"variances s₀/(3k): mean and Student's 95 % interval over {rows['seed'].nunique()} seeds"
-    figure.legend(
-        *_legend_entries(grid[0, 0], controls), loc="outside lower left", ncols=3, fontsize=7, title_fontsize=7,
-        title=title,
-    )  # fmt: skip
+            _fit_axis(axes, top)
+            axes.set(title=f"layer {number}, {spectrum}", xlabel="step", ylabel=label)
+    title = f"variances s₀/(3k); {style.what_lines_are(rows)}"
+    entries = _legend_entries(grid[0, 0], controls)
+    figure.legend(*entries, loc="outside lower left", ncols=3, title=title, alignment="left")
     return figure
+
+
+def _fit_axis(axes: Axes, top: float) -> None:
+    """Let the y axis be linear up to ``top``, and logarithmic above where a line goes there."""
+    drawn = [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
+    highest = max(float(np.nanmax(values)) for values in drawn if len(values))
+    if highest <= top:
+        axes.set_ylim(0, top)
+        return
+    axes.set_yscale("symlog", linthresh=top, linscale=3)
+    axes.axhline(top, color=style.GUIDE, linewidth=0.5, linestyle=":")
+    ticks = [0, 0.5, 1, *(10.0**power for power in range(1, 4) if 10.0**power < highest)]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylim(0, 1.5 * highest)
 
 
 def _line_styles(controls: list[str]) -> list[tuple[str, str]]:
@@ -217,20 +225,22 @@ def _line_styles(controls: list[str]) -> list[tuple[str, str]]:
 
 
 def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
-    """Draw the corrected arm solid with its band, since gradient descent is stable there; the other arms as means."""
+    """Draw the corrected arm with its seeds, since gradient descent is stable there; the other arms as means."""
     scales = sorted(rows["x"].unique(), reverse=True)
     for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
         of_scale = rows[rows["x"] == scale]
         corrected = of_scale[of_scale["arm"] == "corrected"]
-        style.band(axes, corrected, "step", color, linewidth=1.4, label=f"s₀ = {scale:g}")
+        style.seeds(axes, corrected, "step", color, label=f"corrected, s₀ = {scale:g}")
         for arm, dashes in _line_styles(controls):
             means = of_scale[of_scale["arm"] == arm].groupby("step")["value"].mean()
-            axes.plot(means.index, means, color=color, linestyle=dashes, linewidth=1)
+            axes.plot(means.index, means, color=style.CONTROL if arm in controls else color, linestyle=dashes,
+                      linewidth=1, label="_")  # fmt: skip
 
 
 def _legend_entries(axes: Axes, controls: list[str]) -> tuple[list, list]:
     """Handles and labels of the scales, which ``axes`` has, and of the dashed and dotted arms."""
     for arm, dashes in _line_styles(controls):
-        label = "as printed: variances s₀/k" if arm == "claim" else arm
-        axes.plot([], [], color=style.GUIDE, linestyle=dashes, linewidth=1, label=label)
+        label = "as printed: variances s₀/k" if arm == "claim" else f"{arm}, each s₀"
+        color = style.GUIDE if arm == "claim" else style.CONTROL
+        axes.plot([], [], color=color, linestyle=dashes, linewidth=1, label=label)
     return axes.get_legend_handles_labels()

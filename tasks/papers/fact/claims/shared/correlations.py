@@ -5,13 +5,9 @@ The Gram is W^T W or, where ``side`` is "back_", W W^T, with bFACT, bAGOP and be
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
-from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive, trend
 from tasks.judging.statement import Hypothesis, Statement
@@ -22,13 +18,13 @@ NAMES = ("fact", "symmetric fact", *OTHERS)
 HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W and bAGOP the identity before training
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
-LINES = {  # label, colour, dashes, marker
-    "fact": ("FACT", style.CLAIM, "-", "o"),
-    "symmetric fact": ("√(FACT FACTᵀ)", style.CLAIM, "--", "s"),
-    "agop": ("AGOP", style.OTHER, "-", "^"),
-    "root agop": ("√AGOP", style.OTHER, "--", "v"),
-    "enfa": ("eNFA", "#cc79a7", "-", "D"),
-    "root enfa": ("√eNFA", "#cc79a7", "--", "d"),
+LABELS = {
+    "fact": "FACT",
+    "symmetric fact": "√(FACT FACTᵀ)",
+    "agop": "AGOP",
+    "root agop": "√AGOP",
+    "enfa": "eNFA",
+    "root enfa": "√eNFA",
 }
 
 
@@ -138,27 +134,6 @@ def null_statement(name: str, place: str, *by: str) -> Statement:
     )
 
 
-def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
-    """Draw each correlation by layer after training, with the controls' FACT: mean and interval over seeds."""
-    rows = rows[(rows["x"] == rows["x"].max()) & rows["layer"].isin(HIDDEN)]
-    rows = rows.assign(at=rows["layer"].astype(int) // 2 + 1)
-    cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=len(cases), height=3.4, width=2 + 5 * len(cases))
-    for axes, case in zip(grid[0], cases, strict=True):
-        case_rows = rows[rows["case"] == case]
-        for name, (label, color, dashes, mark) in LINES.items():
-            line = case_rows[(case_rows["quantity"] == f"pearson/{side}{name}") & (case_rows["arm"] == "claim")]
-            style.band(axes, line, "at", color, linestyle=dashes, marker=mark, markersize=4,
-                       label=f"b{label}" if side and name != "symmetric fact" else label)  # fmt: skip
-        for arm in style.controls(case_rows):
-            line = case_rows[(case_rows["quantity"] == f"pearson/{side}fact") & (case_rows["arm"] == arm)]
-            style.band(axes, line, "at", style.CONTROL, linestyle=":", marker="X", markersize=5, label=f"FACT, {arm}")
-        axes.set(xlabel="hidden layer", ylim=(None, 1.02), xticks=sorted(case_rows["at"].unique()), title=case)
-    grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
-    grid[0, -1].legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
-    return figure
-
-
 # Figures 8 and 10: the layers along training ----------------------------------------------------------------------
 
 
@@ -211,27 +186,6 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
     )  # fmt: skip
 
 
-def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
-    """Draw the correlations of the first three layers by epoch, with the controls' FACT: mean and band over seeds."""
-    rows = rows[rows["case"] != "MNIST"]
-    figure, grid = style.panels(claim, columns=3, height=3.4, width=8)
-    for index, axes in enumerate(grid[0]):
-        layer = rows[rows["layer"] == str(2 * index)]
-        for name in ("fact", "symmetric fact", "root agop", "root enfa"):
-            label, color, dashes, _ = LINES[name]
-            line = layer[(layer["quantity"] == f"pearson/{side}{name}") & (layer["arm"] == "claim")]
-            style.band(axes, line, "x", color, linestyle=dashes, label=label)
-        for arm in style.controls(rows):
-            line = layer[(layer["quantity"] == f"pearson/{side}fact") & (layer["arm"] == arm)]
-            style.band(axes, line, "x", style.CONTROL, linestyle=":", label=f"FACT, {arm}")
-        axes.axhline(HIGH, color=style.GUIDE, linewidth=0.7, linestyle="--")
-        axes.set(xlabel="epoch", ylim=(-0.3, 1.02), title=f"layer {index + 1}")
-    grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8)
-    return figure
-
-
 # Table 2: the first layer after training --------------------------------------------------------------------------
 
 Table = Mapping[str, Mapping[str, float]]  # printed correlations by name and column
@@ -239,7 +193,7 @@ Table = Mapping[str, Mapping[str, float]]  # printed correlations by name and co
 
 def printed(table: Table, columns: str) -> str:
     """The numbers of Table 2 in one line."""
-    cells = (f"{LINES[name][0]} {' / '.join(f'{value:.3f}'.removeprefix('0') for value in by_column.values())}"
+    cells = (f"{LABELS[name]} {' / '.join(f'{value:.3f}'.removeprefix('0') for value in by_column.values())}"
              for name, by_column in table.items())  # fmt: skip
     return f"{columns}: {', '.join(cells)}, Table 2"
 
@@ -323,28 +277,3 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
         null_statement("fact", "Table 2"),
         null_statement("symmetric fact", "Table 2"),
     )
-
-
-def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
-    """Draw seeds as small dots, means as large ones, the table's numbers as black lines, the controls beside them."""
-    rows = rows[rows["quantity"].isin([f"pearson/{name}" for name in table])]
-    cases, arms = sorted(rows["case"].unique()), ["claim", *style.controls(rows)]
-    figure, grid = style.panels(claim, columns=len(cases), height=3.6, width=7.6)
-    for axes, case in zip(grid[0], cases, strict=True):
-        for index, (name, by_column) in enumerate(table.items()):
-            for shift, arm in zip(np.linspace(-0.15, 0.15, len(arms)), arms, strict=True):
-                dots = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["quantity"] == f"pearson/{name}")]
-                color = style.CLAIM if arm == "claim" else style.CONTROL
-                mark = style.MARKS["claim" if arm == "claim" else "control"]
-                axes.plot(np.full(len(dots), index + shift), dots["value"], mark, color=color, markersize=3, alpha=0.5)
-                axes.plot(index + shift, dots["value"].mean(), mark, color=color, markersize=7,
-                          label=arm if index == 0 else "_")  # fmt: skip
-            if case in by_column:
-                axes.hlines(by_column[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1,
-                            label="Table 2" if index == 0 else "_")  # fmt: skip
-        axes.set(xticks=range(len(table)), title=f"n = {case}" if case.endswith("K") else case)
-        axes.set_xticklabels([LINES[name][0] for name in table], rotation=20, fontsize=8)
-    grid[0, 0].set_ylabel("Pearson correlation with W₁ᵀW₁")
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=8)
-    return figure

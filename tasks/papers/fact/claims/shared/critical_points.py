@@ -48,24 +48,24 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     names = [name for name in quantities(claim) if name.endswith("/error")]
     rows = rows[rows["quantity"].isin(names) & (rows["value"] > 0) & (rows["x"] > 0)]
     worst = rows.groupby(["quantity", "arm", "case", "x"], as_index=False)["value"].max()
-    figure, grid = style.panels(claim, columns=len(names), height=3.6, width=max(7.0, 3.1 * len(names)))
+    figure, grid = style.panels(claim, columns=len(names), height=3.9)
     for axes, quantity in zip(grid[0], names, strict=True):
         _panel(axes, worst[worst["quantity"] == quantity])
         axes.set(xscale="log", yscale="log", ylabel=LABELS[quantity], xlabel="‖∇(L + λ‖θ‖²/2)‖ / (λ‖θ‖)")
-        axes.yaxis.label.set_size(8)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7)
+        axes.yaxis.label.set_size(7.5)
+    style.legend(figure, grid[0], 2, f"a line for each of {DRAWN} cases, its worst layer; marked is its end")
     return figure
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:
-    for arm in [*style.controls(rows), "claim"]:
-        color = style.CLAIM if arm == "claim" else style.CONTROL
+    for arm in ["claim", *style.controls(rows)]:
+        control = arm != "claim"
         label = arm
         for _, line in list(rows[rows["arm"] == arm].groupby("case"))[:DRAWN]:
-            line = line if arm == "claim" else line[::2]
-            axes.plot(line["x"], line["value"], color=color, linewidth=0.9, alpha=0.7, label=label,
-                      linestyle=DASHES.get(arm, "--"))  # fmt: skip
+            line = line.sort_values("x")[:: 2 if control else 1]
+            axes.plot(line["x"], line["value"], color=style.CONTROL if control else style.CLAIM, linewidth=0.9,
+                      alpha=0.7, label=label, linestyle=DASHES.get(arm, "--"), marker=style.MARKS["control"] if control
+                      else style.MARKS["claim"], markevery=[0], markersize=4)  # fmt: skip
             label = "_"
     claim_rows = rows[rows["arm"] == "claim"]
     middle = float(np.exp(np.log(claim_rows["value"] / claim_rows["x"]).median()))

@@ -1,12 +1,15 @@
 """Figures 2 and 7 to 9: what S V^T and the activation take from NC1 in each hidden layer, along training."""
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
@@ -15,9 +18,12 @@ from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
 from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_set
 
-# colours as in the paper: input blue, right singular structure green, complete layer red
-PLACES = {"input": (style.CLAIM, "-", "Φ(X)"), "projected": (style.OTHER, "--", "S Vᵀ Φ(X)"),
-          "output": (style.CONTROL, ":", "σ(U S Vᵀ Φ(X))")}  # fmt: skip
+PLACES = {
+    "input": (style.COLORS["input"], "-", "Φ(X), the input"),
+    "projected": (style.COLORS["projected"], "--", "S Vᵀ Φ(X), projected"),
+    "output": (style.COLORS["activated"], ":", "σ(U S Vᵀ Φ(X)), the output"),
+}
+PARTS = ("projection", "activation")
 Rule = Callable[[Rows], Finding]
 MATH = (
     (
@@ -81,38 +87,60 @@ def at_the_end(rows: Rows, quantity: str) -> np.ndarray:
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw a row for each data set and a panel for each layer, as in the paper."""
+    """Draw NC1 by data set, layer and epoch as in the paper, and below it what each part takes from it at the end."""
     rows = rows[rows["case"].str.startswith(getattr(claim, "DATA_SETS", ("",)))]
+    falls = rows[rows["quantity"].isin([f"fall/{part}" for part in PARTS]) & (rows["x"] == rows["x"].max())]
+    lines = [(case, arm) for case in rows["case"].unique() for arm in _arms(falls[falls["case"] == case])]
     cases, layers = rows["case"].unique(), sorted(rows.loc[rows["quantity"] == "nc1/input", "layer"].unique())
-    height, points = 2.6 * len(cases) + 0.9, 12 // len(cases) + 4
-    figure, grid = style.panels(claim, columns=len(layers), rows=len(cases), height=height, width=9.0)
-    for panels, case in zip(grid, cases, strict=True):
-        case_rows = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
-        nc1 = case_rows[case_rows["quantity"].str.startswith("nc1/")]
-        means = nc1.groupby(["quantity", "layer", "x"])["value"].mean()
+    heights = [*(1.7 for _ in cases), 0.3 + 0.36 * len(lines)]
+    figure, grid = style.panels(claim, columns=len(layers), rows=len(heights), height=1.5 + sum(heights),
+                                height_ratios=heights)  # fmt: skip
+    for panels, case in zip(grid, cases, strict=False):
+        nc1 = rows[(rows["case"] == case) & (rows["arm"] == "claim") & rows["quantity"].str.startswith("nc1/")]
         for axes, layer in zip(panels, layers, strict=True):
-            axes.set_yscale("log")
-            for place, (color, dashes, label) in PLACES.items():
-                line = nc1[(nc1["layer"] == layer) & (nc1["quantity"] == f"nc1/{place}")]
-                style.band(axes, style.thinned(line, points), "x", color, linestyle=dashes, linewidth=1.4, label=label)
-            axes.set(ylim=(0.7 * means.min(), 1.4 * means.max()))
-            axes.minorticks_off()
-            axes.xaxis.get_major_locator().set_params(nbins=3)
-            axes.tick_params(labelleft=axes is panels[0], labelbottom=case == cases[-1])
-        falls = [f"{_fall(case_rows, part):.1f}" for part in ("projection", "activation")]
-        words = f"log NC1 falls by {falls[0]} at S Vᵀ,\nby {falls[1]} at U and σ"
-        panels[0].set_ylabel(f"{case}\n{words}\ntr Σ_W / tr Σ_B", fontsize=8)
-    for axes, layer in zip(grid[0], layers, strict=True):
-        axes.set_title(f"layer {layer}", fontsize=8)
+            _draw_layer(axes, style.thinned(nc1[nc1["layer"] == layer], 12 // len(cases) + 4))
+            axes.set_title(f"layer {layer}")
+            axes.set(ylim=(0.7 * nc1["value"].min(), 1.4 * nc1["value"].max()), xlabel="epoch")
+            axes.tick_params(labelleft=axes is panels[0])
+        panels[0].set_ylabel(f"{case}\nNC1 = tr Σ_W / tr Σ_B")
     for axes in grid[-1]:
-        axes.set_xlabel("epoch")
-    title = f"geometric mean and Student's 95 % interval over {rows['seed'].nunique()} seeds"
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=3, fontsize=7,
-                  title_fontsize=7, title=title)  # fmt: skip
+        axes.remove()
+    _draw_falls(figure.add_subplot(grid[-1, 0].get_gridspec()[-1, :]), falls, lines)
+    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows, "geometric mean"))
     return figure
 
 
-def _fall(rows: pd.DataFrame, part: str) -> float:
-    """What a part of the layers takes from log NC1 at the end of training, mean over seeds."""
-    last = rows[(rows["quantity"] == f"fall/{part}") & (rows["x"] == rows["x"].max())]
-    return float(last["value"].mean())
+def _arms(rows: pd.DataFrame) -> list[str]:
+    return ["claim", *style.controls(rows)]
+
+
+def _draw_layer(axes: Axes, rows: pd.DataFrame) -> None:
+    """NC1 at the three places of a layer against the epoch."""
+    axes.set_yscale("log")
+    for place, (color, dashes, label) in PLACES.items():
+        style.seeds(axes, rows[rows["quantity"] == f"nc1/{place}"], "x", color, linestyle=dashes, label=label)
+    axes.minorticks_off()
+    axes.xaxis.set_major_locator(MaxNLocator(3))
+
+
+def _draw_falls(axes: Axes, rows: pd.DataFrame, lines: list[tuple[str, str]]) -> None:
+    """A line for each data set and arm, a mark for each seed: the fall of log NC1 at each part of the layers."""
+    names = []
+    for place, (case, arm) in enumerate(lines):
+        control = arm != "claim"
+        means = []
+        for part, filled in (("projection", "full"), ("activation", "none")):
+            values = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["quantity"] == f"fall/{part}")]["value"]
+            color = style.CONTROL if control else style.COLORS["projected" if part == "projection" else "activated"]
+            axes.plot(values, [place] * len(values), style.MARKS["control" if control else "claim"], color=color,
+                      markersize=5, alpha=0.7, fillstyle=filled)  # fmt: skip
+            means.append(f"{values.mean():.2f}")
+        axes.text(1.015, place, f"means {', '.join(means)}", transform=axes.get_yaxis_transform(), va="center",
+                  color=style.CONTROL if control else "black", fontsize=style.SMALL)  # fmt: skip
+        names.append(textwrap.fill(f"✗ {arm.removeprefix('control: ').rpartition(',')[0]}" if control else case, 21))
+    axes.axvline(0, color=style.GUIDE, linewidth=0.8)
+    axes.set_yticks(range(len(names)), names, fontsize=style.SMALL)
+    for text in axes.get_yticklabels():
+        text.set_color(style.CONTROL if text.get_text().startswith("✗") else "black")
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlabel("fall of log NC1 through the layers after training; filled: at S Vᵀ, hollow: at U and σ")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -115,28 +116,34 @@ def level(rows: Rows, printed: float) -> Finding:
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the paper's three panels, a row for each data set."""
-    rows = rows[rows["arm"] == "claim"]
-    cases = rows["case"].unique()
-    figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.4 * len(cases) + 1.1, width=9.0)
+    """Draw the paper's three panels, a row for each data set, with the NFA of the controls after training."""
+    cases = rows.loc[rows["arm"] == "claim", "case"].unique()
+    figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.3 * len(cases) + 1.7)
     for panels, case in zip(grid, cases, strict=True):
-        printed = (claim.NFA, claim.DEVIATION) if case == getattr(claim, "PRINTED_FOR", "") else None
-        _draw_one(panels, rows[rows["case"] == case], 21 // len(cases) + 4, printed)
+        comparable = case == getattr(claim, "PRINTED_FOR", "") and style.at_paper_scale(rows)
+        printed = (claim.NFA, claim.DEVIATION) if comparable else None
+        of_case = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
+        _draw_one(panels, of_case, 21 // len(cases) + 4, printed)
+        _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")])
         panels[0].set_ylabel(f"{case}\nshare of tr Σ_T, last layer")
         for axes in panels:
             axes.xaxis.get_major_locator().set_params(nbins=5)
-            axes.tick_params(labelbottom=case == cases[-1])
             axes.minorticks_off()
-    for axes in grid[-1]:
-        axes.set_xlabel("epoch")
-    legend: dict[str, Any] = {}
-    for axes in (*grid[:, 0], *grid[:, 1]):
-        handles, labels = axes.get_legend_handles_labels()
-        legend |= dict(zip(labels, handles, strict=True))
-    title = f"mean (left and right: geometric) and Student's 95 % interval over {rows['seed'].nunique()} seeds"
-    figure.legend([*legend.values()], [*legend], loc="outside lower center", ncols=5, fontsize=7, title_fontsize=7,
-                  title=title)  # fmt: skip
+            axes.set_xlabel("epoch")
+    lines = style.what_lines_are(rows, "mean (left and right: geometric)")
+    style.legend(figure, [*grid[:, 0], *grid[:, 1]], 3, lines)
     return figure
+
+
+def _draw_controls(axes: Axes, rows: pd.DataFrame) -> None:
+    """The mean NFA over layers after training, of each control that has its own: a mark for each seed."""
+    claim_rows = rows[(rows["arm"] == "claim") & (rows["x"] == rows["x"].max())].sort_values("seed")["value"].to_numpy()
+    for arm, mark in zip(style.controls(rows), "XPvd", strict=False):
+        last = rows[(rows["arm"] == arm) & (rows["x"] == rows.loc[rows["arm"] == arm, "x"].max())].sort_values("seed")
+        if len(last) == len(claim_rows) and np.allclose(last["value"], claim_rows):
+            continue  # this control breaks another quantity
+        axes.plot(last["x"], last["value"], mark, color=style.CONTROL, markersize=4, alpha=0.7, clip_on=False,
+                  label=f"mean over layers, {arm.rpartition(',')[0]}")  # fmt: skip
 
 
 def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float, float] | None) -> None:
@@ -147,10 +154,9 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
     rows = style.thinned(rows, points)
     for axes in (traces, loss):
         axes.set_yscale("log")
-    for quantity, label, mark in (("within", "Σ_W / Σ_T", None), ("between", "Σ_B / Σ_T", "s")):
-        style.band(traces, rows[rows["quantity"] == quantity], "x", style.CLAIM, marker=mark, markersize=3,
-                   linewidth=1.2, label=label)  # fmt: skip
-    style.band(loss, rows[rows["quantity"] == "train_loss"], "x", style.CLAIM, linewidth=1.4)
+    for quantity, label, color in (("within", "Σ_W / Σ_T", style.BLUE), ("between", "Σ_B / Σ_T", style.GREEN)):
+        style.seeds(traces, rows[rows["quantity"] == quantity], "x", color, label=label)
+    style.seeds(loss, rows[rows["quantity"] == "train_loss"], "x", style.CLAIM)
     style.layers(nfa, rows[rows["quantity"] == "nfa"])
     nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2, label="97.5 % of random matrices, same spectra")
     if printed:
@@ -158,5 +164,6 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
         nfa.axhspan(mean - deviation, mean + deviation, color=style.PRINTED, alpha=0.06, linewidth=0)
         nfa.axhline(mean, color=style.PRINTED, linewidth=0.8, linestyle="-.", label=f"printed {mean} ± {deviation}")
     traces.set(ylim=(least / 2, 1.3))
-    nfa.set(ylabel="Pearson of WᵀW and √AGOP", ylim=(0, 1.02))
+    lowest = rows.loc[rows["quantity"] == "nfa", "value"].min()
+    nfa.set(ylabel="Pearson of WᵀW and √AGOP", ylim=(min(0, lowest), 1.02))
     loss.set(ylabel="training loss")

@@ -14,12 +14,12 @@ from tasks.judging.rules import Finding, positive, trend
 from tasks.judging.statement import Statement
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, on_each_case, ridges
 
-PLACES = {  # the paper draws them in green, orange and blue; these are the nearest colours that everyone can tell apart
-    "data": ("data", style.OTHER, "-"),
-    "agop": ("after M^{1/2}", style.CONTROL, "--"),
-    "features": ("after M^{1/2} and Φ", style.CLAIM, "-."),
+PLACES = {
+    "data": ("data X", style.COLORS["input"], "-"),
+    "agop": ("after M^{1/2}", style.COLORS["projected"], "--"),
+    "features": ("after M^{1/2} and Φ", style.COLORS["activated"], "-."),
 }
-DOTS = (":", (0, (1, 4)))  # lines of the controls
+DOTS = (":", (0, (1, 4)), (0, (5, 2, 1, 2, 1, 2)))
 Rule = Callable[[Rows], Finding]
 MATH = (
     (
@@ -124,26 +124,24 @@ def falls_in_every_layer(rows: Rows) -> Finding:
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw NC1 and NC2 in a row of panels for each data set; dotted are the controls that have data of their own."""
+    """Draw NC1 and NC2 in a row of panels for each data set, and the controls that have data of their own."""
     rows = rows[rows["case"].str.endswith(claim.FEATURES)]
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=2, rows=len(cases), height=1.0 + 2.3 * len(cases), width=7.6)
+    figure, grid = style.panels(claim, columns=2, rows=len(cases), height=1.5 + 2.5 * len(cases))
     for case, panels in zip(cases, grid, strict=True):
         case_rows = rows[rows["case"] == case]
         panels[0].set_yscale("log")
         for axes, measure in zip(panels, ("nc1", "nc2"), strict=True):
+            nc2 = case_rows[case_rows["quantity"] == "nc2/data"]  # the other controls have the claim's own data
+            for arm, dots in zip(style.controls(nc2), DOTS, strict=False):
+                line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"{measure}/data")]
+                style.seeds(axes, line, "x", style.CONTROL, linestyle=dots, label=f"data, {arm}")
             for place, (label, color, dashes) in PLACES.items():
                 line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"{measure}/{place}")]
-                style.band(axes, line, "x", color, linewidth=1.4, linestyle=dashes, label=label)
-            nc2 = case_rows[case_rows["quantity"] == "nc2/data"]  # the other controls have the claim's own data
-            controls = style.controls(nc2)
-            for arm, dots in zip(controls, DOTS, strict=False):
-                line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"{measure}/data")]
-                style.band(axes, line, "x", style.GUIDE, linestyle=dots, linewidth=1.4, label=f"{arm}, data")
+                style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
             axes.xaxis.get_major_locator().set_params(integer=True)
-            axes.set(xlabel="layer", ylabel=f"{measure.upper()}", title=case)
+            axes.set(xlabel="layer", title=case)
         panels[0].set(ylabel="NC1 = tr Σ_W / tr Σ_B")
         panels[1].set(ylim=(0, None), ylabel="NC2 = ‖H̄ᵀH̄ − Σ_ETF‖")
-    legend = {label: line for axes in grid[:, 0] for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend([*legend.values()], [*legend], loc="outside lower left", ncols=3, fontsize=7)
+    style.legend(figure, grid[:, 0], 2, style.what_lines_are(rows, "mean (of NC1: geometric)"))
     return figure

@@ -95,7 +95,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     lines = sorted({(arm, case) for arm, case in zip(images["arm"], images["case"], strict=True)})
     lines = lines[: images.loc[images["arm"] == "claim", "case"].nunique() + 1]  # one control is enough
     layers = sorted(images["layer"].unique(), key=int)
-    figure, grid = style.panels(claim, len(layers), len(lines), height=0.7 + 1.85 * len(lines), width=7.6)
+    figure, grid = style.panels(claim, len(layers), len(lines), height=0.8 + 1.85 * len(lines))
     for (arm, case), panels in zip(lines, grid, strict=True):
         for layer, axes in zip(layers, panels, strict=True):
             at_layer = rows[(rows["case"] == case) & (rows["arm"] == arm) & (rows["layer"] == layer)].sort_values("x")
@@ -105,7 +105,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             image = axes.imshow(np.reshape(pixels, (side, side)), vmin=-1, vmax=1, cmap="RdBu_r", interpolation="none")
             axes.set(xticks=[], yticks=[])
             within, across = (values.get_group(f"gram/{name}").mean() for name in ("within", "across"))
-            axes.set_title(f"layer {layer}: {within:.2f}, {across:.3f}", fontsize=7)
-        panels[0].set_ylabel(f"{case}\n{'' if arm == 'claim' else arm}", fontsize=7)
-    figure.colorbar(image, ax=grid, shrink=0.6, label="cosine; above: means within, across classes")
+            axes.set_title(f"layer {layer}: {within:.2f}, {across:.3f}", fontsize=style.SMALL)
+            axes.title.set_color("black" if arm == "claim" else style.CONTROL)
+        panels[0].set_ylabel(case if arm == "claim" else f"✗ {arm.removeprefix('control: ')}", fontsize=style.SMALL)
+    figure.colorbar(image, ax=grid, shrink=0.6, label="cosine of two points, sorted by class")
+    style.note(figure, f"above each: mean within classes (paper: 1), across (paper: −1/{K - 1} = {-1 / (K - 1):.3f})")
     return figure

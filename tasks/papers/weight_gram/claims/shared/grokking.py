@@ -14,12 +14,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 from tasks.judging.statement import Hypothesis
 from tasks.judging.statistics import curves
-from tasks.papers.weight_gram.claims.shared.figures import (
-    case_number,
-    cases_by_number,
-    interval_over_seeds,
-    legend_below,
-)
+from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
 READS = ("target_linearity", "train_accuracy", "test_accuracy")
 MEMORISED = 0.99  # training accuracy: "approximately 1.0"
@@ -94,15 +89,12 @@ def draw_by_weight_decay(
 ) -> Figure:
     """Draw a panel for each weight decay by ``draw_panel(axes, case)``; that without weight decay is the control."""
     cases = cases_by_number(rows)
-    figure, grid = style.panels(claim, columns=-(-len(cases) // 2), rows=2, height=4.8, width=7.6)
+    figure, grid = style.panels(claim, columns=-(-len(cases) // 2), rows=2, height=4.8)
     for axes, case in zip(grid.flat, cases, strict=False):
         draw_panel(axes, case)
         control = rows["arm"][rows["case"] == case].iloc[0].startswith("control")
-        axes.set_title(f"λ = {case_number(case):g}" + (" (control)" if control else ""),
+        axes.set_title(f"weight decay {case_number(case):g}" + (" (control)" if control else ""),
                        color=style.CONTROL if control else style.PRINTED)  # fmt: skip
-    for axes in grid[:, 0]:
-        axes.set_ylabel(ylabel)
-    for axes in grid[-1]:
-        axes.set_xlabel("epoch")
-    legend_below(figure, [grid[0, 0]], legend_columns, f"mean and {interval_over_seeds(rows)}")
+        axes.set(xlabel="epoch", ylabel=ylabel)
+    style.legend(figure, [grid[0, 0]], legend_columns, style.what_lines_are(rows))
     return figure

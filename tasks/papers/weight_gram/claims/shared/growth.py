@@ -6,6 +6,7 @@ from types import MappingProxyType, ModuleType
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -14,11 +15,14 @@ from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Hypothesis, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
-from tasks.papers.weight_gram.claims.shared.figures import interval_over_seeds, legend_below
 
 LAWS = ("exponential", "linear", "logarithmic")
 DATA_SETS = ("CIFAR-10", "CIFAR-100", "digits")  # rows of panels, as in the paper
-PANELS = {"surrogate": "surrogate tr(YᵀGY)", "target_linearity": "target linearity (λ = 0)"}
+PANELS = (
+    ("claim", "surrogate", "surrogate tr(YᵀGY)"),
+    ("corrected", "surrogate", "corrected: surrogate / ‖WH‖²"),
+    ("claim", "target_linearity", "Target Linearity (λ = 0)"),
+)
 NAMES = {"surrogate": "the surrogate", "target_linearity": "TL"}
 LEAST_TRAIN_ACCURACY = 0.9
 CORRECTION = (
@@ -181,25 +185,33 @@ def draw(
     ``levels``: by data set the printed Target Linearity of the last layer, and how its legend shows it.
     """
     data_sets = [name for name in DATA_SETS if name in set(rows["case"])]
-    figure, grid = style.panels(claim, columns=2, rows=len(data_sets), height=0.9 + 2.5 * len(data_sets), width=7.6)
-    for panels, data_set in zip(grid, data_sets, strict=True):
-        panels[0].set_yscale("log")
+    panels = [panel for panel in PANELS if panel[0] in set(rows["arm"])]
+    figure, grid = style.panels(claim, columns=len(panels), rows=len(data_sets), height=1.3 + 2.4 * len(data_sets))
+    for line_of_panels, data_set in zip(grid, data_sets, strict=True):
         selected = rows[rows["case"] == data_set]
-        trained = selected[selected["arm"] == "claim"]
-        for axes, (quantity, label) in zip(panels, PANELS.items(), strict=True):
-            style.layers(axes, trained[trained["quantity"] == quantity])
-            for arm in style.controls(selected):
-                control = selected[(selected["arm"] == arm) & (selected["quantity"] == quantity)]
-                for layer in sorted(control["layer"].unique())[-1:]:
-                    style.band(axes, control[control["layer"] == layer], "x", style.CONTROL, linestyle=":", marker="X",
-                               markersize=3, label=f"layer {layer}, {arm}")  # fmt: skip
+        for axes, (arm, quantity, label) in zip(line_of_panels, panels, strict=True):
+            _draw_layers(axes, selected[selected["quantity"] == quantity], arm)
             axes.set(xlabel="epoch", ylabel=label)
-            style.accuracies(axes, trained)
+        line_of_panels[0].set_title(data_set, loc="left")
+        linearity = line_of_panels[-1]
+        style.accuracies(linearity, selected[selected["arm"] == "claim"])
         if data_set in levels:
-            panels[1].axhline(levels[data_set][0], color=style.PRINTED, linewidth=0.8, linestyle="-.",
-                              label=f"paper's layer 4: {', '.join(levels[name][1] for name in data_sets)}")  # fmt: skip
-        panels[0].set_title(data_set, fontsize=9, loc="left")
-        panels[1].set_ylim(top=1)
-    intervals = interval_over_seeds(rows[rows["arm"] == "claim"])
-    legend_below(figure, [grid[0, 1]], 3, f"mean (surrogate: geometric) and {intervals}")
+            printed = ", ".join(levels[name][1] for name in data_sets)
+            linearity.axhline(levels[data_set][0], color=style.PRINTED, linewidth=0.8, linestyle="-.",
+                              label=f"layer 4, printed: {printed}")  # fmt: skip
+        linearity.set_ylim(top=1)
+    lines = style.what_lines_are(rows[rows["arm"] == "claim"], "mean (of the surrogate: geometric)")
+    style.legend(figure, grid[:, -1], 3, lines)
     return figure
+
+
+def _draw_layers(axes: Axes, rows: pd.DataFrame, arm: str) -> None:
+    """Every layer of an arm, and the last layer of its control."""
+    if "surrogate" in set(rows["quantity"]):
+        axes.set_yscale("log")
+    style.layers(axes, rows[rows["arm"] == arm])
+    for control in style.controls(rows):
+        if control.endswith(", corrected") == (arm == "corrected"):
+            line = rows[(rows["arm"] == control) & (rows["layer"] == rows["layer"].max())]
+            style.seeds(axes, line, "x", style.CONTROL, linestyle=":", marker="X", markersize=3, linewidth=1,
+                        label=f"layer {line['layer'].iloc[0]}, {control.removesuffix(', corrected')}")  # fmt: skip

@@ -14,7 +14,7 @@ from tasks.judging.rules import Finding, all_of, equivalent, positive
 from tasks.judging.statistics import by_number, interval
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
-from tasks.papers.weight_gram.claims.shared.figures import case_number, interval_over_seeds, legend_below
+from tasks.papers.weight_gram.claims.shared.figures import case_number
 
 READS = ("original/test_accuracy", "whitened/test_accuracy")
 DATA_SETS = ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100", "digits")  # panels in the order of the paper
@@ -102,10 +102,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
     data_sets = [name for name in DATA_SETS if name in set(rows["data_set"])]
     rates = sorted(rows["rate"].unique())
     shape = (len(data_sets), len(rates)) if len(rates) > 1 else (1, len(data_sets))
-    figure, grid = style.panels(claim, rows=shape[0], columns=shape[1], height=1.3 + 1.9 * shape[0],
-                                width=7.6 if shape[1] > 1 else 5.5)  # fmt: skip
-    lines = [("claim", "original/test_accuracy", style.OTHER, "--", "original"),
-             ("claim", "whitened/test_accuracy", style.CLAIM, "-", "whitened")]  # fmt: skip
+    figure, grid = style.panels(claim, rows=shape[0], columns=shape[1], height=1.3 + 1.9 * shape[0])  # fmt: skip
+    lines = [("claim", "original/test_accuracy", style.COLORS["gradient descent"], "--", "original: gradient descent"),
+             ("claim", "whitened/test_accuracy", style.COLORS["whitened update"], "-", "whitened update")]  # fmt: skip
     lines += [(arm, "whitened/test_accuracy", style.CONTROL, ":", arm) for arm in style.controls(rows)]
     panels = [(data_set, rate) for data_set in data_sets for rate in rates]
     for axes, (data_set, rate) in zip(grid.flat, panels, strict=True):
@@ -113,18 +112,19 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
         for arm, quantity, color, dashes, label in lines:
             line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
             if not line.empty:  # the control may have some of the rates only
-                style.band(axes, style.thinned(line, 11), "x", color, linestyle=dashes, label=label)
+                style.seeds(axes, style.thinned(line, 11), "x", color, linestyle=dashes, linewidth=1.3, label=label)
         if data_set in faster:
             original = panel[(panel["arm"] == "claim") & (panel["quantity"] == "original/test_accuracy")]
             best = original[original["x"] > 0].groupby("seed")["value"].max().mean()
-            axes.axhline(best, ls="-.", label="original's best, mean over seeds", color=style.PRINTED, linewidth=0.8)
+            axes.axhline(best, ls="-.", label="original's best, mean over seeds",
+                         color=style.COLORS["gradient descent"], linewidth=0.8)  # fmt: skip
             axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"paper: whitened reaches it by epoch {EPOCHS_TO_BEST}",
                          color=style.PRINTED, linewidth=0.8)  # fmt: skip
-        axes.set_title(f"{data_set}, rate {rate:g}", fontsize=7)
+        axes.set_title(f"{data_set}, rate {rate:g}", fontsize=8)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data_set"] == data_set]["value"].max())))
     for axes in grid[-1]:
         axes.set_xlabel("epoch")
     for axes in grid[:, 0]:
         axes.set_ylabel("test accuracy")
-    legend_below(figure, grid.flat, 2 + (shape[1] > 1), f"mean and {interval_over_seeds(rows)}")
+    style.legend(figure, grid.flat, 2, style.what_lines_are(rows))
     return figure

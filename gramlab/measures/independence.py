@@ -1,0 +1,83 @@
+"""Whether the numbers of a model depend on how its samples are put into batches."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from gramlab.measures.batches import Data
+from gramlab.measures.measure import measure
+from gramlab.measures.plan import check_rereadable
+from gramlab.measures.undefined import Undefined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COMPARED = ("ptk", "back_enfa", "weight_gradient", "centered_ptk")
+
+
+def batch_independence(
+    model: nn.Module, x: Data, y: Any = None, *, batch_sizes: Sequence[int] = (1, 7, 512), **options: Any
+) -> "pd.DataFrame":
+    """Measure the same rows in batches of several sizes, and return how far the numbers differ.
+
+    A sample's numbers depend on its batch where a model normalises by the batch, where padding leaks through a mask,
+    or where another attention kernel rounds differently. All quantities come from the sums that are compared.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    x : array of shape (n, ...) or mapping of arrays
+        A few dozen samples are enough.
+    y : array of shape (n, ...), optional
+    batch_sizes : sequence of int, default (1, 7, 512)
+        The last one is the reference.
+    **options
+        As for ``measure``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each layer and sum, a column for each batch size but the last: ‖A − B‖ / ‖B‖. ``attrs["tolerance"]``
+        is eps^(3/4) of the model's precision, above which rounding alone does not explain a difference.
+
+    Raises
+    ------
+    ValueError
+        As ``measure`` does, and if ``x`` is not sliced into batches here.
+
+    Examples
+    --------
+    >>> import torch, gramlab
+    >>> differences = gramlab.batch_independence(torch.nn.Linear(4, 2), torch.randn(20, 4))
+    >>> bool(differences.max().max() < differences.attrs["tolerance"])
+    True
+    """
+    import pandas as pd
+
+    check_rereadable(x)
+    *others, last = batch_sizes
+    if not others:
+        raise ValueError(f"batch_sizes must name two sizes or more, not {batch_sizes!r}")
+    reference = measure(model, x, y, batch_size=last, **options)
+    rows: dict[tuple[str, str], dict[int, float]] = {}
+    for size in others:
+        measured = measure(model, x, y, batch_size=size, **options)
+        for name, layer in measured.items():
+            for quantity in _COMPARED:
+                try:
+                    A, B = getattr(layer, quantity), getattr(reference[name], quantity)
+                except Undefined:
+                    continue
+                rows.setdefault((name, quantity), {})[size] = _distance(A, B)
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame.index = pd.MultiIndex.from_tuples(rows, names=["layer", "sum"])
+    dtypes = [p.dtype for p in model.parameters() if p.is_floating_point()]
+    frame.attrs["tolerance"] = max(torch.finfo(dtype).eps for dtype in dtypes) ** 0.75
+    return frame
+
+
+def _distance(A: Tensor, B: Tensor) -> float:
+    size = float(B.norm())
+    return float((A - B).norm()) / size if size else float((A - B).norm())

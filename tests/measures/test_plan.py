@@ -1,0 +1,179 @@
+"""What a measurement costs is said before, layers are measured in rounds, and batches do not matter."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from typer.testing import CliRunner
+
+import gramlab
+from gramlab.cli import app
+
+torch.set_num_threads(1)
+
+
+class CountBackward(torch.autograd.Function):
+    """The identity, which counts the backward passes through it."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        CountBackward.calls += 1
+        return g
+
+
+class Counted(nn.Module):
+    def __init__(self, outputs):
+        super().__init__()
+        self.body, self.head = nn.Linear(6, 5), nn.Linear(5, outputs)
+
+    def forward(self, x):
+        return self.head(CountBackward.apply(torch.tanh(self.body(x))))
+
+
+def data(n=30, outputs=4):
+    torch.manual_seed(1)
+    return torch.randn(n, 6), torch.randint(0, outputs, (n,))
+
+
+CASES = {
+    "exact": (4, {}),
+    "readout": (40, {}),
+    "estimated": (40, {"outputs": 3}),
+    "loss only": (4, {"quantities": ["enfa"]}),
+    "outputs only": (4, {"quantities": ["agop"]}),
+    "weights only": (4, {"quantities": ["gram"]}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_passes_are_those_that_are_made(case):
+    torch.manual_seed(0)
+    outputs, options = CASES[case]
+    model, (x, y) = Counted(outputs), data(outputs=outputs)
+    plan = gramlab.plan(model, x, y, batch_size=10, **options)
+    CountBackward.calls = 0
+    measurement = gramlab.measure(model, x, y, batch_size=10, **options)
+    assert CountBackward.calls == 3 * (plan.passes["loss"] + plan.passes["outputs"])
+    assert plan.outputs == measurement.settings["outputs"]
+    for name, layer in measurement.items():
+        held = [*layer.sums.values(), *layer.draws.values()]
+        assert plan.layers.loc[name, "sums"] == sum(t.numel() * 8 for t in held)
+        assert plan.layers.loc[name, "matrix"] == layer.gram.numel() * 8
+    assert plan.n == 30
+    assert plan.seconds > 0
+    assert "30" in repr(plan)
+
+
+def test_rows_of_tokens_positions_and_calls():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.Flatten(2), nn.MultiheadAttention(9, 3, batch_first=True))
+
+    def forward(model, x):
+        h = model[1](model[0](x))
+        return model[2](h, h, h)[0].mean(1)
+
+    frame = gramlab.plan(model, torch.randn(8, 2, 5, 5), forward=forward).layers
+    assert frame.loc["0", "rows"] == 9
+    assert frame.loc["0", "shape"] == (2, 2, 9)
+    assert frame.loc["2.q_proj", "rows"] == 4
+    # half of 2 k² for each row and pass: a symmetric product
+    assert frame.loc["2.out_proj", "gflop"] == pytest.approx(1e3 * 4 * 9**2 * 9 / 1e9)
+
+
+def test_the_centred_passes_are_of_both_networks():
+    model, (x, _) = Counted(4), data()
+    assert gramlab.plan(model, x, initial=copy.deepcopy(model)).passes == {"loss": 0, "outputs": 8}
+
+
+def wide():
+    torch.manual_seed(0)
+    return nn.Sequential(*[module for _ in range(4) for module in (nn.Linear(6, 6), nn.Tanh())], nn.Linear(6, 4))
+
+
+def test_rounds_fit_and_give_the_same_numbers():
+    model, (x, y) = wide(), data()
+    needed = gramlab.plan(model, x, y).layers[["sums", "batch"]].sum(axis=1)
+    limit = int(needed.max() * 2.5)
+    rounds = gramlab.plan(model, x, y, max_memory=limit).rounds
+    assert [name for names in rounds for name in names] == list(needed.index)
+    assert len(rounds) > 1
+    assert all(needed[list(names)].sum() <= limit for names in rounds)
+    split = gramlab.measure(model, x, y, weight_decay=0.1, max_memory=limit)
+    together = gramlab.measure(model, x, y, weight_decay=0.1)
+    assert list(split) == list(together)
+    assert split.left_out == together.left_out == {}
+    for name in together:
+        for quantity in ("agop", "enfa", "fact"):
+            torch.testing.assert_close(getattr(split[name], quantity), getattr(together[name], quantity))
+
+
+def test_what_cannot_fit_or_be_read_twice_is_refused():
+    model, (x, y) = wide(), data()
+    with pytest.raises(ValueError, match="more than max_memory"):
+        gramlab.measure(model, x, y, max_memory=100)
+    for act in (gramlab.plan, lambda *a: gramlab.measure(*a, max_memory=10**9), gramlab.batch_independence):
+        with pytest.raises(ValueError, match="read only once"):
+            act(model, iter([(x, y)]))
+
+
+class Coupled(nn.Module):
+    """A network that subtracts the mean of the batch, in evaluation too."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(6, 5), nn.Linear(5, 4)
+
+    def forward(self, x):
+        h = torch.tanh(self.body(x))
+        return self.head(h - h.mean(0))
+
+
+def test_networks_whose_samples_are_independent():
+    x, y = data()
+    frame = gramlab.batch_independence(wide(), x, y)
+    assert list(frame.columns) == [1, 7]
+    assert {name for name, _ in frame.index} == set(gramlab.measure(wide(), x))
+    assert 0 < frame.max().max() < frame.attrs["tolerance"]
+
+
+def test_attention_under_a_mask_is_independent_of_batches():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    model = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+    mask = torch.arange(5) < torch.randint(1, 6, (20, 1))
+    x = {"x": torch.randn(20, 5, 8), "attention_mask": mask}
+    frame = gramlab.batch_independence(
+        model, x, forward=lambda m, x: m(x["x"], src_key_padding_mask=~x["attention_mask"])
+    )
+    assert frame.max().max() < frame.attrs["tolerance"]
+
+
+def test_a_network_that_couples_its_samples_is_found():
+    torch.manual_seed(0)
+    frame = gramlab.batch_independence(Coupled(), *data())
+    assert frame.max().max() > 100 * frame.attrs["tolerance"]
+
+
+@pytest.mark.parametrize(("network", "code"), [("independent", 0), ("coupled", 1)])
+def test_the_command_says_whether_batches_matter(network, code, tmp_path):
+    (tmp_path / "net.py").write_text(
+        "import sys\n"
+        f"sys.path.insert(0, {str(__file__.rpartition('/')[0])!r})\n"
+        "from test_plan import Coupled, wide\n"
+        "independent, coupled = wide, Coupled\n"
+    )
+    x, y = data()
+    np.save(tmp_path / "x.npy", x.numpy())
+    np.save(tmp_path / "y.npy", y.numpy())
+    command = ["batches", f"{tmp_path}/net.py:{network}", "--data", str(tmp_path), "--size", "3", "--size", "30"]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    assert ("do not depend" in result.output) == (code == 0)
