@@ -55,7 +55,8 @@ def slope(values):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_error_is_of_first_order_in_the_learning_rate(name):
-    found = errors(name)
+    # Adam's steps have the size of the learning rate: in a time of 1 its weights move by 1, far beyond first order
+    found = errors(name, time=0.2 if name.startswith(("adam", "ams")) else 1.0)
     assert 0.85 < slope(found) < 1.15
 
 
