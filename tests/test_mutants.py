@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.reporting.mutants import summary
-from tests.mutants.mutants import edits
+from tests.mutants.mutants import GENERIC, edits, read
 from tests.mutants.order import functions_of, ranks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,6 +149,20 @@ def test_a_change_is_in_the_innermost_function_around_it():
 def test_edits_that_are_not_python_are_not_drawn():
     source = "def join(a, b):\n    return dict(**a, **b)\n"
     assert [name for _, name, _ in edits(source, "0", 10)] == []
+
+
+def test_every_mutant_of_this_project_fits_the_code_and_names_tests_that_exist():
+    wrong = []
+    by_hand = [mutant for mutant in read(ROOT) if mutant.group != GENERIC]
+    for mutant in by_hand:
+        try:
+            mutant.planted_in((ROOT / mutant.file).read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError) as error:
+            wrong.append(f"{mutant.group}, {mutant.name}: {error}")
+        for file, _, test in (name.partition("::") for name in mutant.tests):
+            if f"def {test.partition('[')[0]}" not in (ROOT / file).read_text(encoding="utf-8"):
+                wrong.append(f"{mutant.group}, {mutant.name}: {file} has no {test}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_test_that_never_ends_is_killed(tree):
