@@ -13,6 +13,7 @@ from gramlab.accumulated_fact import AccumulatedFact
 from gramlab.callbacks import Callback
 from gramlab.measures.arrays import Array, as_tensor
 from gramlab.measures.batches import Data
+from gramlab.measures.cotangents import Outputs
 from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
@@ -50,7 +51,7 @@ class Recorder:
         Measure after every so many optimizer steps. Step 0 is measured at the first call.
     at : sequence of int, default ()
         Further steps to measure at.
-    loss, layers, weight_decay, batch_size, forward
+    loss, layers, weight_decay, batch_size, outputs, forward
         As for ``gramlab.measure``.
     quantities : sequence of str, optional
         The quantities of ``LayerMeasures`` to measure. Default: all except "centered_ptk" and those that need it, which
@@ -113,6 +114,7 @@ class Recorder:
         layers: Layers = None,
         weight_decay: float | None = None,
         quantities: Sequence[str] | None = None,
+        outputs: Outputs = None,
         lr: float | None = None,
         linearity: bool = True,
         batch_size: int = 4096,
@@ -134,7 +136,7 @@ class Recorder:
         self.y = None if y is None else as_tensor(y, "y")
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
-                                        "batch_size": batch_size, "quantities": list(quantities),
+                                        "batch_size": batch_size, "quantities": list(quantities), "outputs": outputs,
                                         "forward": forward}  # fmt: skip
         self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = []
