@@ -1,6 +1,8 @@
 """The pages of the site: which there are, and what each is rendered from."""
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -111,6 +113,7 @@ class Renderer:
         self.environment.filters["prose"] = prose
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
+        self.environment.filters["markdown"] = markdown
         self.environment.globals["met"] = words.MET
 
     def __call__(self, template: str, **content: Any) -> str:
@@ -125,6 +128,11 @@ def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
     if len(texts) > 1 and len(set(texts.values())) == 1:
         return [("both", next(iter(texts.values())))]
     return list(texts.items())
+
+
+def markdown(text: Markup) -> str:
+    """A sentence whose only HTML are links, as Markdown."""
+    return html.unescape(re.sub(r'<a href="([^"]+)">(.*?)</a>', r"[\2](\1)", str(text)))
 
 
 def of_claim(claim: Claim) -> dict[str, Any]:
