@@ -1,6 +1,8 @@
 """The pages of the site: which there are, and what each is rendered from."""
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -15,6 +17,7 @@ from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
+from tasks.reporting.prose import prose
 from tasks.reporting.replies import replies
 from tasks.reporting.site import explore, glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
@@ -76,7 +79,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
     guide = Markup(str(guide).replace("<th>", '<th scope="col">'))
-    yield "how-to-read.html", page("how_to_read.html", current="how", guide=guide, missing=missing)
+    content: dict[str, Any] = {"guide": guide, "missing": missing}
+    yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
@@ -106,8 +110,10 @@ class Renderer:
         for name in FILTERS:
             self.environment.filters[name] = getattr(words, name)
         self.environment.filters["terms"] = glossary.mark
+        self.environment.filters["prose"] = prose
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
+        self.environment.filters["markdown"] = markdown
         self.environment.globals["met"] = words.MET
 
     def __call__(self, template: str, **content: Any) -> str:
@@ -122,6 +128,11 @@ def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
     if len(texts) > 1 and len(set(texts.values())) == 1:
         return [("both", next(iter(texts.values())))]
     return list(texts.items())
+
+
+def markdown(text: Markup) -> str:
+    """A sentence whose only HTML are links, as Markdown."""
+    return html.unescape(re.sub(r'<a href="([^"]+)">(.*?)</a>', r"[\2](\1)", str(text)))
 
 
 def of_claim(claim: Claim) -> dict[str, Any]:
