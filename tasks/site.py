@@ -18,6 +18,7 @@ def main() -> None:
         with atomic(REPORTS / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     for folder in FOLDERS:
+        (REPORTS / folder).mkdir(parents=True, exist_ok=True)  # DVC expects it
         for path in (REPORTS / folder).glob("*"):
             if path not in names:
                 path.unlink()
