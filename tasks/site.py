@@ -11,7 +11,7 @@ FOLDERS = ("assets", "claims", "explore", "papers")  # that hold pages alone
 
 
 def main() -> None:
-    """Write every page that is there is, and remove the pages of claims and papers that are no more."""
+    """Write every page, and remove those of claims and papers that are no more."""
     names = set()
     for name, text in all_pages():
         names.add(REPORTS / name)
