@@ -1,7 +1,7 @@
 """Many flow runs of a tiny pipeline against one server, and what grows: ``python benchmarks/many_runs.py --runs 200``.
 
-Each run is a process of its own, as a worker starts them, and runs one stage anew. Reported are the server's memory, the
-database, DVC's cache, and the files of the clone; docs/scaling.md has the last table.
+Each run runs one stage anew; 25 runs share a process, to spend the time on runs and not on imports. Reported are the
+memory of the server and of the flow's process, the database, DVC's cache, and the files of the clone.
 """
 
 import argparse
@@ -31,28 +31,42 @@ def memory(port: int) -> float:
     return sum(psutil.Process(number).memory_info().rss for number in listening) / 1e6
 
 
+def runs(root: str, count: int) -> None:
+    """Run the flow so often in this process; print its resident memory in MB."""
+    from flows.reproduce import reproduce
+
+    for _ in range(count):
+        assert reproduce(["simulate@s0"], force=True, root=root, return_state=True).is_completed()
+    print(psutil.Process().memory_info().rss / 1e6)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--every", type=int, default=50)
+    parser.add_argument("--every", type=int, default=25, help="runs of a process")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    print("| runs | server's memory, MB | database, MB | DVC's cache: files | log files | other files of the clone |")
+    if chosen.inside:
+        return runs(chosen.inside, chosen.runs)
+    print("| runs | server, MB | flow, MB | database, MB | DVC's cache: files | other files of the clone |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         home, port = Path(folder) / "home", dummy_project.port()
         env = dummy_project.environment(home, **dummy_project.at(port))
         root = dummy_project.make(Path(folder) / "project", dummy_project.params(1))
         with dummy_project.server(Path(folder), env):
-            for number in range(chosen.runs + 1):
-                if number % chosen.every == 0:
-                    cached, logs = files(root / ".dvc/cache")[0], files(root / ".scratch")[0]
-                    others = files(root)[0] - cached - logs
-                    database = sum(path.stat().st_size for path in home.glob("prefect.db*")) / 1e6
-                    print(
-                        f"| {number} | {memory(port):.0f} | {database:.1f} | {cached} | {logs} | {others} |", flush=True
-                    )
-                command = [sys.executable, "-m", "flows.reproduce", "simulate@s0", "--force", "--root", str(root)]
-                subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True)
+            flow = 0.0
+            for number in range(0, chosen.runs + 1, chosen.every):
+                if number:
+                    command = [sys.executable, __file__, "--inside", str(root), "--runs", str(chosen.every)]
+                    done = subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True)
+                    flow = float(done.stdout.split()[-1])
+                cached = files(root / ".dvc/cache")[0]
+                others = files(root)[0] - cached
+                database = sum(path.stat().st_size for path in home.glob("prefect.db*")) / 1e6
+                print(
+                    f"| {number} | {memory(port):.0f} | {flow:.0f} | {database:.1f} | {cached} | {others} |", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from prefect import get_run_logger
 from prefect.exceptions import FailedRun
 from prefect.logging.configuration import setup_logging
 
@@ -44,6 +45,26 @@ class Console:
         clear = "\r" + " " * self.width + "\r" if self.width else ""
         self.width = 0
         print(f"{clear}{line}", file=self.stream, flush=True)
+
+
+terminal: Console | None = None  # where a person has typed the command
+
+
+def attach() -> Console:
+    """Have `show` write to this process's output; where it goes."""
+    global terminal
+    terminal = terminal or Console()
+    return terminal
+
+
+def show(line: str, words: tuple[str, ...], failed: bool) -> None:
+    """Say what became of a stage, at the terminal or in the run's log; a failure stays, with last words."""
+    if terminal is None:
+        get_run_logger().info(line)
+    elif failed:
+        terminal.note("\n".join([line, *(f"    {word}" for word in words)]))
+    else:
+        terminal.progress(line)
 
 
 class Progress:

@@ -28,7 +28,8 @@ def write_entry(stage: PipelineStage) -> None:
     text = lock.read_text(encoding="utf-8") if lock.is_file() else START
     if not text.startswith(START):
         return stage.dump(update_pipeline=False)
-    entry = dumps_yaml({"stages": to_lockfile(stage)}).removeprefix("stages:\n")
+    # through JSON, so that settings which stages share are written out: an anchor that two entries define is an error
+    entry = dumps_yaml({"stages": json.loads(json.dumps(to_lockfile(stage)))}).removeprefix("stages:\n")
     _replace(lock, text, stage.name, entry)
 
 

@@ -45,11 +45,21 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-class Recorder:
-    """Brings stages up to date. ``recorded`` holds the names of those that are."""
+def in_run_cache(stage: PipelineStage) -> bool:
+    """Whether DVC keeps the stage's results for the same code, data and settings; pages are git's."""
+    return all(out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot))
 
-    def __init__(self, graph: Graph, force: bool, pull: bool):
+
+class Recorder:
+    """Brings stages up to date. ``recorded`` holds the names of those that are.
+
+    With ``push`` their results go to DVC's remote. With ``remote`` the programs run in other clones, and their results
+    come from there.
+    """
+
+    def __init__(self, graph: Graph, force: bool, pull: bool, push: bool = False, remote: bool = False):
         self.graph, self.repo, self.force, self.pull = graph, graph.repo, force, pull
+        self.push, self.remote = push, remote
         self.recorded: set[str] = set()
         if pull:
             with graph.locked():
@@ -85,6 +95,10 @@ class Recorder:
                     status = run(stage)
                 if status:
                     return Outcome(stage.name, failure=f"its program ended with status {status}")
+                if self.remote and in_run_cache(stage):
+                    self.repo.stage_cache.pull(None)
+                    if not self._restored(stage, force=False):
+                        return Outcome(stage.name, failure="DVC's remote has no result of it for this code and data")
             seconds = time.monotonic() - started
             stage.save(run_cache=False)
             if changed := [dep.def_path for dep in stage.deps if dep.hash_info != before[dep.def_path]]:
@@ -92,16 +106,20 @@ class Recorder:
                 for item in (*stage.deps, *stage.outs):  # what this process knows of the stage ends too
                     item.hash_info = HashInfo()
                 return Outcome(stage.name, failure=f"{', '.join(changed)} changed while it ran; run it again")
-            if all(out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot)):
+            if in_run_cache(stage):
                 self.repo.stage_cache.save(stage)
             stage.commit()
+            if self.push and in_run_cache(stage):
+                for objects in stage.get_used_objs().values():
+                    self.repo.cloud.push(objects)
+                self.repo.stage_cache.push(None)  # last, so that its entries name what is there
             write_entry(stage)
             self.recorded.add(stage.name)
             return Outcome(stage.name, None if restored else seconds)
 
-    def _restored(self, stage: PipelineStage) -> bool:
+    def _restored(self, stage: PipelineStage, force: bool | None = None) -> bool:
         """Whether the results came from DVC's cache; ``stage.deps`` then hold the hashes of this moment."""
-        if not self.force:
+        if not (self.force if force is None else force):
             try:
                 self.repo.stage_cache.restore(stage, pull=self.pull)
                 return True

@@ -4,22 +4,17 @@ The graph is DVC's, and DVC says what is stale; this flow only says when, and ke
 """
 
 import os
-import queue
 import signal
 import sys
 import threading
 import time
-from collections import deque
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from dvc.stage import PipelineStage
-from prefect import flow, get_client, get_run_logger, task
-from prefect.cache_policies import NO_CACHE
-from prefect.concurrency.sync import concurrency
+from prefect import flow, get_run_logger
 from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
@@ -27,60 +22,16 @@ from prefect.states import Completed, Failed, State
 from pydantic import Field
 from typer import Argument, Option
 
-from flows.artifacts import publish, verdicts
-from flows.console import LOGS, Console, Progress, logged
-from flows.gpus import limit, visible_gpus
+from flows.console import LOGS, Console, attach, logged
 from flows.graph import Graph, Refused, load
-from flows.recorder import Outcome, Recorder
-from flows.runner import LIBRARIES, Runner
-from flows.schedule import Batch, Schedule, kind
+from flows.nodes import committed
+from flows.run import Options, bring_all_up_to_date
 from flows.server import embedded
 from flows.turn import OtherMachine, turn
 
 ROOT = Path(__file__).resolve().parent.parent
-LAUNCHED = {"prepare", "train", "measure", "simulate"}  # what --launch sends out; the rest takes seconds
 PATIENCE = 4.5  # seconds from Ctrl-C to the end, whatever hangs
-LAST_WORDS = 3  # lines of a failed program that its failure shows
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer has no name of its own for it
-console: Console | None = None  # where the flow runs at a terminal
-
-
-@task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
-def bring_up_to_date(
-    label: str, batch: Batch, recorder: Recorder, runner: Runner, options: dict[str, Any], events: queue.SimpleQueue
-) -> None:
-    """Bring stages up to date whose dependencies are up to date; put what became of each among the events."""
-    log = get_run_logger().info
-    gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
-    last: deque[str] = deque(maxlen=LAST_WORDS)
-    words: list[str] = []
-
-    def say(line: str) -> None:
-        log(line)
-        last.append(line)
-
-    def run(stage: PipelineStage) -> int:
-        last.clear()
-        launch = options["launch"] if kind(stage.name) in LAUNCHED else None
-        environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
-        environment |= {"GRAMLAB_LAUNCHED": "1"} if launch else {}  # the provenance then names the node
-        for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
-            if status := runner.run(command, environment, say, options["seconds"], launch):
-                words.extend(last)
-                return status
-        return 0
-
-    def tell(outcome: Outcome) -> None:
-        log(str(outcome))
-        ending = outcome.name == batch.names[-1]
-        events.put((outcome, tuple(words) if outcome.failure else (), ending))
-
-    # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
-    slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
-    with slot:
-        recorder.reproduce(batch.names, run, tell)
-    if failed := sorted(set(batch.names) - recorder.recorded):
-        raise RuntimeError(f"{', '.join(failed)} failed; the log above says why")
 
 
 def run_name() -> str:
@@ -98,14 +49,18 @@ def reproduce(
     ] = None,
     force: Annotated[bool, Option("--force", "-f", help="run also what is up to date")] = False,
     pull: Annotated[bool, Option("--pull", help="take from DVC's remote what another machine has computed")] = False,
+    push: Annotated[bool, Option("--push", help="share what this run has computed through DVC's remote")] = False,
     keep_going: Annotated[bool, Option(help="after a failure go on with what does not need it")] = True,
     retries: Annotated[
-        int, Option(min=0, help="of a failed training run, from its checkpoint; of all that --launch sends out"),
+        int, Option(min=0, help="of a failed training run, from its checkpoint; of what runs elsewhere"),
         Field(ge=0, le=10),
     ] = 1,
     hours: Annotated[float | None, Option(min=0, help="the longest that a stage may take"), Field(gt=0)] = None,
     launch: Annotated[
         str | None, Option(help="command that runs a stage's program elsewhere, such as 'srun -n1'; docs/running.md")
+    ] = None,
+    nodes: Annotated[
+        str | None, Option(help="deployment that runs stages in other clones, such as stage/node; docs/running.md")
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="only say which stages are stale")] = False,
     root: Annotated[str, Option(help="the project")] = str(ROOT),
@@ -117,74 +72,12 @@ def reproduce(
             graph, chosen = choose(root, scale, targets)
             if dry_run:
                 return Completed(message="\n".join(what_is_stale(graph, chosen)))
-            return bring_all_up_to_date(graph, chosen, workers, force, pull, keep_going, retries, hours, launch)
+            if nodes:
+                committed(graph.root)
+            options = Options(workers, force, pull or bool(nodes), push, keep_going, retries, hours, launch, nodes)
+            return bring_all_up_to_date(graph, chosen, options)
     except (Refused, OtherMachine) as error:
         return Failed(message=str(error))
-
-
-def bring_all_up_to_date(
-    graph: Graph, chosen: list[str], workers: int | None, force: bool, pull: bool, keep_going: bool, retries: int,
-    hours: float | None, launch: str | None,
-) -> State:  # fmt: skip
-    """Bring these stages up to date, as the flow does; how the run went."""
-    machine = graph.parameters.get("machine") or {}
-    gpus = [] if launch else visible_gpus(machine.get("device", "auto"))  # the engine's, where there is one
-    for gpu in gpus:
-        with get_client(sync_client=True) as client:
-            client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
-    slots = workers or os.cpu_count() or 1
-    before = verdicts(graph)
-    schedule = Schedule(graph, chosen, slots, gpus, force, keep_going)
-    events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # outcomes of stages, and ends of batches
-    ours = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
-    runner = Runner(graph.root, machine.get("threads", 1), LIBRARIES if ours else ())
-    recorder, running = Recorder(graph, force, pull), 0
-    progress = Progress(graph, chosen, set(chosen) if force else graph.likely_stale(chosen), slots)
-    options = {"seconds": hours * 3600 if hours else None, "launch": launch}
-
-    def start(batch: Batch) -> None:
-        name = kind(batch.names[0])
-        again = retries if name == "train" or (launch and name in LAUNCHED) else 0
-        call = bring_up_to_date.with_options(retries=again, tags=[name])
-        future = call.submit(batch.label, batch, recorder, runner, options, events)
-        future.add_done_callback(lambda future: events.put((batch, future)))
-
-    try:
-        while True:
-            for batch in schedule.begin():
-                start(batch)
-                running += 1
-            progress.up_to_date(schedule.done)
-            if not running:
-                break
-            while isinstance((event := events.get())[0], Outcome):
-                outcome, words, ending = event
-                show(progress, outcome, words, running - ending)
-            batch, future = event
-            running -= 1
-            future.wait()  # without it the state is the server's, which may lag behind
-            schedule.end(batch, recorder.recorded)
-    finally:
-        runner.close()
-    summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
-    if schedule.failed:
-        summary += f"; failed: {', '.join(sorted(schedule.failed))}"
-    if schedule.waiting:
-        summary += f"; not run, because they need a failed stage: {', '.join(schedule.waiting)}"
-    publish(graph, before, summary)
-    get_run_logger().info(summary)
-    return Failed(message=summary) if schedule.failed else Completed(message=summary)
-
-
-def show(progress: Progress, outcome: Outcome, words: tuple[str, ...], running: int) -> None:
-    """Say what became of a stage; the last words of a failed program stay on the terminal."""
-    line = progress.ended(outcome, running)
-    if console is None:
-        get_run_logger().info(line)
-    elif outcome.failure:
-        console.note("\n".join([line, *(f"    {word}" for word in words)]))
-    else:
-        console.progress(line)
 
 
 def what_is_stale(graph: Graph, chosen: list[str]) -> list[str]:
@@ -204,8 +97,7 @@ def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, lis
 @wraps(reproduce.fn)
 def main(**options: Any) -> None:
     """Run the flow; exit with status 2 on a mistake, 1 where a stage has failed, 130 after Ctrl-C."""
-    global console
-    console = Console()
+    console = attach()
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     try:
@@ -231,8 +123,7 @@ def stop(number: int, _: Any) -> None:
 
     def end() -> None:
         time.sleep(PATIENCE)
-        assert console is not None
-        console.note(INTERRUPTED)
+        attach().note(INTERRUPTED)
         os._exit(128 + number)
 
     threading.Thread(target=end, daemon=True).start()

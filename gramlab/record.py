@@ -10,8 +10,10 @@ from torch import Tensor, nn
 
 from gramlab import tables
 from gramlab.accumulated_fact import AccumulatedFact
+from gramlab.callbacks import Callback
 from gramlab.measures.arrays import Array, as_tensor
 from gramlab.measures.batches import Data
+from gramlab.measures.cotangents import Outputs
 from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
@@ -21,7 +23,7 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import NEEDS
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
-from gramlab.measures.undefined import Undefined
+from gramlab.virtual_shifts import VirtualShifts
 
 
 class Recorder:
@@ -49,7 +51,7 @@ class Recorder:
         Measure after every so many optimizer steps. Step 0 is measured at the first call.
     at : sequence of int, default ()
         Further steps to measure at.
-    loss, layers, weight_decay, batch_size, forward
+    loss, layers, weight_decay, batch_size, outputs, forward
         As for ``gramlab.measure``.
     quantities : sequence of str, optional
         The quantities of ``LayerMeasures`` to measure. Default: all except "centered_ptk" and those that need it, which
@@ -112,6 +114,7 @@ class Recorder:
         layers: Layers = None,
         weight_decay: float | None = None,
         quantities: Sequence[str] | None = None,
+        outputs: Outputs = None,
         lr: float | None = None,
         linearity: bool = True,
         batch_size: int = 4096,
@@ -133,7 +136,7 @@ class Recorder:
         self.y = None if y is None else as_tensor(y, "y")
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
-                                        "batch_size": batch_size, "quantities": list(quantities),
+                                        "batch_size": batch_size, "quantities": list(quantities), "outputs": outputs,
                                         "forward": forward}  # fmt: skip
         self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = []
@@ -143,7 +146,7 @@ class Recorder:
         self.accumulated: AccumulatedFact | None = None
         self._initial: dict[str, Tensor] | None = None
         self._last: int | None = None
-        self._shifts = _VirtualShifts()
+        self._shifts = VirtualShifts()
         self._handles: list[Any] = []
         self._optimizer: torch.optim.Optimizer | None = None
 
@@ -291,97 +294,3 @@ class Recorder:
         if self._optimizer is not None and self.lr is None:
             return float(self._optimizer.param_groups[0]["lr"])
         return self.lr
-
-
-class _VirtualShifts:
-    """The sum of virtual covariance shifts over training, and its correlations with the Gram matrix (A, Figure 7)."""
-
-    def __init__(self) -> None:
-        self.totals: dict[str, Tensor] = {}
-        self.initial_grams: dict[str, Tensor] = {}
-        self.shifts: dict[str, Tensor] = {}  # of the last measurement, at the learning rate of the step after it
-        self.pending: Measurement | None = None  # a measurement whose learning rate is not known yet
-        self.last_step = 0
-
-    def set_learning_rate(self, lr: float) -> None:
-        """Set the learning rate of the first step after the last measurement.
-
-        Later calls are ignored until the next measurement.
-        """
-        if self.pending is not None:
-            self.shifts = {name: layer.virtual_shift(lr) for name, layer in self.pending.items()}
-            self.pending = None
-
-    def add(self, measurement: Measurement, step: int) -> list[tuple[str, str, float]]:
-        """Add the last measurement's shift for each step since then; return the sum's correlations."""
-        numbers = []
-        for name, layer in measurement.items():
-            if name not in self.initial_grams:
-                self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
-            else:
-                self.totals[name] = self.totals[name] + (step - self.last_step) * self.shifts[name]
-            for suffix, gram in (("", layer.gram), ("_moved", layer.gram - self.initial_grams[name])):
-                for prefix in ("pearson", "diagonal"):
-                    try:
-                        value = pearson(gram, self.totals[name], diagonal=prefix == "diagonal")
-                    except Undefined:  # nothing has moved yet
-                        continue
-                    numbers.append((name, f"{prefix}_virtual{suffix}", value))
-        self.pending, self.last_step = measurement, step
-        return numbers
-
-
-class Callback:
-    """A recorder as a callback, with the methods that Lightning and Hugging Face call.
-
-    Neither library is imported. Both call many more hooks than a recorder needs; those do nothing.
-
-    Parameters
-    ----------
-    recorder : Recorder
-    """
-
-    state_key = "gramlab.Recorder"  # Lightning's
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def on_train_start(self, trainer: Any, module: Any) -> None:
-        """Lightning: before the first step."""
-        self._begin(trainer.optimizers[0] if trainer.optimizers else None, trainer.global_step)
-
-    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
-        """Lightning: after a batch; ``global_step`` counts optimizer steps."""
-        self.recorder.reached(int(trainer.global_step))
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Hugging Face: before the first step."""
-        self._begin(others.get("optimizer"), state.global_step)
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Hugging Face: after an optimizer step."""
-        self.recorder.reached(int(state.global_step))
-
-    def on_train_end(self, *_: Any, **__: Any) -> None:
-        """Both: write the table."""
-        self.recorder.detach()
-        self.recorder.write()
-
-    def on_exception(self, *_: Any, **__: Any) -> None:
-        """Lightning: write the rows from before the error."""
-        self.recorder.__exit__(Exception)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Lightning: the recorder adds nothing to a checkpoint."""
-        return {}
-
-    def _begin(self, optimizer: Any, step: int) -> None:
-        if optimizer is not None and self.recorder._optimizer is None:
-            self.recorder._follow(getattr(optimizer, "optimizer", optimizer))  # of a wrapper, the optimizer in it
-        self.recorder.steps = int(step)
-        self.recorder.begin()
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("on_") or name in ("setup", "teardown", "load_state_dict"):
-            return lambda *_, **__: None
-        raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""Which verdicts and numbers moved, by how much, and why: ``python -m tasks.compare REV_A [REV_B]``.
+"""Which verdicts and numbers moved, by how much, and why: ``python -m tasks.compare [REV_A [REV_B]]``.
 
 It compares the reports of two commits or, without REV_B, the report of a commit with that of your own run.
 """
@@ -22,7 +22,7 @@ HOLM = "Holm's correction: another claim of the paper moved"
 def main() -> None:
     """Print the comparison of each scale; exit with status 2 and one line where there is nothing to compare."""
     parser = argparse.ArgumentParser(prog="python -m tasks.compare")
-    parser.add_argument("before", metavar="REV_A", help="a commit, tag or branch")
+    parser.add_argument("before", metavar="REV_A", nargs="?", default="HEAD", help="a commit, tag or branch (HEAD)")
     parser.add_argument("now", metavar="REV_B", nargs="?", help="another one; without it, the files as they are here")
     parser.add_argument("--scale", help="quick or paper; without it, both")
     parser.add_argument("--numbers", type=int, default=1, help="how many numbers to print of each claim (1)")

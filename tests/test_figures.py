@@ -139,6 +139,19 @@ def test_each_seed_is_a_thin_line_and_their_mean_a_thick_one(scale, mean):
     assert thin.get_linewidth() < thick.get_linewidth()
 
 
+def test_the_axis_of_correlations_holds_all_that_is_drawn_and_separates_the_largest():
+    from tasks.drawing import style
+
+    axes = Figure().add_subplot()
+    axes.plot([0, 1, 2], [-0.8, 0.99, 0.99998])
+    style.enlarge_near_one(axes)
+    low, high = axes.get_ylim()
+    assert low < -0.8
+    assert high > 0.99998
+    bottom, first, second, top = axes.transScale.transform([(0, y) for y in (low, 0.99, 0.99998, high)])[:, 1]
+    assert second - first > 0.3 * (top - bottom)
+
+
 def test_labels_at_the_ends_of_lines_do_not_overlap():
     from tasks.drawing import style
 

@@ -17,13 +17,15 @@ from types import SimpleNamespace
 import dummy_project
 import psutil
 import pytest
+import yaml
 from dummy_project import ROOT, begun, call, environment, order, traces, until, until_hanging
+from dvc.repo import Repo
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
 from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
-from flows.lockfiles import mend_lock_file
+from flows.lockfiles import mend_lock_file, write_entry
 from flows.runner import Runner
 from flows.schedule import Schedule
 
@@ -162,6 +164,20 @@ def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unresolved merge conflict"):
         mend_lock_file(lock)
     assert lock.read_text() == text
+
+
+def test_entries_write_out_the_settings_that_they_share(tmp_path: Path) -> None:
+    """Two entries with the anchors that YAML makes of shared settings are no document that libyaml reads."""
+    (tmp_path / "params.yaml").write_text("first: &shared {width: 3}\nsecond: *shared\n")
+    stage = {"cmd": "true", "params": [{"params.yaml": None}]}
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"report": stage, "site": stage}}))
+    for stage in Repo.init(str(tmp_path), no_scm=True).index.stages:
+        stage.save()
+        write_entry(stage)
+    locked = yaml.load((tmp_path / "dvc.lock").read_text(), yaml.CSafeLoader)["stages"]
+    assert locked.keys() == {"report", "site"}
+    for entry in locked.values():
+        assert entry["params"]["params.yaml"] == {"first": {"width": 3}, "second": {"width": 3}}
 
 
 @pytest.mark.parametrize(("scale", "then"), [("paper", ["verdicts"]), ("quick", [])])

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tasks.reporting.mutants import summary
+from tests.mutants.mutants import GENERIC, edits, read
+from tests.mutants.order import functions_of, ranks
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = """def area(width, height):
@@ -98,6 +100,69 @@ def test_only_what_has_no_result_runs(tree):
     (tree / "package/code.py").write_text(CODE + "\n")
     assert "2 mutants, 0 to run" in run(tree, "--only", "another").stdout
     assert run(tree, "--list").stdout.count("not run") == 2
+
+
+ORDERED = """import time
+from pathlib import Path
+
+from package import code
+
+
+def test_reads_the_file():
+    assert "+ 1" in Path(code.__file__).read_text()
+
+
+def test_slow():
+    time.sleep(0.3)
+    assert code.area(3, 4) == 12
+
+
+def test_fast():
+    assert code.area(3, 4) == 12
+"""
+
+
+def test_the_fastest_test_that_enters_the_mistake_runs_first(tree):
+    """All others run after it: the last mutant is killed by a test that calls nothing."""
+    (tree / "tests/test_code.py").write_text(ORDERED)
+    mutants = "".join(HEAD + each for each in LIST.split(HEAD)[1:3]).replace("::test_area", "")
+    (tree / "tests/mutants/by_hand.toml").write_text(mutants)
+    assert run(tree).returncode == 0
+    assert results(tree) == {
+        "half": ("killed", "tests/test_code.py::test_fast"),
+        "unseen": ("killed", "tests/test_code.py::test_reads_the_file"),
+    }
+
+
+def test_a_change_is_in_the_innermost_function_around_it():
+    source = "import math\n\n\n@decorated\ndef outer(x):\n    def inner(y):\n        return y\n\n    return inner(x)\n"
+    assert functions_of(source, [7]) == {6}
+    assert functions_of(source, [9]) == {4}  # its code begins at the decorator
+    assert functions_of(source, [7, 9]) == {4, 6}
+    assert functions_of(source, [1]) == set()
+    # a change outside all functions runs when the module is imported: no test is outside
+    records = {"a": (0.2, frozenset({"m.py:6"})), "b": (0.1, frozenset())}
+    assert ranks(records, "m.py", source, [1]) == {"a": (False, 0.2), "b": (False, 0.1)}
+    assert ranks(records, "m.py", source, [7]) == {"a": (False, 0.2), "b": (True, 0.1)}
+
+
+def test_edits_that_are_not_python_are_not_drawn():
+    source = "def join(a, b):\n    return dict(**a, **b)\n"
+    assert [name for _, name, _ in edits(source, "0", 10)] == []
+
+
+def test_every_mutant_of_this_project_fits_the_code_and_names_tests_that_exist():
+    wrong = []
+    by_hand = [mutant for mutant in read(ROOT) if mutant.group != GENERIC]
+    for mutant in by_hand:
+        try:
+            mutant.planted_in((ROOT / mutant.file).read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError) as error:
+            wrong.append(f"{mutant.group}, {mutant.name}: {error}")
+        for file, _, test in (name.partition("::") for name in mutant.tests):
+            if f"def {test.partition('[')[0]}" not in (ROOT / file).read_text(encoding="utf-8"):
+                wrong.append(f"{mutant.group}, {mutant.name}: {file} has no {test}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_test_that_never_ends_is_killed(tree):

@@ -129,18 +129,18 @@ def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
 ) -> None:
     order(project, hang=["prepare@roll"])
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
-    stage = until_hanging(project)
+    stage = until_hanging(project, 150)
     (run,) = runs(server, "on-demand", "RUNNING")
     request(project, env, "nightly")
-    assert until(lambda: runs(server, "nightly", "RUNNING"), 60)
+    assert until(lambda: runs(server, "nightly", "RUNNING"), 150)
     (other,) = runs(server, "nightly", "RUNNING")
-    assert until(lambda: "waits for the flow that runs in this clone: process " in logs(server, other), 60)
+    assert until(lambda: "waits for the flow that runs in this clone: process " in logs(server, other), 150)
     order(project)
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
-    assert until(lambda: not any(map(dummy_project.alive, stage)), 60), (project / "worker.log").read_text()
-    assert until(lambda: runs(server, "on-demand", "CANCELLED"), 60), (project / "worker.log").read_text()
+    assert until(lambda: not any(map(dummy_project.alive, stage)), 150), (project / "worker.log").read_text()
+    assert until(lambda: runs(server, "on-demand", "CANCELLED"), 150), (project / "worker.log").read_text()
     completed = lambda: [each["id"] for each in runs(server, "nightly", "COMPLETED")]  # noqa: E731
-    assert until(lambda: other["id"] in completed(), 60), (project / "worker.log").read_text()
+    assert until(lambda: other["id"] in completed(), 150), (project / "worker.log").read_text()
 
 
 def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
@@ -149,7 +149,7 @@ def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
     (project / "trace.jsonl").unlink()
     order(project, hang=["prepare@roll"])
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
-    until_hanging(project)
+    until_hanging(project, 150)
     (run,) = runs(server, "on-demand", "RUNNING")
     processes = psutil.Process(worker.pid).children(recursive=True)
     worker.kill()

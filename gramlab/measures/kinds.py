@@ -1,92 +1,12 @@
 """The kinds of layers that multiply by a weight, each seen as z = W h on rows of inputs (paper A, C.1)."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.grad import conv1d_weight, conv2d_weight, conv3d_weight
 
+from gramlab.measures.convolutions import CONVOLUTIONS, TRANSPOSED, Convolution, TransposedConvolution
+from gramlab.measures.layer import Layer as Layer
 from gramlab.measures.shards import whole_tensor
-
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-_CONVOLUTION_GRADIENTS = {1: conv1d_weight, 2: conv2d_weight, 3: conv3d_weight}
-
-
-class Layer:
-    """A module whose output is z = W h + b, with W (k, d) and a row h for each sample, token or position.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-
-    Attributes
-    ----------
-    module : torch.nn.Module
-    kind : str
-        The name of its class.
-    """
-
-    plain: type[nn.Module]  # the class whose forward computes W h + b
-    methods: tuple[str, ...] = ("forward",)
-
-    def __init__(self, module: Any) -> None:
-        self.module = module
-        self.kind = type(module).__name__
-
-    def __repr__(self) -> str:
-        return repr(self.module)
-
-    def weight_matrices(self) -> Tensor:
-        """Return the weight as matrices (groups, k, d)."""
-        return self.matrices(whole_tensor(self.module.weight).detach())
-
-    def matrices(self, weight: Tensor) -> Tensor:
-        """Return a tensor in the shape of the weight's parameter, such as its gradient, as (groups, k, d)."""
-        return weight.unsqueeze(0)
-
-    def parameter(self) -> nn.Parameter | None:
-        """Return the parameter that is the weight, None if the weight is computed from others."""
-        return self.module._parameters.get("weight")
-
-    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
-        """Return values at the layer's output as (groups, rows, k): a row for each sample, token, or position.
-
-        Tokens where the mask (n, T) is False give rows of zeros. ``h`` is the layer's input.
-        """
-        if mask is not None and z.shape[:-1] == mask.shape:
-            z = z * mask.unsqueeze(-1)
-        return z.reshape(1, -1, z.shape[-1])
-
-    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return Σ g hᵀ over rows, (groups, k, d), for a call's input ``h`` and gradient ``g`` at its output."""
-        return (self.output_rows(g, mask)[0].mT @ h.reshape(-1, h.shape[-1])).unsqueeze(0)
-
-    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
-        """Return (n, T) if the input ``h`` holds T tokens of n samples."""
-        return (h.shape[0], h.shape[1]) if h.ndim == 3 else None
-
-    def by_sample(self, values: Tensor, h: Tensor) -> Tensor:
-        """Return values at the input or output with the samples as the first axis; ``h`` is the input."""
-        return values
-
-    def weight_parameters(self) -> list[Tensor]:
-        """Return the parameters that W is made of."""
-        return list(self.module.parameters())
-
-    def has_computed_weight(self) -> bool:
-        """Whether a call sets the weight, as the hooks of ``torch.nn.utils``' weight_norm and prune do."""
-        return "weight" in vars(self.module)
-
-    def overrides_forward(self) -> bool:
-        """Whether the module has a forward of its own, which may not compute W h + b."""
-        return any(m in vars(self.module) or getattr(type(self.module), m) is not getattr(self.plain, m)
-                   for m in self.methods)  # fmt: skip
-
-    def product(self, h: Tensor) -> Tensor:
-        """Return W h + b, in the shape of the module's output."""
-        return F.linear(h, self.module.weight, self.module.bias)
 
 
 class Linear(Layer):
@@ -139,85 +59,6 @@ class Adapted(Layer):
         with torch.no_grad():
             outputs = self.module.forward(torch.cat([units, torch.zeros_like(units[:1])]))
         return (outputs[:-1] - outputs[-1]).mT.contiguous(), outputs[-1]
-
-
-class Convolution(Layer):
-    """``nn.Conv1d``, ``nn.Conv2d``, ``nn.Conv3d``: W multiplies im2col patches; groups are layers side by side."""
-
-    methods = ("forward", "_conv_forward")
-
-    def __init__(self, module: Any) -> None:
-        super().__init__(module)
-        self.axes = len(module.kernel_size)
-        self.plain = _CONVOLUTIONS[self.axes - 1]
-
-    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
-        groups = self.module.groups
-        z = z.reshape(-1, groups, self.module.out_channels // groups, z.shape[-self.axes :].numel())
-        return z.permute(1, 2, 0, 3).flatten(2).mT
-
-    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
-        layer, padding = self.module, self.module.padding
-        if layer.padding_mode != "zeros" or isinstance(padding, str):  # more than a convolution's own zero padding
-            mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-            h, padding = F.pad(h, layer._reversed_padding_repeated_twice, mode=mode), 0
-        h, g = (t if t.ndim == self.axes + 2 else t.unsqueeze(0) for t in (h, g))
-        gradient = _CONVOLUTION_GRADIENTS[self.axes]
-        shape = list(layer.weight.shape)
-        return self.matrices(gradient(h, shape, g, layer.stride, padding, layer.dilation, layer.groups))
-
-    def token_shape(self, h: Tensor) -> None:
-        return None
-
-    def product(self, h: Tensor) -> Tensor:
-        return self.plain._conv_forward(self.module, h, self.module.weight, self.module.bias)  # type: ignore[attr-defined]
-
-    def matrices(self, weight: Tensor) -> Tensor:
-        groups = self.module.groups
-        return weight.detach().reshape(groups, weight.shape[0] // groups, -1)
-
-
-class TransposedConvolution(Layer):
-    """``nn.ConvTranspose1d``, 2d, 3d: W multiplies an input position's channels, and col2im adds up the products.
-
-    A row h is an input position (d channels); z = W h holds its part of each of the k = channels × kernel outputs
-    that it reaches. The gradient with respect to z is therefore an im2col patch of the gradient at the output.
-    """
-
-    def __init__(self, module: Any) -> None:
-        super().__init__(module)
-        self.axes = len(module.kernel_size)
-        self.plain = _TRANSPOSED[self.axes - 1]
-
-    def matrices(self, weight: Tensor) -> Tensor:
-        groups = self.module.groups
-        return weight.reshape(groups, weight.shape[0] // groups, -1).mT
-
-    def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
-        if h is None:
-            raise ValueError("the rows of a transposed convolution need its input")
-        layer, positions = self.module, h.shape[-self.axes :]
-        z = z if z.ndim == self.axes + 2 else z.unsqueeze(0)
-        z = F.pad(z, [side for padding in reversed(layer.padding) for side in (padding, padding)])
-        for axis, size in enumerate(positions, 2):
-            dilation, stride = layer.dilation[axis - 2], layer.stride[axis - 2]
-            z = z.unfold(axis, dilation * (layer.kernel_size[axis - 2] - 1) + 1, stride).narrow(axis, 0, size)
-            z = z[..., ::dilation]
-        n, groups = len(z), layer.groups
-        z = z.reshape(n, groups, -1, *z.shape[2:]).movedim(2, 1 + 1 + self.axes)  # (n, groups, *positions, k, *kernel)
-        return z.reshape(n, groups, positions.numel(), -1).transpose(0, 1).flatten(1, 2)
-
-    def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
-        z, groups = self.output_rows(g, mask, h), self.module.groups
-        h = h if h.ndim == self.axes + 2 else h.unsqueeze(0)
-        rows = h.reshape(len(h), groups, h.shape[1] // groups, -1).permute(1, 0, 3, 2).flatten(1, 2)
-        return z.mT @ rows
-
-    def token_shape(self, h: Tensor) -> None:
-        return None
-
-    def product(self, h: Tensor) -> Tensor:
-        return self.plain.forward(self.module, h)
 
 
 class Embedding(Layer):
@@ -332,7 +173,7 @@ def as_layers(name: str, module: nn.Module) -> dict[str, Layer]:
         return {}  # the output projection of an attention module
     if is_adapted(module):
         return {name: Adapted(module)}
-    for kind, view in (((nn.Linear,), Linear), (_CONVOLUTIONS, Convolution), (_TRANSPOSED, TransposedConvolution)):
+    for kind, view in (((nn.Linear,), Linear), (CONVOLUTIONS, Convolution), (TRANSPOSED, TransposedConvolution)):
         if isinstance(module, kind):
             return {name: view(module)}  # type: ignore[operator]
     if isinstance(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from gramlab.measures.arrays import all_finite
-from gramlab.measures.estimates import Estimate, correlation
-from gramlab.measures.factored import FactoredLayer
+from gramlab.measures.comparisons import Comparisons
 from gramlab.measures.products import symmetric
 from gramlab.measures.undefined import Undefined
 
@@ -49,7 +48,7 @@ def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
 
 
 @dataclass(frozen=True, eq=False)
-class LayerMeasures:
+class LayerMeasures(Comparisons):
     """The quantities of one layer z = W h, all in float64.
 
     W is (k, d): a Linear's weight, or a Conv2d's flattened kernels on its im2col patches (paper A, C.1). A grouped
@@ -96,19 +95,6 @@ class LayerMeasures:
     initial_weight: Tensor | None = None
     kind: str = "Linear"
     draws: Mapping[str, Tensor] = field(default_factory=dict)
-
-    # quantity -> A and B, where it is AᵀB with factors (k, d); "sum factor" stands for their product
-    FACTORS: ClassVar[dict[str, tuple[str, str]]] = {
-        "gram": ("weight", "weight"),
-        "agop": ("weight", "ptk weight"),
-        "enfa": ("weight", "loss_outer weight"),
-        "fact": ("weight", "pull"),
-        "centered_gram": ("moved", "moved"),
-        "centered_agop": ("moved", "ptk moved"),
-        "double_centered_agop": ("moved", "centered_ptk moved"),
-        "initial_gram": ("initial", "initial"),
-        "ptk_centered_agop": ("initial", "centered_ptk initial"),
-    }
 
     @_quantity
     def gram(self) -> Tensor:
@@ -237,81 +223,6 @@ class LayerMeasures:
         shares = shares / shares.sum(-1, keepdim=True)
         return float(torch.special.entr(shares).sum(-1).exp().mean())
 
-    def cosine(self, first: str, second: str) -> float:
-        """Return the cosine of two of the layer's quantities by their names, as ``gramlab.cosine`` of the matrices.
-
-        Where the layer has fewer outputs than inputs it takes products of k × k matrices, and forms no d × d one. Where
-        ``outputs=`` estimates a quantity, it is the debiased cosine of ``estimate``.
-
-        Parameters
-        ----------
-        first, second : str
-            Such as "gram" and "agop".
-
-        Returns
-        -------
-        float
-            In [-1, 1].
-
-        Raises
-        ------
-        Undefined
-            If one of them is zero or was not measured.
-        """
-        return self.estimate(first, second).value if self.draws else self._factored.cosine(first, second)
-
-    def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
-        """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does."""
-        if self.draws and not diagonal:
-            return self.estimate(first, second, centred=True).value
-        return self._factored.pearson(first, second, diagonal=diagonal)
-
-    def cosine_null(self, first: str, second: str) -> tuple[float, float]:
-        """Return mean and standard deviation of ``cosine`` for random eigenvectors, as ``gramlab.cosine_null``.
-
-        Of a second matrix that is not symmetric, such as FACT, only the symmetric part correlates with the first.
-        """
-        return self._factored.cosine_null(first, second)
-
-    def estimate(self, first: str, second: str, *, centred: bool = False) -> Estimate:
-        """Return a cosine, or with ``centred`` a Pearson correlation, with the standard error of ``outputs=``.
-
-        Random cotangents make the norm of an estimated matrix too large, and the plain cosine too small. Here the norm
-        comes from products of separate draws, which are unbiased. The standard error is the jackknife's over draws.
-
-        Parameters
-        ----------
-        first, second : str
-            Such as "gram" and "agop".
-        centred : bool, default False
-            Whether to subtract the means of the entries.
-
-        Returns
-        -------
-        Estimate
-            ``value``, ``standard_error`` and the 95 % ``interval``. Of exact quantities the error is 0; with fewer than
-            3 cotangents it is infinite.
-
-        Raises
-        ------
-        Undefined
-            If a quantity is zero, was not measured, or is estimated from a single cotangent.
-        """
-        return correlation(self, first, second, centred)
-
-    def relative_error(self, quantity: str) -> float:
-        """Return the standard error of an estimated matrix in the Frobenius norm, relative to its norm.
-
-        0 for an exact quantity.
-        """
-        if not (draws := [getattr(draw, quantity) for draw in self.by_draw()]):
-            return 0.0
-        if len(draws) == 1:
-            raise Undefined(f"layer {self.name!r}: a single cotangent has no standard error; give outputs=2 or more")
-        values = torch.stack(draws)
-        spread = float((values - values.mean(0)).square().sum()) / (len(draws) - 1) / len(draws)
-        return math.sqrt(spread) / float(values.mean(0).norm())
-
     def by_draw(self) -> list["LayerMeasures"]:
         """Return the layer with the sums of each separate group of random cotangents; none if all sums are exact."""
         count = len(next(iter(self.draws.values()))) if self.draws else 0
@@ -338,10 +249,6 @@ class LayerMeasures:
             return self._sum(quantity, "weight_gradient") / -self._decay(quantity)
         total, _, base = name.partition(" ")
         return self._sum(quantity, total) @ self.factor(base, quantity)
-
-    @cached_property
-    def _factored(self) -> FactoredLayer:
-        return FactoredLayer(self)
 
     @property
     def _initial(self) -> Tensor:

@@ -52,7 +52,7 @@ class Limit:
 
 RESIDUAL = Limit("normwise residual; upper ticks float64, lower ticks float32", 8 * UNIT["float64"], "log", "8 u")
 RATIO = Limit("left / right side (enlarged about 1)", 1 + 1e-12, "near 1", "1")
-COUNT = Limit("share of instances", 0, "count")
+COUNT = Limit("share of instances that break it", 0, "count")
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType, default: Limit, limits: Mapping[str, Limit | None]) -> Figure:

@@ -50,7 +50,7 @@ COLORS = {  # a quantity has one colour in all figures; vermillion is for contro
     "activated": PURPLE,
 }
 MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
-MOST_SEEDS = 10  # that are drawn one by one
+MOST_SEEDS = 12  # that are drawn one by one
 
 matplotlib.use("agg")
 sns.set_theme(
@@ -120,12 +120,13 @@ def note(figure: Figure, text: str) -> None:
 
 def enlarge_near_one(axes: Axes) -> None:
     """Let the axis of correlations be linear in Fisher's z, as the rules compare them, and hold all that is drawn."""
-    marks = [-0.99, -0.9, -0.5, 0, 0.5, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997]
+    marks = [-0.99, -0.9, -0.5, 0, 0.5, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997, 0.9999, 0.99999]
+    nearest = 1 - 1e-7
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.get_lines()])
-    z = np.arctanh(np.clip(drawn[np.isfinite(drawn)], -0.9999, 0.9999))
-    axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -0.99999, 0.99999)), np.tanh))
+    z = np.arctanh(np.clip(drawn[np.isfinite(drawn)], -nearest, nearest))
+    axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -nearest, nearest)), np.tanh))
     axes.set_yticks(marks, [f"{mark:g}" for mark in marks])
-    axes.set_ylim(np.tanh(z.min() - 0.2), np.tanh(z.max() + 0.2))
+    axes.set_ylim(np.tanh(z.min() - 0.2), min(nearest, np.tanh(z.max() + 0.2)))
 
 
 def controls(rows: pd.DataFrame) -> list[str]:

@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 
 def mathml(latex: str | tuple[str, ...]) -> Markup:
@@ -44,15 +44,5 @@ def _line(latex: str) -> Markup:
         raise ValueError(f"not converted to well-formed MathML ({error}): {latex}") from error
     if "\\" in text:
         raise ValueError(f"not converted: {text[text.index(chr(92)) :].split()[0]} in {latex}")
-    return Markup(converted)
-
-
-def inline(text: str) -> Markup:
-    """Plain text with LaTeX between dollar signs, such as ``the Gram $W^\\top W$``, as HTML."""
-    parts = text.split("$")
-    if len(parts) % 2 == 0:
-        raise ValueError(f"an odd number of dollar signs: {text}")
-    return Markup("").join(
-        Markup(_line(part).replace('display="block"', 'display="inline"')) if index % 2 else escape(part)
-        for index, part in enumerate(parts)
-    )
+    # browsers leave out columnalign, which is no longer part of MathML
+    return Markup(converted.replace('columnalign="left"', 'style="text-align: left"'))

@@ -2,6 +2,9 @@
 
 import copy
 import itertools
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gramlab
+from gramlab import tables
 
 LR, DECAY = 0.2, 0.3
 
@@ -348,3 +352,15 @@ def test_the_parts_of_an_adapter_are_measured_by_name():
     assert list(gramlab.measure(model, torch.randn(5, 3))) == ["0", "2"]
     names = ["0.lora_A.default", "0.lora_B.default"]
     assert list(gramlab.measure(model, torch.randn(5, 3), layers=names)) == names
+
+
+def test_the_example_measures_every_projection_of_a_transformer(tmp_path):
+    example = Path(__file__).parents[2] / "examples/transformer.py"
+    code = f"import runpy; runpy.run_path({str(example)!r})['main'](__import__('pathlib').Path({str(tmp_path)!r}), 4)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    rows = tables.read(tmp_path / "run.parquet").to_pylist()
+    for name in ("embed", "block.self_attn.q_proj", "block.self_attn.out_proj", "block.linear2", "head"):
+        measured = {row["quantity"] for row in rows if row["layer"] == name and row["step"] == 4}
+        assert {"nfa", "pearson_fact", "pearson_accumulated_fact"} <= measured
+        assert ("target_linearity" in measured) == (name != "embed")

@@ -186,6 +186,18 @@ def test_signs_depend_on_the_sample_alone():
     assert f"estimated from {5} cotangents" in repr(together)
 
 
+def test_samples_have_signs_of_their_own():
+    """The error of one cotangent for 100 copies of a sample is a tenth of that for the sample alone."""
+    torch.manual_seed(0)
+    model, x = mlp(40), torch.randn(1, 4, dtype=torch.float64)
+    exact = gramlab.measure(model, x, outputs="exact")["0"].agop
+    errors = []
+    for n in (1, 100):
+        agop = torch.stack([gramlab.measure(model, x.repeat(n, 1), outputs=m)["0"].agop for m in range(1, 6)])
+        errors.append(float(((agop - exact).norm(dim=(1, 2)) * torch.arange(1, 6) ** 0.5).mean()))
+    assert errors[1] < 0.3 * errors[0]
+
+
 def test_estimated_centred_quantities_are_those_of_the_same_signs():
     model, x = mlp(), inputs()
     initial = copy.deepcopy(model)

@@ -73,7 +73,10 @@ def test_every_member_trains_as_it_would_alone(digits, tmp_path, monkeypatch, ki
 @pytest.mark.skipif(not shutil.which("c++"), reason="torch.compile needs a C++ compiler")
 @pytest.mark.parametrize(("kind", "optimizer"), [("mlp", "sgd"), ("vae", "adam")])
 def test_compiled_steps_agree_with_plain_steps(digits, tmp_path, kind, optimizer):
-    """Up to round-off, also with a smaller last batch and a schedule; if interrupted, they end in the same bytes."""
+    """Up to round-off, also with a smaller last batch and a schedule; if interrupted, they end in the same bytes.
+
+    Each run compiles its steps anew. Adam's are interrupted, since they have all that a resumed run must restore.
+    """
     model = network(MODELS[kind], digits)
     config = TrainingConfig(
         batch=20, epochs=20, snapshots=(2, 20), name=("compiled",), dtype="float64", grid=GRID,
@@ -88,6 +91,8 @@ def test_compiled_steps_agree_with_plain_steps(digits, tmp_path, kind, optimizer
             torch.testing.assert_close(weights[name], value, rtol=1e-9, atol=1e-11)
     assert any((weights[name] != value).any() for name, value in expected.items())  # so other code computed them
     assert not torch._dynamo.config.trace_autograd_ops  # on within a step only
+    if optimizer != "adam":
+        return
 
     stopped = tmp_path / "stopped"
     with pytest.raises(KeyboardInterrupt):

@@ -124,6 +124,17 @@ def test_class_means_are_means_over_blocks_of_samples():
     assert view.curves[0].seeds[option][1] == pytest.approx(list(within.sort_values("x").value), rel=1e-5)
 
 
+def test_class_means_of_every_layer_are_those_of_the_table():
+    rows = paper_table("d_deep_rfm")
+    labels = {"case": "mnist, laplace, fourier", "arm": "claim", "seed": 0, "quantity": "image/class means"}
+    more = [{**labels, "layer": str(layer), "x": float(entry), "value": layer + entry / 1000}
+            for layer in range(1, 19) for entry in range(100)]  # fmt: skip
+    view = paper_d.view(pd.concat([rows, pd.DataFrame(more)]))
+    means = view.matrices[1].entries["mnist, laplace, fourier, with the AGOP"]
+    assert [frame[99] for frame in means] == pytest.approx([layer + 0.099 for layer in range(1, 19)], rel=6e-3)
+    assert view.matrices[1].entries["mnist, gaussian, relu, with the AGOP"] == [None] * 18
+
+
 @pytest.mark.parametrize("module", [paper_a, paper_b, paper_c, paper_d])
 def test_a_table_without_the_rows_has_no_view(module):
     assert module.view(pd.DataFrame([{**BLANK, "quantity": "train_loss", "value": 1.0}])) is None

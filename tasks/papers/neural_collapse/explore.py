@@ -31,14 +31,18 @@ def view(rows: pd.DataFrame) -> View | None:
         return part[(part["case"] == case) & (part["arm"] == arm)]
 
     samples = {option: frames(of(images, option), "layer", layers) for option in options}
+    means = rows[rows["quantity"] == "image/class means"]
+    class_means = {option: frames(of(means, option), "layer", layers) for option in options}
+    if means.empty:  # tables older than these rows hold them for the layers of the images alone
+        class_means = {option: [_class_means(frame) for frame in samples[option]] for option in options}
     return View(
         title="The Gram matrices of samples and of class means, layer by layer",
         text="Deep RFM repeats a step: fit a kernel machine, then map the data by the root of the machine's AGOP and "
         "by random features. The first square is the Gram matrix of 40 samples, four of each of ten classes, centred "
         "and normalised; the second is that of the class means, from the means of the first square's blocks. Red is 1, "
-        "blue is −1. Neural collapse ends in blocks of 1 on the diagonal and −1/9 elsewhere. The images show four "
-        "layers; the curves show every layer, by the mean inner product of two samples. Without the AGOP, M is "
-        "the identity, and the random features work alone.",
+        "blue is −1. Neural collapse ends in blocks of 1 on the diagonal and −1/9 elsewhere. The samples' square is "
+        "kept of four layers; the curves show every layer, by the mean inner product of two samples. Without the AGOP, "
+        "M is the identity, and the random features work alone.",
         experiment=EXPERIMENT,
         claims=["d_fig1", "d_fig5"],
         slider="layer",
@@ -48,8 +52,7 @@ def view(rows: pd.DataFrame) -> View | None:
         axis="mean inner product",
         matrices=[
             Matrix("samples", samples, limit=1),
-            Matrix("class means", {option: [_class_means(frame) for frame in samples[option]] for option in options},
-                   limit=1),
+            Matrix("class means", class_means, limit=1),
         ],
         curves=[
             Curve(label, {option: seeds(of(curves[curves["quantity"] == f"gram/{name}"], option), "layer", layers)

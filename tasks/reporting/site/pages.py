@@ -17,6 +17,7 @@ from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
+from tasks.reporting.prose import prose
 from tasks.reporting.replies import replies
 from tasks.reporting.site import explore, glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
@@ -78,7 +79,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
     guide = Markup(str(guide).replace("<th>", '<th scope="col">'))
-    yield "how-to-read.html", page("how_to_read.html", current="how", guide=guide, missing=missing)
+    content: dict[str, Any] = {"guide": guide, "missing": missing}
+    yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
         own = [claim for claim in claims if claim.paper == paper]
         yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
@@ -108,6 +110,7 @@ class Renderer:
         for name in FILTERS:
             self.environment.filters[name] = getattr(words, name)
         self.environment.filters["terms"] = glossary.mark
+        self.environment.filters["prose"] = prose
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
         self.environment.filters["markdown"] = markdown

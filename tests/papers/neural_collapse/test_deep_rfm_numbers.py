@@ -70,6 +70,13 @@ def expected_rows(x, y, case, arm, seed, depth):
         if seed == 0 and arm != SHUFFLED and number in {2: (1, 2), 5: (1, 2, 4, 5)}[depth]:
             for pixel, value in enumerate(image.ravel()):
                 yield {**labels, "layer": str(number), "x": float(pixel), "quantity": "gram/image", "value": value}
+        if seed == 0 and arm != SHUFFLED:
+            shown_labels = np.concatenate([y[y == label][:SHOWN] for label in np.unique(y)])
+            pairs = product(np.unique(y), repeat=2)
+            for pixel, (a, b) in enumerate(pairs):
+                value = image[np.ix_(shown_labels == a, shown_labels == b)].mean()
+                yield {**labels, "layer": str(number), "x": float(pixel), "quantity": "image/class means",
+                       "value": value}  # fmt: skip
 
 
 def other_maps(labels, layer, y, feature_map, draw):

@@ -124,7 +124,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.plot(claim_rows["x"], guide, color=style.GUIDE, linestyle="--", linewidth=0.8, label="_")
         ends.append((float(claim_rows["value"].iloc[0]), case, color))
     axes.axhline(TARGET, color=style.PRINTED, linestyle="--", linewidth=0.8)
-    axes.text(rows["x"].max(), TARGET, "1/16: the rule's limit\nat the smallest ε", va="top", fontsize=style.SMALL)
+    axes.text(2.4e-2, TARGET, "1/16: limit at the smallest ε", va="top", fontsize=style.SMALL)
     axes.invert_xaxis()  # the limit of the proof is at the right
     control = rows[rows["arm"] != "claim"].sort_values("x")["value"].iloc[0]
     ends.append((float(control), f"{', '.join(controls)}, every s".replace("control: ", "✗ "), style.CONTROL))

@@ -46,6 +46,7 @@ NO_AGOP, SHUFFLED = "control: M = I", "control: fitted to shuffled labels"
 LINEAR, TURNED = "control: features without their nonlinearity", "control: M with random eigenvectors"
 KERNELS = {"cifar10": "laplace", "mnist": "gaussian", "svhn": "laplace", "digits": "laplace"}  # for ReLU features
 SHOWN = 4  # images of each class in a Gram image
+IMAGES = ("gram/image", "image/class means")  # of the first seed
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -66,7 +67,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                                 gram_samples=SHOWN)  # fmt: skip
                 labels = {"case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
                 for row in _fitted(model, images, classes):
-                    if row["quantity"] != "gram/image" or seed == 0:
+                    if row["quantity"] not in IMAGES or seed == 0:
                         yield {**labels, **row}
 
 
@@ -75,19 +76,23 @@ def _fitted(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularKernel)  # the rows report the ridge
         model.fit(x, y)
-        yield from ({**row, "arm": "claim"} for row in _layers(model))
+        sizes = np.minimum(np.unique(y, return_counts=True)[1], SHOWN)
+        yield from ({**row, "arm": "claim"} for row in _layers(model, sizes))
         yield {"arm": "claim", "quantity": "train_accuracy", "value": float(model.score(x, y))}
         yield from _with_other_maps(model, x, y)
         model.set_params(agop=False).fit(x, y)
         # nothing happens between the data and the features: NC1 after the AGOP would be that of the data
-        yield from ({**row, "arm": NO_AGOP} for row in _layers(model) if row["quantity"] != "nc1/agop")
+        yield from ({**row, "arm": NO_AGOP} for row in _layers(model, sizes) if row["quantity"] != "nc1/agop")
         shuffled = stream("d_deep_rfm", "shuffled", model.seed).permutation(y)
         model.set_params(agop=True).fit(x, shuffled)
         yield from ({**row, "arm": SHUFFLED} for row in _of_classes(model, x, y))
 
 
-def _layers(model: DeepRFM) -> Iterator[dict]:
-    """Rows of every layer, and the Gram images of four layers."""
+def _layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:
+    """Rows of every layer with its class means' Gram image, and the samples' Gram images of four layers.
+
+    ``sizes`` counts the samples of each class in a Gram image.
+    """
     K = len(model.classes_)
     shown = {1, (model.n_layers + 2) // 3, (2 * model.n_layers + 2) // 3, model.n_layers}
     for number, layer in enumerate(model.layers_, 1):
@@ -96,9 +101,14 @@ def _layers(model: DeepRFM) -> Iterator[dict]:
         values |= {"gram/within": layer.within, "gram/across": layer.across, "ridge": layer.ridge}
         values |= {"gram/spread": _spread(layer.nc2["agop"], K)}
         yield from _of_layer(number, values)
+        starts = np.cumsum(sizes) - sizes
+        sums = np.add.reduceat(np.add.reduceat(layer.gram.astype(float), starts, 0), starts, 1)
+        images = {"image/class means": sums / np.outer(sizes, sizes)}
         if number in shown:
-            for pixel, value in enumerate(layer.gram.ravel().tolist()):
-                yield {"layer": str(number), "x": float(pixel), "quantity": "gram/image", "value": value}
+            images["gram/image"] = layer.gram
+        for quantity, image in images.items():
+            for pixel, value in enumerate(image.ravel().tolist()):
+                yield {"layer": str(number), "x": float(pixel), "quantity": quantity, "value": value}
 
 
 def _of_layer(number: int, values: dict[str, float]) -> Iterator[dict]:

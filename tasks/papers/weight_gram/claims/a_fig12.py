@@ -168,7 +168,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each p as in the paper, and beside them both quantities after training against p."""
     rows = rows.assign(p=rows["case"].map(case_number))
     form = "corrected" if "corrected" in set(rows["arm"]) else "claim"
-    claim_rows = rows[rows["arm"] == form]
+    claim_rows = style.thinned(rows[rows["arm"] == form], 14)
     linearity = claim_rows[claim_rows["quantity"] == "target_linearity"]
     probabilities = sorted(linearity["p"].unique())
     figure, grid = style.panels(claim, columns=len(probabilities) // 2 + 1, rows=2, height=5.2)

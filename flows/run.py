@@ -1,0 +1,139 @@
+"""One run: the stages that are stale, each as a Prefect task, as many at once as there are workers."""
+
+import os
+import queue
+from collections import deque
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from dvc.stage import PipelineStage
+from prefect import get_client, get_run_logger, task
+from prefect.cache_policies import NO_CACHE
+from prefect.concurrency.sync import concurrency
+from prefect.states import Completed, Failed, State
+
+from flows.artifacts import publish, verdicts
+from flows.console import Progress, show
+from flows.gpus import limit, visible_gpus
+from flows.graph import Graph
+from flows.nodes import hand_out
+from flows.recorder import Outcome, Recorder, in_run_cache
+from flows.runner import LIBRARIES, Runner
+from flows.schedule import Batch, Schedule, kind
+
+LAUNCHED = {"prepare", "train", "measure", "simulate"}  # what --launch sends out; the rest takes seconds
+LAST_WORDS = 3  # lines of a failed program that its failure shows
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run: the options of ``python -m flows.reproduce`` of the same names."""
+
+    workers: int | None = None
+    force: bool = False
+    pull: bool = False
+    push: bool = False
+    keep_going: bool = True
+    retries: int = 1
+    hours: float | None = None
+    launch: str | None = None
+    nodes: str | None = None
+
+    def retries_of(self, kind: str) -> int:
+        """How often a failed stage of this kind is tried again."""
+        elsewhere = self.nodes or (self.launch and kind in LAUNCHED)
+        return self.retries if elsewhere or kind == "train" else 0
+
+
+@task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
+def bring_up_to_date(
+    label: str, batch: Batch, recorder: Recorder, runner: Runner, options: Options, events: queue.SimpleQueue
+) -> None:
+    """Bring stages up to date whose dependencies are up to date; put what became of each among the events."""
+    log = get_run_logger().info
+    gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
+    last: deque[str] = deque(maxlen=LAST_WORDS)
+    words: list[str] = []
+
+    def say(line: str) -> None:
+        log(line)
+        last.append(line)
+
+    def run(stage: PipelineStage) -> int:
+        last.clear()
+        launch = options.launch if kind(stage.name) in LAUNCHED else None
+        environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
+        environment |= {"GRAMLAB_LAUNCHED": "1"} if launch else {}  # the provenance then names the node
+        seconds = options.hours * 3600 if options.hours else None
+        for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
+            if options.nodes and in_run_cache(stage):
+                left = [name for name in batch.names if name not in recorder.recorded]
+                status = hand_out(options.nodes, left, recorder.graph.scale, lambda: runner.closed, say)
+            else:
+                status = runner.run(command, environment, say, seconds, launch)
+            if status:
+                words.extend(last)
+                return status
+        return 0
+
+    def tell(outcome: Outcome) -> None:
+        log(str(outcome))
+        ending = outcome.name == batch.names[-1]
+        events.put((outcome, tuple(words) if outcome.failure else (), ending))
+
+    # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
+    slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
+    with slot:
+        recorder.reproduce([name for name in batch.names if name not in recorder.recorded], run, tell)
+    if failed := sorted(set(batch.names) - recorder.recorded):
+        raise RuntimeError(f"{', '.join(failed)} failed; the log above says why")
+
+
+def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> State:
+    """Bring these stages up to date; how the run went."""
+    machine = graph.parameters.get("machine") or {}
+    elsewhere = options.launch or options.nodes  # where GPUs are the engine's, or the nodes'
+    gpus = [] if elsewhere else visible_gpus(machine.get("device", "auto"))
+    for gpu in gpus:
+        with get_client(sync_client=True) as client:
+            client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
+    slots = options.workers or os.cpu_count() or 1
+    before = verdicts(graph)
+    schedule = Schedule(graph, chosen, slots, gpus, options.force, options.keep_going)
+    events: queue.SimpleQueue = queue.SimpleQueue()  # outcomes of stages, and ends of batches
+    ours = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
+    runner = Runner(graph.root, machine.get("threads", 1), LIBRARIES if ours else ())
+    recorder, running = Recorder(graph, options.force, options.pull, options.push, bool(options.nodes)), 0
+    progress = Progress(graph, chosen, set(chosen) if options.force else graph.likely_stale(chosen), slots)
+
+    def start(batch: Batch) -> None:
+        name = kind(batch.names[0])
+        call = bring_up_to_date.with_options(retries=options.retries_of(name), tags=[name])
+        future = call.submit(batch.label, batch, recorder, runner, options, events)
+        future.add_done_callback(lambda future: events.put((batch, future)))
+
+    try:
+        while True:
+            for batch in schedule.begin():
+                start(batch)
+                running += 1
+            progress.up_to_date(schedule.done)
+            if not running:
+                break
+            while isinstance((event := events.get())[0], Outcome):
+                outcome, words, ending = event
+                show(progress.ended(outcome, running - ending), words, bool(outcome.failure))
+            batch, future = event
+            running -= 1
+            future.wait()  # without it the state is the server's, which may lag behind
+            schedule.end(batch, recorder.recorded)
+    finally:
+        runner.close()
+    summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
+    if schedule.failed:
+        summary += f"; failed: {', '.join(sorted(schedule.failed))}"
+    if schedule.waiting:
+        summary += f"; not run, because they need a failed stage: {', '.join(schedule.waiting)}"
+    publish(graph, before, summary)
+    get_run_logger().info(summary)
+    return Failed(message=summary) if schedule.failed else Completed(message=summary)

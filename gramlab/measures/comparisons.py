@@ -1,0 +1,117 @@
+"""The comparisons of a layer's matrices with each other, by their names."""
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import torch
+
+from gramlab.measures.estimates import Estimate, correlation
+from gramlab.measures.factored import FactoredLayer
+from gramlab.measures.undefined import Undefined
+
+if TYPE_CHECKING:
+    from gramlab.measures.results import LayerMeasures
+
+
+class Comparisons:
+    """The part of ``LayerMeasures`` that compares its quantities."""
+
+    # quantity -> A and B, where it is AᵀB with factors (k, d); "sum factor" stands for their product
+    FACTORS: ClassVar[dict[str, tuple[str, str]]] = {
+        "gram": ("weight", "weight"),
+        "agop": ("weight", "ptk weight"),
+        "enfa": ("weight", "loss_outer weight"),
+        "fact": ("weight", "pull"),
+        "centered_gram": ("moved", "moved"),
+        "centered_agop": ("moved", "ptk moved"),
+        "double_centered_agop": ("moved", "centered_ptk moved"),
+        "initial_gram": ("initial", "initial"),
+        "ptk_centered_agop": ("initial", "centered_ptk initial"),
+    }
+
+    name: str
+    draws: Any
+
+    def cosine(self, first: str, second: str) -> float:
+        """Return the cosine of two of the layer's quantities by their names, as ``gramlab.cosine`` of the matrices.
+
+        Where the layer has fewer outputs than inputs it takes products of k × k matrices, and forms no d × d one. Where
+        ``outputs=`` estimates a quantity, it is the debiased cosine of ``estimate``.
+
+        Parameters
+        ----------
+        first, second : str
+            Such as "gram" and "agop".
+
+        Returns
+        -------
+        float
+            In [-1, 1].
+
+        Raises
+        ------
+        Undefined
+            If one of them is zero or was not measured.
+        """
+        return self.estimate(first, second).value if self.draws else self._factored.cosine(first, second)
+
+    def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
+        """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does."""
+        if self.draws and not diagonal:
+            return self.estimate(first, second, centred=True).value
+        return self._factored.pearson(first, second, diagonal=diagonal)
+
+    def cosine_null(self, first: str, second: str) -> tuple[float, float]:
+        """Return mean and standard deviation of ``cosine`` for random eigenvectors, as ``gramlab.cosine_null``.
+
+        Of a second matrix that is not symmetric, such as FACT, only the symmetric part correlates with the first.
+        """
+        return self._factored.cosine_null(first, second)
+
+    def estimate(self, first: str, second: str, *, centred: bool = False) -> Estimate:
+        """Return a cosine, or with ``centred`` a Pearson correlation, with the standard error of ``outputs=``.
+
+        Random cotangents make the norm of an estimated matrix too large, and the plain cosine too small. Here the norm
+        comes from products of separate draws, which are unbiased. The standard error is the jackknife's over draws.
+
+        Parameters
+        ----------
+        first, second : str
+            Such as "gram" and "agop".
+        centred : bool, default False
+            Whether to subtract the means of the entries.
+
+        Returns
+        -------
+        Estimate
+            ``value``, ``standard_error`` and the 95 % ``interval``. Of exact quantities the error is 0; with fewer than
+            3 cotangents it is infinite.
+
+        Raises
+        ------
+        Undefined
+            If a quantity is zero, was not measured, or is estimated from a single cotangent.
+        """
+        return correlation(self._layer, first, second, centred)
+
+    def relative_error(self, quantity: str) -> float:
+        """Return the standard error of an estimated matrix in the Frobenius norm, relative to its norm.
+
+        0 for an exact quantity.
+        """
+        if not (draws := [getattr(draw, quantity) for draw in self._layer.by_draw()]):
+            return 0.0
+        if len(draws) == 1:
+            raise Undefined(f"layer {self.name!r}: a single cotangent has no standard error; give outputs=2 or more")
+        values = torch.stack(draws)
+        spread = float((values - values.mean(0)).square().sum()) / (len(draws) - 1) / len(draws)
+        return math.sqrt(spread) / float(values.mean(0).norm())
+
+    @cached_property
+    def _factored(self) -> FactoredLayer:
+        return FactoredLayer(self._layer)
+
+    @property
+    def _layer(self) -> "LayerMeasures":
+        return cast("LayerMeasures", self)

@@ -1,0 +1,56 @@
+"""Formulas within sentences: the plain text of claims, such as ``W_l^T W_l <= lambda_max``, as HTML."""
+
+import re
+
+from markupsafe import Markup, escape
+
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "epsilon": "ε", "eta": "η", "theta": "θ",
+    "kappa": "κ", "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "psi": "ψ", "Phi": "Φ",
+    "Psi": "Ψ", "Sigma": "Σ", "Lambda": "Λ",
+}  # fmt: skip
+SYMBOLS = {"||": "‖", "&lt;=": "≤", "&gt;=": "≥", "-&gt;": "→", "&lt;-": "←", " ~ N(": " ∼ N(", " ~ ": " ≈ ",
+           "sqrt(": "√("}  # fmt: skip
+LETTER = r"[^\W\d_]"
+GROUP = r"\{[^{}]*\}"
+NAMES = "OLS|id|op|max|min|cls|ij|ik|jk|th|S[01₀₁]"  # indices of more than a letter
+OPERATOR = re.compile(rf"(?<!{LETTER})(grad|sum)(?=_|\s\w\b|\s\w\()")
+GREEK_WORD = re.compile(rf"(?<![A-Za-z])({'|'.join(sorted(GREEK, key=len, reverse=True))})(?![A-Za-z])")
+TRANSPOSED = re.compile(r"\^T(?![A-Za-z])")
+POWER = re.compile(rf"\^({GROUP}|\([^()]*\)|[-−]?\d+(?:\.\d+)?|[-−]?{LETTER}|[+*])")
+# before an index: a symbol, a single letter of the Latin alphabet, or min, max, mean; so train_accuracy stays as it is
+BASE = r"(?:(?<=[^\x00-\x7f])|(?<=[;\])])|(?<=[A-Z])|(?<![A-Za-z]{2})(?<=[a-z])|(?<=min)|(?<=max)|(?<=mean))"
+INDEX = re.compile(rf"{BASE}_({GROUP}|(?:{NAMES})(?![A-Za-z])|\d+|{LETTER})")
+
+
+def prose(text: str) -> Markup:
+    """A sentence with its formulas typeset: Greek letters, powers, indices, norms and relations.
+
+    Parameters
+    ----------
+    text
+        Plain text. A name of several letters keeps its underscores, as in ``train_accuracy``.
+
+    Returns
+    -------
+    Markup
+        HTML with ``<sup>`` and ``<sub>``.
+
+    Examples
+    --------
+    >>> prose("W^T W <= lambda_max, ||x_i||^2")
+    Markup('Wᵀ W ≤ λ<sub>max</sub>, ‖x<sub>i</sub>‖<sup>2</sup>')
+    """
+    html = str(escape(text))
+    for plain, symbol in SYMBOLS.items():
+        html = html.replace(plain, symbol)
+    html = OPERATOR.sub(lambda match: {"grad": "∇", "sum": "Σ"}[match[1]], html)
+    html = GREEK_WORD.sub(lambda match: GREEK[match[1]], html)
+    html = TRANSPOSED.sub("ᵀ", html)
+    html = INDEX.sub(_index, html)
+    return Markup(POWER.sub(lambda match: f"<sup>{match[1].strip('{}()').replace('-', '−')}</sup>", html))
+
+
+def _index(match: re.Match) -> str:
+    """An index, which may have an index of its own."""
+    return f"<sub>{INDEX.sub(_index, match[1].strip('{}'))}</sub>"
