@@ -11,13 +11,14 @@ FOLDERS = ("assets", "claims", "explore", "papers")  # that hold pages alone
 
 
 def main() -> None:
-    """Write every page that is there is, and remove the pages of claims and papers that are no more."""
+    """Write every page, and remove those of claims and papers that are no more."""
     names = set()
     for name, text in all_pages():
         names.add(REPORTS / name)
         with atomic(REPORTS / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     for folder in FOLDERS:
+        (REPORTS / folder).mkdir(parents=True, exist_ok=True)  # DVC expects it
         for path in (REPORTS / folder).glob("*"):
             if path not in names:
                 path.unlink()
