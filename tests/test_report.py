@@ -130,6 +130,11 @@ def test_claims_json_has_what_readers_and_programs_need(pages):
     assert not {"seconds", "commit", "cores"} & claim.keys()  # so that a reproduction gives the same file
     assert claim["code"] == [f"tasks/papers/weight_gram/{kind}/a_fig7.py" for kind in ("claims", "experiments")]
     assert (claim["figure"], claim["table"]) == ("reports/quick/figures/a_fig7.svg", "data/quick/tables/a_fig7.parquet")
+    shares = claims["A.fig3"]  # its experiment with A.fig8, and not its figure
+    assert (shares["figure"], shares["table"]) == (
+        "reports/quick/figures/a_fig3.svg",
+        "data/quick/tables/a_fig8.parquet",
+    )
 
 
 def test_same_inputs_same_bytes(project, pages):
