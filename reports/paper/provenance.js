@@ -1,11 +1,11 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 0.318,
+  "seconds": 0.524,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
@@ -13,455 +13,455 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.788,
+  "seconds": 0.791,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.368,
+  "seconds": 0.456,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.262,
+  "seconds": 1.771,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "27d66255254e4489"
  },
  "check@a_fig12": {
-  "seconds": 1.015,
+  "seconds": 0.85,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.562,
+  "seconds": 0.482,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.611,
+  "seconds": 0.582,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.616,
+  "seconds": 0.547,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.355,
+  "seconds": 0.028,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 0.629,
+  "seconds": 0.686,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 0.843,
+  "seconds": 0.832,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.149,
+  "seconds": 0.138,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.139,
+  "seconds": 0.329,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 0.662,
+  "seconds": 0.791,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 0.785,
+  "seconds": 0.682,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.581,
+  "seconds": 0.17,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.502,
+  "seconds": 0.15,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 0.967,
+  "seconds": 1.2,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.457,
+  "seconds": 0.22,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 0.454,
+  "seconds": 0.36,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.422,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 0.37,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 0.583,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 0.886,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 0.414,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 0.694,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.605,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 1.792,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 0.842,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
   "seconds": 0.246,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 0.449,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 0.472,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 0.602,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 0.453,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 0.825,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.397,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 2.007,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 0.89,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.318,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 0.324,
+  "seconds": 0.497,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.233,
+  "seconds": 0.202,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.339,
+  "seconds": 0.36,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 0.916,
+  "seconds": 1.395,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.349,
+  "seconds": 0.245,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 0.567,
+  "seconds": 0.86,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 0.729,
+  "seconds": 0.848,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 0.418,
+  "seconds": 1.021,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 0.774,
+  "seconds": 1.305,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 0.777,
+  "seconds": 1.279,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 0.396,
+  "seconds": 0.619,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.3,
+  "seconds": 0.309,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.338,
+  "seconds": 0.226,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 1.978,
+  "seconds": 1.603,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.493,
+  "seconds": 0.381,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 0.672,
+  "seconds": 0.971,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.07,
+  "seconds": 0.031,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.258,
+  "seconds": 0.199,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 0.385,
+  "seconds": 0.425,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.495,
+  "seconds": 0.341,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.421,
+  "seconds": 0.497,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.296,
+  "seconds": 0.333,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 0.262,
+  "seconds": 0.59,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.278,
+  "seconds": 0.29,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.267,
+  "seconds": 0.231,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 0.328,
+  "seconds": 0.775,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.066,
+  "seconds": 1.137,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -473,131 +473,131 @@ provenance.paper = {
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab3": {
-  "seconds": 0.198,
+  "seconds": 0.13,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.432,
+  "seconds": 0.671,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.434,
+  "seconds": 0.29,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 0.975,
+  "seconds": 1.012,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 0.37,
+  "seconds": 0.582,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.307,
+  "seconds": 0.279,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 0.344,
+  "seconds": 0.347,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
+  "seconds": 0.491,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 0.415,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 0.293,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.282,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 0.335,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "792657a",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
   "seconds": 0.452,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 0.393,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 0.305,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_lemb_1": {
-  "seconds": 0.245,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_lemb_2": {
-  "seconds": 0.36,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_propa_1": {
-  "seconds": 0.4,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.353,
+  "seconds": 0.359,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 1.487,
+  "seconds": 2.317,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.353,
+  "seconds": 0.374,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1221,35 +1221,35 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.063,
+  "seconds": 0.042,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.077,
+  "seconds": 0.028,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.06,
+  "seconds": 0.022,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.065,
+  "seconds": 0.041,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6efa886+",
+  "commit": "792657a",
   "settings": "4f53cda18c2baa0c"
  }
 };
