@@ -180,7 +180,7 @@ def port() -> int:
 def server(cwd: Path, env: dict[str, str], command: Sequence[str] = ("prefect", "server", "start")) -> Iterator[str]:
     """A Prefect server on this machine, on the port that the environment names; its address."""
     with background(list(command), cwd, env, cwd / "server.log"):
-        assert until(lambda: ask(f"{env['PREFECT_API_URL']}/health") is True, 120), (cwd / "server.log").read_text()
+        assert until(lambda: ask(f"{env['PREFECT_API_URL']}/health") is True, 240), (cwd / "server.log").read_text()
         yield env["PREFECT_API_URL"]
 
 

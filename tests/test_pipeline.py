@@ -464,7 +464,7 @@ def test_dvcs_own_commands_answer(project, environment):
     there, _, _ = project
     assert f"{A}:train@a_fig4" in dvc(there, environment, "dag", "--mermaid").stdout
     metrics = json.loads(dvc(there, environment, "metrics", "show", "--json").stdout)
-    assert metrics["workspace"]["data"]["reports/quick/counts.json"]["data"]["claims"] == len(CLAIMS)
+    assert metrics[""]["data"]["reports/quick/counts.json"]["data"]["claims"] == len(CLAIMS)
     plots = dvc(there, environment, "plots", "show", "--json", "-o", str(there / "build")).stdout
     assert "reports/quick/figures" in plots
     diff = dvc(there, environment, "params", "diff", "--json").stdout

@@ -159,7 +159,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.set_title(f"{title}, largest entry {largest:.2g}", fontsize=8)
             if name in LEVELS:
                 cosines = arm_rows[arm_rows["quantity"] == f"fig4/minimiser/{name}"]["value"]
-                printed = f"; printed {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
+                printed = f"\nprinted {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
                 axes.set_xlabel(f"cosine with WᵀW {cosines.median():.3f}{printed}", fontsize=8)
         row[0].set_ylabel(ARMS.get(arm, arm).replace(": ", ":\n"), fontsize=8)
     figure.colorbar(drawn, ax=grid, shrink=0.5, label="entry / the largest of its matrix")
