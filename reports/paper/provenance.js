@@ -1,467 +1,467 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 0.524,
+  "seconds": 0.471,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.399,
+  "seconds": 0.406,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.791,
+  "seconds": 0.733,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.456,
+  "seconds": 0.43,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 1.771,
+  "seconds": 1.818,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "27d66255254e4489"
  },
  "check@a_fig12": {
-  "seconds": 0.85,
+  "seconds": 0.726,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.482,
+  "seconds": 0.441,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.582,
+  "seconds": 0.519,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.547,
+  "seconds": 0.488,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.028,
+  "seconds": 0.017,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 0.686,
+  "seconds": 0.605,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 0.832,
+  "seconds": 0.633,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.138,
+  "seconds": 0.121,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.329,
+  "seconds": 0.287,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 0.791,
+  "seconds": 0.713,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 0.682,
+  "seconds": 0.626,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.17,
+  "seconds": 0.154,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.15,
+  "seconds": 0.134,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 1.2,
+  "seconds": 1.109,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.22,
+  "seconds": 0.189,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 0.36,
+  "seconds": 0.312,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.246,
+  "seconds": 0.204,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 0.449,
+  "seconds": 0.339,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 0.472,
+  "seconds": 0.441,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 0.602,
+  "seconds": 0.558,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 0.453,
+  "seconds": 0.411,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 0.825,
+  "seconds": 0.761,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 0.397,
+  "seconds": 0.353,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 2.007,
+  "seconds": 1.911,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 0.89,
+  "seconds": 0.795,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.318,
+  "seconds": 0.268,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 0.497,
+  "seconds": 0.405,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.202,
+  "seconds": 0.185,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.36,
+  "seconds": 0.346,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 1.395,
+  "seconds": 1.297,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.245,
+  "seconds": 0.215,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 0.86,
+  "seconds": 0.614,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 0.848,
+  "seconds": 0.846,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 1.021,
+  "seconds": 0.994,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 1.305,
+  "seconds": 1.501,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 1.279,
+  "seconds": 1.169,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 0.619,
+  "seconds": 0.553,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.309,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.226,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 1.603,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.381,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 0.971,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.031,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig11": {
-  "seconds": 0.199,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig4": {
-  "seconds": 0.425,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.341,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 0.497,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.333,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_lemd_2": {
-  "seconds": 0.59,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "792657a",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
   "seconds": 0.29,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.211,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 1.536,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.336,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 0.835,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.021,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig11": {
+  "seconds": 0.196,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig4": {
+  "seconds": 0.404,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.34,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 0.514,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.323,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_lemd_2": {
+  "seconds": 0.568,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.328,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "30722e5",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.231,
+  "seconds": 0.232,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 0.775,
+  "seconds": 0.809,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.137,
+  "seconds": 1.111,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -473,83 +473,83 @@ provenance.paper = {
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab3": {
-  "seconds": 0.13,
+  "seconds": 0.128,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.671,
+  "seconds": 0.61,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.29,
+  "seconds": 0.281,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.012,
+  "seconds": 1.006,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 0.582,
+  "seconds": 0.561,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.279,
+  "seconds": 0.276,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 0.347,
+  "seconds": 0.329,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.491,
+  "seconds": 0.461,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.415,
+  "seconds": 0.369,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.293,
+  "seconds": 0.268,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
@@ -557,47 +557,47 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 0.335,
+  "seconds": 0.309,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.452,
+  "seconds": 0.45,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.359,
+  "seconds": 0.309,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 2.317,
+  "seconds": 2.138,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.374,
+  "seconds": 0.337,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1221,35 +1221,35 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.042,
+  "seconds": 0.032,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.028,
+  "seconds": 0.018,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.022,
+  "seconds": 0.014,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.041,
+  "seconds": 0.033,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "792657a",
+  "commit": "30722e5",
   "settings": "4f53cda18c2baa0c"
  }
 };
