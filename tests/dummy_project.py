@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -170,10 +171,12 @@ def alive(process: int) -> bool:
 
 
 def port() -> int:
-    """A free one."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+    """A free one, below those of outgoing connections, which the system may give away before a server starts."""
+    while True:
+        number = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as listening, suppress(OSError):
+            listening.bind(("127.0.0.1", number))
+            return number
 
 
 @contextmanager
