@@ -64,6 +64,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
     Examples
     --------
     >>> import torch, gramlab
+    >>> _ = torch.manual_seed(0)  # P is near WᵀW to first order of the step; how near depends on the draw
     >>> model = torch.nn.Linear(3, 2)
     >>> x, y = torch.randn(20, 3), torch.randn(20, 2)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.01, weight_decay=0.1)
@@ -83,11 +84,11 @@ class AccumulatedFact(Mapping[str, Tensor]):
         if self.form not in FORMS:
             raise ValueError(f"form must be one of {FORMS}, not {form!r}")
         with preserved_state(model):
-            found = find_layers(model, layers)
+            all_layers = find_layers(model, layers)
         groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
         self.layers: dict[str, Layer] = {}
         self.left_out: dict[str, str] = {}
-        for name, layer in found.items():
+        for name, layer in all_layers.items():
             parameter = layer.parameter()
             if parameter is None or id(parameter) not in groups:
                 self.left_out[name] = f"the weight of the {layer.kind} is no parameter of the optimizer"

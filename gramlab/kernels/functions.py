@@ -332,14 +332,14 @@ def _agop_over_pairs(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None)
     A = D @ alpha
     total = x.new_zeros(x.shape[1], x.shape[1])
     for part in row_blocks(x, len(x)):
-        rest = slice(part.start, None)
+        onward = slice(part.start, None)
         # S is symmetric: the blocks right of the diagonal count twice
-        S = (D[part] @ D[:, rest]).mul_(alpha[part] @ alpha[rest].mT)
+        S = (D[part] @ D[:, onward]).mul_(alpha[part] @ alpha[onward].mT)
         if kernel.radial:
-            S -= (A[part] @ alpha[rest].mT).addmm_(alpha[part], A[rest].mT).mul_(D[part, rest])
+            S -= (A[part] @ alpha[onward].mT).addmm_(alpha[part], A[onward].mT).mul_(D[part, onward])
             S.diagonal().add_(A[part].square().sum(1))
         S[:, len(S) :] *= 2
-        total.addmm_(x[part].mT, S @ x[rest], alpha=scale)
+        total.addmm_(x[part].mT, S @ x[onward], alpha=scale)
     total = (total + total.mT) / 2
     mean = alpha.mT @ (D.sum(0)[:, None] * x)
     return total, (2 * (A.mT @ x - mean) if kernel.radial else mean), terms

@@ -19,17 +19,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput, atomic
+from gramlab.kernels import automatic
 from gramlab.kernels.arguments import check_bool, check_choice, check_integer, check_number, resolve_device, to_tensor
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.kernels.updates import UPDATES, next_features
 from gramlab.measures.arrays import all_finite
+from gramlab.streams import stream
 
 TASKS = ("regression", "classification")
 # attributes of a fitted machine that a file holds: as tensors, and as JSON
 ARRAYS = ("features_", "dual_coef_", "X_fit_")
-SCALARS = ("history_", "best_iter_", "n_iter_", "ridge_", "_flat")
+SCALARS = ("history_", "best_iter_", "n_iter_", "bandwidth_", "ridge_", "_flat")
 
 
 def _classifies(machine: "RFM") -> bool:
@@ -51,8 +53,10 @@ class RFM(BaseEstimator):
     task : {"regression", "classification"}, default "regression"
     kernel : {"laplace", "gaussian", "exponential", "polynomial", "quadratic"}, default "laplace"
         ``gramlab.kernels.functions.Kernel`` has the formulas.
-    bandwidth : float, default 10.0
-        In the units of the inputs.
+    bandwidth : float or "auto", default "auto"
+        In the units of the inputs. "auto" takes 3 or 10 times the root mean square distance of the samples under the
+        M of each iterate (``gramlab.kernels.automatic.typical_size``), whichever has the least leave-one-out error at
+        M = I on at most 250 samples.
     degree : int, default 3
         Of the polynomial kernel.
     offset : float, default 1.0
@@ -64,8 +68,9 @@ class RFM(BaseEstimator):
         The AGOP's, paper C's s: 1 for the RFM of Radhakrishnan et al., 1/2 in paper C's Section 5.
     centered : bool, default False
         Whether the AGOP is of the gradients minus their mean.
-    ridge : float, default 1e-3
-        The number on the kernel matrix's diagonal: nλ in Algorithm 1.
+    ridge : float or "auto", default "auto"
+        The number on the kernel matrix's diagonal: nλ in Algorithm 1. "auto" chooses 0.001, 0.03 or 1, as the
+        bandwidth is chosen and together with it.
     solver : {"direct", "iterative"}, default "direct"
         "direct" factors the kernel matrix in its own memory. "iterative" never holds it
         (``gramlab.kernels.iterative.dual_iterative``), solves to a residual of √eps, needs a ridge above 0 and has no
@@ -76,10 +81,15 @@ class RFM(BaseEstimator):
         Feature updates; there is one more solve.
     early_stopping : bool, default True
         Whether to keep the iterate with the least squared error on (X_val, y_val), or without these the least
-        leave-one-out error in closed form, which costs 1.9 times the solve on top of it. False keeps the last iterate.
-    patience : int, optional
-        With early stopping, end after so many updates without a smaller error. Default: make all updates.
-    dtype : {"float64", "float32"}, default "float64"
+        leave-one-out error in closed form, of at most 500 samples. False keeps the last iterate.
+    patience : int, default 1
+        With early stopping, end after so many updates in a row that did not lower the error enough. None makes all
+        updates.
+    tol : float, default 0.05
+        The share of the least error before, by which an update must lower it to count for ``patience``.
+    dtype : {"auto", "float64", "float32"}, default "auto"
+        "auto" fits in float32 with the direct solver where it is safe (``gramlab.kernels.automatic.suits_float32``),
+        and predicts in float64.
     device : str or torch.device, default "auto"
         "auto" takes a GPU where there is one.
 
@@ -93,14 +103,14 @@ class RFM(BaseEstimator):
     classes_ : ndarray
         The sorted labels, in classification.
     history_ : list of dict
-        For each iterate the ``ridge`` used, the ``error`` (mean squared, if monitored), the ``change`` of the features
-        ‖M − M_before‖/‖M_before‖, and the ``trace`` of M.
+        For each iterate the ``bandwidth`` and ``ridge`` used, the ``error`` (mean squared, if monitored), the
+        ``change`` of the features ‖M − M_before‖/‖M_before‖, and the ``trace`` of M.
     best_iter_ : int
         The iterate that was kept.
     n_iter_ : int
         The number of updates made.
-    ridge_ : float
-        The ridge used for the iterate that was kept.
+    bandwidth_, ridge_ : float
+        The bandwidth and the ridge used for the iterate that was kept.
 
     Notes
     -----
@@ -121,11 +131,15 @@ class RFM(BaseEstimator):
     [0, 1]
     """
 
+    features_: np.ndarray
+    dual_coef_: np.ndarray
+
     def __init__(
-        self, task: str = "regression", *, kernel: str = "laplace", bandwidth: float = 10.0, degree: int = 3,
+        self, task: str = "regression", *, kernel: str = "laplace", bandwidth: float | str = "auto", degree: int = 3,
         offset: float = 1.0, update: str | None = "agop", power: float = 0.5, centered: bool = False,
-        ridge: float = 1e-3, solver: str = "direct", rank: int = 500, n_iters: int = 5, early_stopping: bool = True,
-        patience: int | None = None, dtype: str = "float64", device: str = "auto",
+        ridge: float | str = "auto", solver: str = "direct", rank: int = 500, n_iters: int = 5,
+        early_stopping: bool = True, patience: int | None = 1, tol: float = 0.05, dtype: str = "auto",
+        device: str = "auto",
     ):  # fmt: skip
         self.task = task
         self.kernel = kernel
@@ -141,6 +155,7 @@ class RFM(BaseEstimator):
         self.n_iters = n_iters
         self.early_stopping = early_stopping
         self.patience = patience
+        self.tol = tol
         self.dtype = dtype
         self.device = device
 
@@ -184,42 +199,60 @@ class RFM(BaseEstimator):
         X, y = validate_data(
             self, X, y, dtype=np.float64, y_numeric=not _classifies(self), multi_output=not _classifies(self)
         )
-        x, targets = self._tensor(X), self._tensor(self._encode(y, fit=True))
+        targets = self._encode(y, fit=True)
+        dtype = self._precision(kernel, X, targets)
         held_out = None
         if X_val is not None:
             X_val, y_val = validate_data(
                 self, X_val, y_val, reset=False, dtype=np.float64, multi_output=not _classifies(self)
             )
-            held_out = self._tensor(X_val), self._tensor(self._encode(y_val))
+            held_out = self._tensor(X_val, dtype), self._tensor(self._encode(y_val), dtype)
             if held_out[1].shape[1] != targets.shape[1]:
                 raise BadInput(f"y_val has {held_out[1].shape[1]} outputs, y {targets.shape[1]}")
-        self._iterate(kernel, x, targets, held_out)
+        # leave-one-out errors are of the last samples: some from all parts of the data
+        order = np.arange(len(X)) if len(X) <= automatic.SAMPLES else stream("RFM", len(X)).permutation(len(X))
+        self._iterate(kernel, self._tensor(X[order], dtype), self._tensor(targets[order], dtype), held_out)
+        stored = np.float64 if self.dtype == "auto" else np.dtype(self.dtype)
+        self.features_ = self.features_.astype(stored)
+        self.dual_coef_ = self.dual_coef_[np.argsort(order)].astype(stored)
         self.X_fit_ = X
         return self
+
+    def _precision(self, kernel: Kernel, X: np.ndarray, y: np.ndarray) -> str:
+        if self.dtype != "auto":
+            return self.dtype
+        ridge = min(automatic.RIDGES) if self.ridge == "auto" else float(self.ridge)
+        safe = automatic.suits_float32(kernel, X, y, ridge)
+        return "float32" if self.solver == "direct" and safe else "float64"
 
     def _iterate(self, kernel: Kernel, x: Tensor, y: Tensor, held_out: tuple[Tensor, Tensor] | None) -> None:
         variance = float((y - y.mean(0)).square().mean())
         M = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
         self.history_: list[dict[str, float]] = []
-        best, least, change = 0, float("inf"), 0.0
+        best, last_gain, least, change, ridge = 0, 0, float("inf"), 0.0, 0.0
         updates = int(self.n_iters) if self.update else 0
         for step in range(updates + 1):
             try:
-                alpha, used, error = self._solve(kernel, x, y, M, held_out)
+                if step == 0:
+                    kernel, ridge = automatic.choose(kernel, x, y, self.bandwidth, self.ridge)
+                alpha, used, error = self._solve(kernel, ridge, x, y, M, held_out)
             except ArithmeticError as problem:
                 if step == 0:
                     raise ValueError(str(problem)) from problem
                 self._warn(f"{problem} at iterate {step}", best)
                 break
-            entry = {"ridge": used, "trace": float(M.diagonal().sum()), "change": change}
+            entry = {"bandwidth": kernel.bandwidth, "ridge": used, "trace": float(M.diagonal().sum()), "change": change}
             self.history_.append(entry if error is None else {**entry, "error": error})
+            if error is not None and error < (1 - self.tol) * least:
+                last_gain = step
             if error is None or error < least or step == 0:
                 best, least = step, float("inf") if error is None else error
-                self.features_, self.dual_coef_, self.ridge_ = M.cpu().numpy(), alpha.cpu().numpy(), used
+                self.features_, self.dual_coef_ = M.cpu().numpy(), alpha.cpu().numpy()
+                self.bandwidth_, self.ridge_ = kernel.bandwidth, used
             elif least < variance / 2 and error - least > (variance - least) / 2:
                 self._warn(f"diverged at iterate {step}", best)
                 break
-            elif self.patience is not None and step - best >= self.patience:
+            if self.patience is not None and error is not None and step - last_gain >= self.patience:
                 break
             if step < updates:
                 before = M
@@ -228,23 +261,25 @@ class RFM(BaseEstimator):
                     self._warn(f"no finite or nonzero feature is left at iterate {step + 1}", best)
                     break
                 change = float((M - before).norm() / before.norm())
+                if self.bandwidth == "auto":
+                    kernel = automatic.rescale(kernel, x, before, M)
         self.best_iter_, self.n_iter_ = best, len(self.history_) - 1
 
     def _warn(self, problem: str, best: int) -> None:
         warnings.warn(f"update {self.update}: {problem}; iterate {best} is kept", ConvergenceWarning, stacklevel=4)
 
     def _solve(
-        self, kernel: Kernel, x: Tensor, y: Tensor, M: Tensor, held_out: tuple[Tensor, Tensor] | None
+        self, kernel: Kernel, ridge: float, x: Tensor, y: Tensor, M: Tensor, held_out: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, float, float | None]:
         """Dual weights, the ridge used, and the squared error that judges the iterate."""
         if self.early_stopping and held_out is None and len(x) > 1 and self.update:
-            alpha, used, errors = dual_left_out(lambda: kernel.matrix(x, None, M), y, self.ridge)
+            alpha, used, errors = dual_left_out(lambda: kernel.matrix(x, None, M), y, ridge, automatic.MONITORED)
             return alpha, used, float(errors.square().mean())
         if self.solver == "iterative":
-            used, tolerance = float(self.ridge), torch.finfo(x.dtype).eps ** 0.5
+            used, tolerance = ridge, torch.finfo(x.dtype).eps ** 0.5
             alpha, _ = dual_iterative(kernel, x, y, used, M, rank=int(self.rank), tolerance=tolerance)
         else:
-            alpha, used = dual(lambda: kernel.matrix(x, None, M), y, self.ridge)
+            alpha, used = dual(lambda: kernel.matrix(x, None, M), y, ridge)
         if held_out is None or not self.early_stopping:
             return alpha, used, None
         return alpha, used, float((predict(kernel, held_out[0], x, alpha, M) - held_out[1]).square().mean())
@@ -328,21 +363,24 @@ class RFM(BaseEstimator):
         """Return the kernel. Raises BadInput on parameters of a wrong type or out of range."""
         for name, allowed in (
             ("task", TASKS), ("update", (*UPDATES, None)), ("solver", ("direct", "iterative")),
-            ("dtype", ("float64", "float32")),
+            ("dtype", ("auto", "float64", "float32")),
         ):  # fmt: skip
             check_choice(name, getattr(self, name), allowed)
         for name, minimum in (("n_iters", 0), ("patience", 1), ("rank", 1)):
             if name != "patience" or self.patience is not None:
                 check_integer(name, getattr(self, name), minimum)
         check_number("power", self.power)
-        check_number("ridge", self.ridge, positive=False)
+        check_number("tol", self.tol, positive=False)
+        for name in ("bandwidth", "ridge"):
+            if getattr(self, name) != "auto":
+                check_number(name, getattr(self, name), positive=name == "bandwidth")
         for name in ("early_stopping", "centered"):
             check_bool(name, getattr(self, name))
         resolve_device(self.device)
-        return self._kernel()
+        return self._kernel(1.0 if isinstance(self.bandwidth, str) else self.bandwidth)
 
-    def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.bandwidth, self.degree, self.offset)
+    def _kernel(self, bandwidth: float) -> Kernel:
+        return Kernel(self.kernel, bandwidth, self.degree, self.offset)
 
     def _encode(self, y: np.ndarray, fit: bool = False) -> np.ndarray:
         """Targets (n, c): the one-hot codes of the labels, or the values themselves."""
@@ -362,11 +400,12 @@ class RFM(BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        parts = (self._tensor(part) for part in (X, self.X_fit_, self.dual_coef_, self.features_))
-        return predict(self._kernel(), *parts).cpu().numpy()
+        dtype = self.features_.dtype.name
+        parts = (self._tensor(part, dtype) for part in (X, self.X_fit_, self.dual_coef_, self.features_))
+        return predict(self._kernel(self.bandwidth_), *parts).cpu().numpy()
 
-    def _tensor(self, values: np.ndarray) -> Tensor:
-        return to_tensor(values, self.dtype, self.device)
+    def _tensor(self, values: np.ndarray, dtype: str) -> Tensor:
+        return to_tensor(values, dtype, self.device)
 
 
 def project_on_simplex(scores: np.ndarray) -> np.ndarray:

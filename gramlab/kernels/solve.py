@@ -6,6 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+BLOCK = 128  # rows and columns of a block of the triangular inverse
+
 
 class SingularKernel(UserWarning):
     """A kernel matrix is singular to working precision and is solved with a larger ridge."""
@@ -53,33 +55,48 @@ def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> 
     return cholesky_solve(factor, y), used
 
 
-def dual_left_out(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> tuple[Tensor, float, Tensor]:
-    """Return ``dual`` and its leave-one-out errors, for about twice the work.
+def dual_left_out(
+    kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0, samples: int | None = None
+) -> tuple[Tensor, float, Tensor]:
+    """Return ``dual`` and leave-one-out errors, of all samples or of the last ones.
 
     The error y_i − f_i(x_i) of the machine f_i that is fitted without sample i is alpha_i / (C⁻¹)_ii for
-    C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted again.
+    C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted again. With C = LLᵀ, the diagonal of C⁻¹
+    holds the squared lengths of the columns of L⁻¹, and its last s entries depend on the last s rows and columns of L
+    alone. So the errors of s samples cost s³/3 multiplications, as much as the factor of an s × s matrix.
 
     Parameters
     ----------
     kernel_matrix, y, ridge
         As for ``dual``.
+    samples : int, optional
+        The number of samples, from the last on, that are left out in turn. Default: all.
 
     Returns
     -------
     alpha : Tensor of shape (n, c)
     ridge : float
-    errors : Tensor of shape (n, c)
+    errors : Tensor of shape (samples, c)
     """
     factor, used = _factor(kernel_matrix, y, ridge)
     alpha = cholesky_solve(factor, y)
-    n, step = len(y), 256
-    for first in reversed(range(0, n, step)):  # L⁻¹ in L's place, from its last columns to its first
-        block, below = slice(first, first + step), slice(first + step, n)
-        identity = torch.eye(min(step, n - first), dtype=y.dtype, device=y.device)
+    first = len(y) - min(len(y), len(y) if samples is None else samples)
+    return alpha, used, alpha[first:] / _inverse_diagonal(factor[first:, first:])[:, None]
+
+
+def _inverse_diagonal(factor: Tensor) -> Tensor:
+    """The diagonal of (LLᵀ)⁻¹, with L⁻¹ computed in L's place, from its last columns to its first."""
+    n, diagonal = len(factor), factor.new_empty(len(factor))
+    for first in reversed(range(0, n, BLOCK)):
+        stop = min(first + BLOCK, n)
+        block, identity = slice(first, stop), torch.eye(stop - first, dtype=factor.dtype, device=factor.device)
         factor[block, block] = torch.linalg.solve_triangular(factor[block, block].clone(), identity, upper=False)
-        factor[below, block] = factor[below, below] @ (factor[below, block] @ -factor[block, block])
-    inverse_diagonal = torch.cat([part.square().sum(0) for part in factor.split(step, 1)])  # C⁻¹ = L⁻ᵀL⁻¹
-    return alpha, used, alpha / inverse_diagonal[:, None]
+        panel = factor[stop:, block] @ -factor[block, block]
+        for row in range(stop, n, BLOCK):  # L⁻¹ of the rows below is triangular
+            rows = slice(row, row + BLOCK)
+            factor[rows, block] = factor[rows, stop : row + BLOCK] @ panel[: row + BLOCK - stop]
+        diagonal[block] = factor[first:, block].square().sum(0)
+    return diagonal
 
 
 def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tuple[Tensor, float]:

@@ -13,7 +13,6 @@ from gramlab.files import did_you_mean
 from gramlab.kernels.functions import Kernel, agop, fact, times
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.measures.arrays import all_finite
-from gramlab.measures.powers import psd_power
 
 UPDATES = ("agop", "fact", "fact-geometric", "fact-simplified")
 
@@ -58,7 +57,7 @@ def next_features(
     """
     if update == "agop":
         G = agop(kernel, x, x, alpha, M, centered=centered)
-        return G if power == 1 or not all_finite(G) else psd_power((G + G.mT) / 2, power).to(x)
+        return G if power == 1 or not all_finite(G) else _power((G + G.mT) / 2, power)
     if update not in UPDATES:
         near = did_you_mean(update, UPDATES)
         raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}{near}")
@@ -76,6 +75,17 @@ def next_features(
     values, vectors = torch.linalg.eigh((G + G.mT) / 2)
     root = values.abs() if update == "fact-geometric" else values.clamp_min(0)
     return (vectors * root.sqrt()) @ vectors.mT
+
+
+def _power(G: Tensor, power: float) -> Tensor:
+    """Return the power of an AGOP; it has no negative eigenvalues but round-off, which counts as zero.
+
+    In float32 the AGOP over pairs may have more round-off than ``gramlab.psd_power`` allows.
+    """
+    values, vectors = torch.linalg.eigh(G.double())
+    positive = values > len(G) * torch.finfo(torch.float64).eps * values.abs().max()
+    powers = torch.where(positive, torch.where(positive, values, 1.0) ** power, 0.0)
+    return ((vectors * powers) @ vectors.mT).to(G)
 
 
 @dataclass(frozen=True)

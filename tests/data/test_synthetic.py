@@ -27,6 +27,13 @@ def cosine(A, B):
 # ----------------------------------------------------------------------------------------- Gaussian inputs
 
 
+def test_normal_labels_have_nothing_to_do_with_the_inputs():
+    data = dataset("gaussian", samples=400, dimension=3, labels="normal")
+    samples = torch.cat([data.x_train.flatten(1), data.y_train.reshape(-1, 1)], 1)
+    assert torch.corrcoef(samples.T)[-1, :-1].abs().max() < 5 / sqrt(400)
+    assert not torch.isin(data.y_train.flatten(), data.x_train.flatten()).any()
+
+
 @pytest.mark.parametrize("decay", [0, 1, 2])
 def test_inputs_have_the_prescribed_covariance(decay):
     n, d = 40_000, 12

@@ -45,6 +45,12 @@ def test_labels_are_random_with_the_probability(p):
     assert float((frequency - p / c).abs().max()) <= 5 * sqrt(p / c * (1 - p / c) / (n / c))
 
 
+def test_random_labels_are_independent_and_so_not_balanced():
+    """Chi-square with 9 degrees of freedom: below 0.5 in one of 100,000 draws, 0 where classes are balanced."""
+    counts = torch.bincount(random_labels(torch.zeros(30_000, dtype=torch.long), 10, 1.0, "test", 1)).double()
+    assert 0.5 < float(((counts - 3000) ** 2 / 3000).sum()) < 40
+
+
 def test_labels_random_at_p_are_the_same_at_every_larger_p():
     clean = torch.zeros(2000, dtype=torch.int64)
     levels = [random_labels(clean, 7, p, "test", 0) for p in (0.25, 0.5, 1.0)]

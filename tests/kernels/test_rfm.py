@@ -46,7 +46,7 @@ def test_without_an_update_it_is_kernel_ridge(kernel, sklearn_kernel):
         degree, offset = 2, 0.0
     sklearn_kernel = sklearn_kernel or (lambda a, b: np.exp(-np.linalg.norm(a - b) / 2.0))
     kernel_ridge = KernelRidge(alpha=0.1, kernel=sklearn_kernel, gamma=gamma, degree=degree, coef0=offset).fit(x, y)
-    machine = RFM(kernel=kernel, bandwidth=2.0, update=None, ridge=0.1).fit(x, y)
+    machine = RFM(kernel=kernel, bandwidth=2.0, update=None, ridge=0.1, dtype="float64").fit(x, y)
     assert np.allclose(machine.predict(x + 0.1), kernel_ridge.predict(x + 0.1), rtol=1e-8, atol=1e-9)
     assert np.array_equal(machine.features_, np.eye(5))
 
@@ -77,7 +77,8 @@ def test_the_iteration_against_its_definition():
         alpha = np.linalg.solve(K + 0.05 * np.eye(40), y)
         slopes = -np.einsum("ij,j,ija,ab->ib", K, alpha, gaps, M) / 3.0**2
         before, M = M, slopes.T @ slopes / 40
-    machine = RFM(kernel="gaussian", bandwidth=3.0, ridge=0.05, power=1, n_iters=2, early_stopping=False).fit(x, y)
+    options = {"kernel": "gaussian", "bandwidth": 3.0, "ridge": 0.05, "power": 1, "dtype": "float64"}
+    machine = RFM(**options, n_iters=2, early_stopping=False).fit(x, y)
     assert np.allclose(machine.features_, before, rtol=1e-9, atol=1e-12)
     assert np.allclose(machine.dual_coef_[:, 0], alpha, rtol=1e-8, atol=1e-10)
 
@@ -88,7 +89,8 @@ def test_an_update_from_centred_gradients():
     gaps = x[:, None] - x[None]
     K = np.exp(-(gaps**2).sum(2) / (2 * 3.0**2))
     slopes = -np.einsum("ij,j,ija->ia", K, np.linalg.solve(K + 0.05 * np.eye(40), y + x[:, 0]), gaps) / 3.0**2
-    machine = RFM(kernel="gaussian", bandwidth=3.0, ridge=0.05, power=1, n_iters=1, early_stopping=False, centered=True)
+    options = {"kernel": "gaussian", "bandwidth": 3.0, "ridge": 0.05, "power": 1, "dtype": "float64"}
+    machine = RFM(**options, n_iters=1, early_stopping=False, centered=True)
     np.testing.assert_allclose(
         machine.fit(x, y + x[:, 0]).features_, np.cov(slopes.T, bias=True), rtol=1e-9, atol=1e-12
     )
@@ -136,12 +138,12 @@ def test_float32_agrees_with_float64():
 
 def test_a_validation_set_chooses_the_iterate():
     x, y = multi_index()
-    options = {"kernel": "gaussian", "bandwidth": 5.0, "n_iters": 4}
+    options = {"kernel": "gaussian", "bandwidth": 5.0, "ridge": 1e-3, "n_iters": 4, "dtype": "float64"}
     errors = []
     for n_iters in range(5):
         entry = RFM(**options | {"n_iters": n_iters, "early_stopping": False}).fit(x[:200], y[:200])
         errors.append(((entry.predict(x[200:]) - y[200:]) ** 2).mean())
-    machine = RFM(**options).fit(x[:200], y[:200], x[200:], y[200:])
+    machine = RFM(**options, patience=None).fit(x[:200], y[:200], x[200:], y[200:])
     assert [entry["error"] for entry in machine.history_] == pytest.approx(errors)
     assert machine.best_iter_ == int(np.argmin(errors))
     assert ((machine.predict(x[200:]) - y[200:]) ** 2).mean() == pytest.approx(min(errors))
@@ -152,7 +154,8 @@ def test_a_validation_set_chooses_the_iterate():
 @pytest.mark.parametrize(("update", "ridge"), [("agop", 0.01), ("fact-geometric", 0.1)])
 def test_the_iterative_solver_gives_the_direct_ones_machine(update, ridge):
     x, y = multi_index()
-    options = {"kernel": "gaussian", "bandwidth": 5.0, "update": update, "ridge": ridge, "n_iters": 2, "rank": 50}
+    options = {"kernel": "gaussian", "bandwidth": 5.0, "update": update, "ridge": ridge, "n_iters": 2, "rank": 50,
+               "dtype": "float64"}  # fmt: skip
     direct, iterative = (RFM(solver=solver, **options).fit(x[:200], y[:200], x[200:], y[200:])
                          for solver in ("direct", "iterative"))  # fmt: skip
     assert iterative.best_iter_ == direct.best_iter_ > 0
@@ -168,7 +171,7 @@ def test_the_iterative_solver_gives_the_direct_ones_machine(update, ridge):
 def test_an_update_that_diverges_is_stopped_and_its_best_iterate_kept():
     """FACT without averaging on a parity: it converges within two iterations and then loses everything."""
     x, y = parity(700, 20)
-    options = {"kernel": "gaussian", "bandwidth": 5.0, "update": "fact", "ridge": 1e-6}
+    options = {"kernel": "gaussian", "bandwidth": 5.0, "update": "fact", "ridge": 1e-6, "patience": None}
     with pytest.warns(ConvergenceWarning, match="kept"):
         machine = RFM(**options, n_iters=30).fit(x[:500], y[:500])
     assert machine.n_iter_ < 30
@@ -295,7 +298,8 @@ def test_inputs_whose_distances_overflow_are_refused(dtype, scale, message):
 @pytest.mark.parametrize("update", UPDATES)
 def test_features_beyond_the_range_of_numbers_leave_the_iterate_before(update):
     x, y = multi_index(40, 3)
-    options = {"kernel": "exponential" if update == "fact-simplified" else "gaussian", "bandwidth": 3.0, "ridge": 0.1}
+    options = {"kernel": "exponential" if update == "fact-simplified" else "gaussian", "bandwidth": 3.0, "ridge": 0.1,
+               "dtype": "float64"}  # fmt: skip
     with pytest.warns(ConvergenceWarning, match="no finite or nonzero feature"):
         machine = RFM(update=update, **options).fit(x, y * 1e200)
     assert machine.best_iter_ == 0

@@ -81,10 +81,10 @@ def test_fact_and_its_backward_form_have_the_same_nonzero_eigenvalues(seed):
     layer = measured(model, x, y)["2"]  # FACT is 5 x 5 of rank 4, its backward form 4 x 4
     forward, backward = (np.sort_complex(np.linalg.eigvals(m.numpy())) for m in (layer.fact, layer.back_fact))
     largest = np.abs(backward).max()
-    kept = np.sort_complex(np.delete(forward, np.abs(forward).argmin()))
+    nonzero = np.sort_complex(np.delete(forward, np.abs(forward).argmin()))
     assert np.abs(forward).min() < 1e-9 * largest
     # numpy's order may swap a conjugate pair whose real parts differ by rounding
-    distances = np.abs(kept[:, None] - backward[None])
+    distances = np.abs(nonzero[:, None] - backward[None])
     assert max(distances.min(0).max(), distances.min(1).max()) < 1e-8 * largest
 
 

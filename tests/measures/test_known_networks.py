@@ -68,7 +68,7 @@ def small():
 
 
 # how far a measurement in a precision may be from the same weights and data measured in double, normwise; what is
-# seen is in docs/errors.md
+# seen is in docs/performance/errors.md
 BOUNDS = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 
 

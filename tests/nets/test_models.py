@@ -158,6 +158,11 @@ def test_initial_weights_have_the_right_standard_deviations():
     for weight in Q.values():
         torch.testing.assert_close(weight @ weight.T, 4 * torch.eye(5).double())
     torch.testing.assert_close(Q["2.weight"].T @ Q["2.weight"], Q["0.weight"] @ Q["0.weight"].T)
+    # uniform over orthogonal matrices: each diagonal entry has either sign with probability 1/2
+    drawn = [initialize(mlp(5, [5], 5, bias=False), ("q", seed), "orthogonal")["0.weight"] for seed in range(64)]
+    positive = (torch.stack([weight.diagonal() for weight in drawn]) > 0).sum(0)
+    assert positive.min() >= 12  # of 64: five standard deviations below 32
+    assert positive.max() <= 52
 
 
 def test_each_layer_can_have_its_own_scale():

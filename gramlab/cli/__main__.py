@@ -1,0 +1,5 @@
+"""``python -m gramlab.cli`` is ``gramlab``."""
+
+from gramlab.cli import main
+
+main()

@@ -1,0 +1,133 @@
+"""What the commands measure: a network, its weights and its samples, from the files that the command line names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gramlab.files import did_you_mean
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+def trained(model: str, checkpoint: Path | None, device: str) -> nn.Module:
+    """The network with the checkpoint's weights, on the device."""
+    network = _build(model)
+    if checkpoint is not None:
+        try:
+            network.load_state_dict(weights(checkpoint, network))
+        except RuntimeError as error:
+            raise ValueError(f"{checkpoint}: does not fit the network ({error})") from error
+    try:
+        network.to(device)
+    except (RuntimeError, AssertionError) as error:  # an unknown name, or a device that is not there
+        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+    return network
+
+
+def _build(model: str) -> nn.Module:
+    """The network that ``package.module:callable`` or ``file.py:callable`` returns."""
+    from torch import nn
+
+    place, _, name = model.rpartition(":")
+    if not place or not name:
+        raise ValueError(f"give the model as package.module:callable or file.py:callable, not {model!r}")
+    if place.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+        if spec is None or spec.loader is None or not Path(place).is_file():
+            raise ValueError(f"{place}: no such Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(spec.name, module)
+        spec.loader.exec_module(module)
+    else:
+        sys.path.insert(0, "")  # modules in the current folder, as with python -m
+        try:
+            module = importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"no module {error.name!r} on the Python path") from error
+        finally:
+            sys.path.remove("")
+    build = getattr(module, name, None)
+    if not callable(build):
+        callables = [key for key, value in vars(module).items() if callable(value)]
+        raise ValueError(f"{place} has no callable {name!r}{did_you_mean(name, callables)}")
+    try:
+        inspect.signature(build).bind()
+    except TypeError as error:
+        raise ValueError(f"{model} must build the network without arguments: {error}") from error
+    except ValueError:  # the callable has no signature to inspect
+        pass
+    network = build()
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"{model} returns a {type(network).__name__}, not a torch.nn.Module")
+    return network
+
+
+def weights(path: Path, network: nn.Module) -> dict[str, Tensor]:
+    """The state dict in a file, also under a training loop's key or with a data-parallel prefix."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise ValueError(f"{path}: no such checkpoint")
+    try:
+        if path.suffix == ".safetensors":
+            state: Any = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except (SafetensorError, RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path}: not a readable checkpoint ({error})") from error
+    except Exception as error:  # pickle's own errors have no common base
+        raise ValueError(f"{path}: holds more than weights, or is damaged ({type(error).__name__})") from error
+    for key in ("state_dict", "model_state_dict", "model"):
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise ValueError(f"{path}: holds no state dict of tensors")
+    # a part of the network may be called "module" itself
+    if all(key.startswith("module.") for key in state) and not state.keys() <= network.state_dict().keys():
+        return {key.removeprefix("module."): value for key, value in state.items()}
+    return state
+
+
+def takes_indices(network: nn.Module) -> bool:
+    """Whether the network embeds its inputs, which are then indices."""
+    from torch import nn
+
+    return any(isinstance(module, (nn.Embedding, nn.EmbeddingBag)) for module in network.modules())
+
+
+def samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
+    """Inputs and targets. Integers of x.npy stay integers, a text's tokens, for a network that takes ``indices``."""
+    import numpy as np
+    import torch
+
+    from gramlab.measures.arrays import as_tensor
+
+    if split not in ("train", "test"):
+        raise ValueError(f"--split must be train or test, not {split!r}{did_you_mean(split, ('train', 'test'))}")
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    if (folder / "x.npy").is_file() and (folder / "y.npy").is_file():
+        if split == "test":
+            raise ValueError(f"{folder}: x.npy and y.npy are one set; --split test is for folders of images")
+        x, y = (as_tensor(np.load(folder / f"{part}.npy", allow_pickle=False), f"{part}.npy") for part in "xy")
+        if len(x) != len(y):
+            raise ValueError(f"x.npy has {len(x)} rows and y.npy {len(y)}")
+        return x if x.is_floating_point() else x.long() if indices else x.float(), y
+    from gramlab.data.sources import folder as images
+    from gramlab.data.sources import parquet
+
+    if list(folder.glob("*train*.parquet")):
+        data = parquet(folder, ".")
+    elif (folder / "train").is_dir():
+        data = images(folder, ".")
+    else:
+        raise ValueError(f"{folder}: neither x.npy and y.npy, nor train/CLASS/image files, nor *train*.parquet")
+    return data.scaled(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}")

@@ -1,0 +1,149 @@
+"""The commands of the library: measure a checkpoint, compare batch sizes, draw a recorded table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gramlab.cli import inputs
+from gramlab.cli.errors import one_line
+
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON in place of text")]
+
+
+def probe(
+    model: Annotated[str, typer.Argument(help="builds the network: package.module:callable or file.py:callable")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="a folder with x.npy and y.npy, with train/CLASS/image files, or with `*train*.parquet` of images"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="the folder to write probe.parquet and probe.png to")],
+    checkpoint: Annotated[Path | None, typer.Option(help="trained weights: .safetensors or a torch.save file")] = None,
+    initial: Annotated[Path | None, typer.Option(help="weights before training, for paper B's centred NFA")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="mse, signed_mse, cross_entropy or bce_with_logits; default cross_entropy for classes, else mse"
+        ),
+    ] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="the weight decay of training, FACT's λ")] = None,
+    layer: Annotated[list[str] | None, typer.Option(help="a layer's name, default all; repeat for several")] = None,
+    split: Annotated[str, typer.Option(help="train or test, for a folder of images")] = "train",
+    limit: Annotated[int | None, typer.Option(min=1, help="measure at most this many samples, the first ones")] = None,
+    batch_size: Annotated[int, typer.Option(help="samples in a batch; memory grows with it")] = 512,
+    device: Annotated[str, typer.Option(help="where to compute: cpu, cuda, cuda:1, or another torch device")] = "cpu",
+    name: Annotated[str, typer.Option(help="the experiment's name in the table")] = "probe",
+    as_json: AsJson = False,
+) -> None:
+    """Measure the layers of a checkpoint. Write a table of numbers and a page of figures."""
+    with one_line("probe"):
+        _check_drawing()
+        from gramlab import plots, tables
+        from gramlab.measures.features import features
+        from gramlab.measures.measure import measure
+        from gramlab.measures.summary import summarize
+
+        network = inputs.trained(model, checkpoint, device)
+        x, y = inputs.samples(data, split, inputs.takes_indices(network))
+        x, y = x[:limit], y[:limit]
+        initial_weights = None if initial is None else inputs.weights(initial, network)
+        measurement = measure(network, x, y, loss=loss, layers=layer, weight_decay=weight_decay,
+                              batch_size=batch_size, initial=initial_weights)  # fmt: skip
+        numbers, undefined = summarize(measurement, features(network, x, layer, batch_size=batch_size), y)
+        dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
+        labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}
+        rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in numbers]
+        tables.write(out / "probe.parquet", rows)
+        figure = plots.page(tables.table(rows), out / "probe.png")
+        if as_json:
+            named = [dict(zip(("layer", "quantity", "value"), number, strict=True)) for number in numbers]
+            _print_json(samples=measurement.n, loss=str(measurement.settings["loss"]), numbers=named,
+                        left_out=undefined, files=[str(out / "probe.parquet"), str(figure)])  # fmt: skip
+            return
+        _print(numbers, measurement.n, str(measurement.settings["loss"]))
+        for quantity, reason in undefined.items():
+            typer.echo(f"left out: {quantity}: {reason}", err=True)
+        typer.echo(out / "probe.parquet")
+        typer.echo(figure)
+
+
+def batches(
+    model: Annotated[str, typer.Argument(help="builds the network: package.module:callable or file.py:callable")],
+    data: Annotated[Path, typer.Option(help="a folder as for gramlab probe")],
+    checkpoint: Annotated[Path | None, typer.Option(help="trained weights: .safetensors or a torch.save file")] = None,
+    loss: Annotated[str | None, typer.Option(help="as for gramlab probe")] = None,
+    layer: Annotated[list[str] | None, typer.Option(help="a layer's name, default all; repeat for several")] = None,
+    split: Annotated[str, typer.Option(help="train or test, for a folder of images")] = "train",
+    limit: Annotated[int, typer.Option(min=2, help="measure at most this many samples, the first ones")] = 512,
+    size: Annotated[
+        list[int] | None, typer.Option(help="a batch size, default 1, 7, 512; repeat; the last is the reference")
+    ] = None,
+    device: Annotated[str, typer.Option(help="where to compute: cpu, cuda, cuda:1, or another torch device")] = "cpu",
+    as_json: AsJson = False,
+) -> None:
+    """Check whether numbers depend on the batch. Exit with status 1 if they do."""
+    with one_line("batches"):
+        from gramlab.measures.independence import batch_independence
+
+        network = inputs.trained(model, checkpoint, device)
+        x, y = inputs.samples(data, split, inputs.takes_indices(network))
+        sizes = size or [1, 7, 512]
+        frame = batch_independence(network, x[:limit], y[:limit], batch_sizes=sizes, loss=loss, layers=layer)
+        worst, tolerance = float(frame.max().max()), float(frame.attrs["tolerance"])
+        if as_json:
+            differences = [{"layer": key[0], "sum": key[1], **row} for key, row in frame.to_dict("index").items()]
+            _print_json(largest=worst, tolerance=tolerance, depend=worst > tolerance, differences=differences)
+        else:
+            typer.echo(frame.to_string(float_format=lambda value: f"{value:.1e}"))
+            verdict = "depend on the batch" if worst > tolerance else "do not depend on the batch"
+            typer.echo(f"largest difference {worst:.1e}, rounding explains {tolerance:.1e}: the numbers {verdict}")
+        if worst > tolerance:
+            raise typer.Exit(1)
+
+
+def figures(
+    table: Annotated[Path, typer.Argument(help="a table that gramlab.Recorder or gramlab probe wrote")],
+    out: Annotated[Path, typer.Argument(help="the PNG to write")],
+) -> None:
+    """Draw a recorded table. The page has the papers' figures for your own training run."""
+    with one_line("figures"):
+        _check_drawing()
+        from gramlab import plots, tables
+
+        typer.echo(plots.page(tables.read(table), out))
+
+
+def _print_json(**content: Any) -> None:
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _check_drawing() -> None:
+    """Raise ValueError before the work if the drawing libraries are missing."""
+    try:
+        import seaborn  # noqa: F401  # and matplotlib with it
+    except ImportError as error:
+        raise ValueError(f"drawing needs {error.name}: pip install 'gramlab[figures]'") from error
+
+
+def _print(numbers: list[tuple[str, str, float]], n: int, loss: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    headings = {"nfa": "NFA", "centered_nfa": "C-NFA", "pearson_agop": "AGOP", "pearson_enfa": "eNFA",
+                "pearson_fact": "FACT", "stationarity": "stationarity", "target_linearity": "TL",
+                "nc1": "NC1"}  # fmt: skip
+    values = {(layer, quantity): value for layer, quantity, value in numbers}
+    shown = [q for q in headings if any(quantity == q for _, quantity in values)]
+    table = Table("layer", *(headings[quantity] for quantity in shown),
+                  title=f"{n} samples, {loss} {values.get(('', 'loss'), float('nan')):.4g}",
+                  caption="with WᵀW: cosine of NFA and C-NFA, Pearson's of AGOP, eNFA and FACT;"
+                  " stationarity: ‖∇L + λW‖ / ‖λW‖")  # fmt: skip
+    for layer in dict.fromkeys(layer for layer, quantity, _ in numbers if quantity != "loss"):
+        cells = (values.get((layer, quantity)) for quantity in shown)
+        table.add_row(layer or "(model)", *("" if value is None else f"{value:.4f}" for value in cells))
+    Console().print(table)
