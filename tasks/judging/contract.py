@@ -12,6 +12,7 @@ from tasks.judging.statistics import JudgeError
 KEYS = ["arm", "quantity", "case", "layer", "dtype", "seed", "step", "x"]
 CONTROL = "control: "
 FORMS = ("claim", "corrected")
+FEW = 3  # so many numbers of two seeds may agree by chance, for example accuracies on few samples
 
 
 class ContractError(JudgeError):
@@ -39,15 +40,19 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     ContractError
         Naming the first rows at fault.
     """
-    frame = rows.frame[rows.frame["quantity"].isin({name for each in statements for name in each.reads})]
-    refuse = _Refusal(claim.ID, frame)
-    refuse.where(frame["experiment"] != experiment, f"of another experiment than {experiment}")
-    refuse.where(frame["scale"] != scale, f"of another scale than {scale}")
-    refuse.where(~np.isfinite(frame["value"]) | ~np.isfinite(frame["x"]), "without a finite number")
-    refuse.where(frame.duplicated(KEYS, keep=False), "with the same key as another row")
-    if unknown := set(frame["arm"]) - set(FORMS) - {arm for arm in frame["arm"] if arm.startswith(CONTROL)}:
+    judged, with_hypotheses = (
+        rows.frame[rows.frame["quantity"].isin({name for each in readers for name in each.reads})]
+        for readers in (statements, (*statements, *getattr(claim, "HYPOTHESES", ())))
+    )
+    refuse = _Refusal(claim.ID, with_hypotheses)
+    refuse.where(with_hypotheses["experiment"] != experiment, f"of another experiment than {experiment}")
+    refuse.where(with_hypotheses["scale"] != scale, f"of another scale than {scale}")
+    not_finite = ~np.isfinite(with_hypotheses["value"]) | ~np.isfinite(with_hypotheses["x"])
+    refuse.where(not_finite, "without a finite number")
+    refuse.where(with_hypotheses.duplicated(KEYS, keep=False), "with the same key as another row")
+    if unknown := set(judged["arm"]) - set(FORMS) - {arm for arm in judged["arm"] if arm.startswith(CONTROL)}:
         raise ContractError(f"{claim.ID}: no arm {min(unknown)!r}; claim, corrected or 'control: ...'")
-    arms = set(frame["arm"])
+    arms = set(judged["arm"])
     if "claim" not in arms:
         raise ContractError(f"{claim.ID}: the table has no arm 'claim'")
     if not any(arm.startswith(CONTROL) for arm in arms):
@@ -55,8 +60,8 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     for statement in statements:
         _complete(claim, statement, statement.concerned(rows).frame)
     if claim.KIND == "statistical" and seeds:
-        _all_seeds(claim, frame, seeds)
-    _no_copies(claim, frame)
+        _all_seeds(claim, judged, seeds)
+    _no_copies(claim, judged)
 
 
 class _Refusal:
@@ -105,18 +110,33 @@ def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
 
 
 def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
-    """No two seeds of a form, and no control and the printed form, have the same numbers throughout."""
+    """No two seeds of a form have the same numbers, in all or in one quantity, and no control has those of a form."""
     arms = {arm: rows.sort_values(KEYS).set_index(KEYS[1:])["value"] for arm, rows in frame.groupby("arm")}
     for arm, values in arms.items():
-        if arm.startswith(CONTROL) and values.equals(arms["claim"]):
-            raise ContractError(f"{claim.ID}: the arm {arm!r} has the same numbers as the arm 'claim'")
-        if claim.KIND != "statistical" or arm not in FORMS:
+        if arm.startswith(CONTROL):
+            for form in FORMS:
+                if form in arms and _copied(values, arms[form], trained=claim.KIND == "statistical"):
+                    raise ContractError(f"{claim.ID}: the arm {arm!r} has the same numbers as the arm {form!r}")
+        elif claim.KIND == "statistical":
+            _no_equal_seeds(claim, f"the arm {arm!r}", values, few=1)  # one: a level that every seed reaches
+            for quantity, series in values.groupby(level="quantity"):
+                _no_equal_seeds(claim, f"{quantity!r} in the arm {arm!r}", series, few=FEW)
+
+
+def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
+    """Whether a control has a form's numbers under all of its keys; before training, a form's first step, it may."""
+    steps, first = control.index.unique("step"), form.index.get_level_values("step").min()
+    untrained = trained and len(steps) == 1 and steps[0] == first < form.index.get_level_values("step").max()
+    return not untrained and control.equals(form.reindex(control.index))
+
+
+def _no_equal_seeds(claim: Any, where: str, values: pd.Series, few: int) -> None:
+    """Refuse two seeds with equal series of more than ``few`` different numbers."""
+    by_seed: dict[bytes, int] = {}
+    for seed, numbers in values.groupby(level="seed"):
+        if numbers.nunique() <= few:
             continue
-        by_seed: dict[bytes, int] = {}
-        for seed, numbers in values.groupby(level="seed"):
-            if numbers.nunique() == 1:
-                continue  # a level that every seed reaches, such as an accuracy of 1
-            content = numbers.to_numpy().tobytes()
-            if content in by_seed:
-                raise ContractError(f"{claim.ID}: seeds {by_seed[content]} and {seed} of the arm {arm!r} are equal")
-            by_seed[content] = seed
+        content = numbers.to_numpy().tobytes()
+        if content in by_seed:
+            raise ContractError(f"{claim.ID}: seeds {by_seed[content]} and {seed} of {where} are equal")
+        by_seed[content] = seed

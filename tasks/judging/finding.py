@@ -18,18 +18,18 @@ import numpy as np
 from tasks.judging.contract import CONTROL, FORMS, admit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import NO_DATA, OLD_TABLE, Hypothesis, Statement
 from tasks.judging.statistics import welch
 
 OF_CORRECTED = ", corrected"
 
 
 def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds: set[int]) -> dict[str, Any]:
-    """What the rules of the claim's statements and hypotheses find; ``ran`` is False where the table has no rows."""
+    """What the rules of the claim's statements and hypotheses find; ``ran`` is False where none can be judged."""
     statements = [each for each in claim.STATEMENTS if scale in each.scales and each.judgeable(rows)]
     hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
     asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
-    about = {
+    description = {
         "id": claim.ID,
         "paper": letter,
         "kind": claim.KIND,
@@ -43,14 +43,15 @@ def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds
     }
     judged = [statement for statement in statements if statement.kind == "asserted"]
     if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
-        return {**about, "ran": False}
+        reasons = [statement.unjudged(rows, scale) for statement in asserted]
+        return {**description, "ran": False, "reason": OLD_TABLE if OLD_TABLE in reasons else NO_DATA}
     admit(rows, claim, statements, experiment, scale, seeds)
     unjudged = [statement for statement in claim.STATEMENTS if statement not in statements]
     return {
-        **about,
+        **description,
         "ran": True,
         "statements": [_statement(statement, rows) for statement in statements]
-        + [{**_words(statement), "forms": {}} for statement in unjudged],
+        + [{**_words(each), "forms": {}, "unjudged": each.unjudged(rows, scale)} for each in unjudged],
         "hypotheses": [_hypothesis(hypothesis, rows) for hypothesis in hypotheses],
         "smallest violations": smallest_violations(rows, asserted[0].reads[0].split("/")[0]),
     }

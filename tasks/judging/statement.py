@@ -8,10 +8,10 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 
 KINDS = ("asserted", "printed level", "ours")
-# why a statement is not found; "reduced too far" and "hypothesis not met" come from a Hypothesis
+REDUCED, OLD_TABLE, NO_DATA = "reduced too far", "table out of date", "data not here"
+# why a statement is not found; a Hypothesis gives "hypothesis not met" or "reduced too far"
 REASONS = (
-    "refuted", "hypothesis not met", "too few seeds", "reduced too far", "control kept", "print differs",
-    "data not here",
+    "refuted", "hypothesis not met", "too few seeds", REDUCED, "control kept", "print differs", OLD_TABLE, NO_DATA,
 )  # fmt: skip
 
 
@@ -75,7 +75,17 @@ class Statement:
         rows = rows.where(quantity=set(self.reads))
         if not self.data_sets:
             return rows
-        return Rows(rows.frame[rows.frame["case"].str.partition(",")[0].isin(self.data_sets)])
+        return Rows(rows.frame[rows.frame["case"].str.split(",").str[0].isin(self.data_sets)])
+
+    def unjudged(self, rows: Rows, scale: str) -> str:
+        """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old."""
+        in_claim = rows.where(arm="claim").frame
+        cases = in_claim["case"].str.split(",").str[0]
+        if in_claim.empty or (self.data_sets and not cases.isin(self.data_sets).any()):
+            return NO_DATA
+        if scale not in self.scales:  # where the paper's own tables lack what the quick tables have, they are older
+            return REDUCED if scale == "quick" else OLD_TABLE
+        return NO_DATA if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE
 
     def judgeable(self, rows: Rows) -> bool:
         """Whether the table has the data sets that it is about."""

@@ -6,14 +6,15 @@ A statement
   fails            its rule refutes it after Holm's correction
   inconclusive     the data decide nothing, no control breaks it, or a hypothesis of the paper is not met
 
-A statement whose data are not here is not judged. A claim fails if one of its asserted statements fails, is
-inconclusive if one is inconclusive or a control is kept by all of them, and holds if all that are judged hold. A
-verdict that is not ``holds`` has a reason.
+A statement whose data are not here, or whose table is older than it, is not judged. A claim fails if one of its
+asserted statements fails, is inconclusive if one is inconclusive or a control is kept by all of them, and holds if all
+that are judged hold. A verdict that is not ``holds`` has a reason.
 """
 
 from typing import Any
 
 from tasks.judging.rules import ALPHA
+from tasks.judging.statement import OLD_TABLE
 
 VERDICTS = ("holds", "holds corrected", "fails", "inconclusive")
 SUPPORTED = ("holds", "holds corrected")
@@ -66,8 +67,8 @@ def _claim(finding: dict[str, Any]) -> dict[str, Any]:
     rank = {"fails": 0, "inconclusive": 1, "holds corrected": 2, "holds": 3}
     deciding = min(asserted, key=lambda statement: rank[statement["verdict"]])
     verdict, reason = deciding["verdict"], deciding["reason"]
-    kept = [name for name, control in controls.items() if not control["rejected"]]
-    if verdict in SUPPORTED and (kept or not controls):
+    kept_controls = [name for name, control in controls.items() if not control["rejected"]]
+    if verdict in SUPPORTED and (kept_controls or not controls):
         verdict, reason = "inconclusive", "control kept"
     levels = [statement for statement in statements if statement["kind"] == "printed level" and statement["forms"]]
     as_printed = levels and all(statement["verdict"] in SUPPORTED for statement in levels)
@@ -87,11 +88,10 @@ def _claim(finding: dict[str, Any]) -> dict[str, Any]:
 
 
 def _not_run(finding: dict[str, Any]) -> dict[str, Any]:
-    """A claim whose data are not here."""
+    """A claim of which nothing was judged: its data are not here, or its table is older than its statements."""
     return {
         **{name: value for name, value in finding.items() if name not in ("ran", "tests")},
         "verdict": "not run",
-        "reason": "data not here",
         "supported": 0,
         "asserted": finding["tests"],
     }
@@ -101,7 +101,7 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     """The verdict on a statement, the form that decides it, and why it is not found."""
     forms = statement["forms"]
     if not forms:
-        return {**statement, "verdict": "not judged", "reason": "data not here"}
+        return {**statement, "verdict": "not judged", "reason": statement["unjudged"]}
     unmet = {form: [each for each in hypotheses if _needed(each, statement) and _met(each, form) is not True]
              for form in forms}  # fmt: skip
     form = "claim"
@@ -109,13 +109,13 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
         form = "corrected"
     deciding = forms[form]
     rejecting = [name for name, control in deciding["controls"].items() if control["rejected"]]
-    found = decision(deciding)
+    supported = decision(deciding)
     if unmet[form]:
         first = unmet[form][0]  # a table that is older than the hypothesis lacks what it reads
-        verdict, reason = "inconclusive", first["reason"] if first["forms"] else "data not here"
-    elif found is False:
+        verdict, reason = "inconclusive", first["reason"] if first["forms"] else OLD_TABLE
+    elif supported is False:
         verdict, reason = "fails", "print differs" if statement["kind"] == "printed level" else "refuted"
-    elif found is None:
+    elif supported is None:
         verdict, reason = "inconclusive", "too few seeds"
     elif not _found(deciding, statement):
         verdict, reason = "inconclusive", "control kept"

@@ -1,6 +1,7 @@
 """What must hold of every measurement: a stage checks it on the numbers that it writes, whatever the claim."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -50,6 +51,24 @@ def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
         forward, backward = float(of(fact)), float(of(back_fact))
         if not abs(forward - backward) <= ROUND_OFF * bound:
             raise ArithmeticError(f"the trace{name} is {forward!r} for FACT and {backward!r} for its backward form")
+
+
+def check_forms(layer: Any) -> None:
+    """Check that the traces of the forward and the backward forms of a measured layer agree.
+
+    tr(WᵀW) = tr(WWᵀ), and for the AGOP and the eNFA tr(WᵀKW) = tr(K WWᵀ), K their backward form (paper C, Appendix A).
+
+    Raises
+    ------
+    ArithmeticError
+        If a trace differs.
+    """
+    for name in ("gram", "agop", "enfa"):
+        back = getattr(layer, f"back_{name}")
+        forward = float(getattr(layer, name).trace())
+        backward = float(back.trace() if name == "gram" else (back * layer.back_gram).sum())
+        if not abs(forward - backward) <= ROUND_OFF * abs(forward):
+            raise ArithmeticError(f"the trace of the {name} is {forward!r}, and {backward!r} by its backward form")
 
 
 def _trace_of_square(matrix: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
-"""What a correlation is compared with: matrices of the same spectrum in random directions.
+"""What chance alone gives: correlations with matrices in random directions, and collapse to random classes.
 
-Positive semi-definite matrices are never uncorrelated, so that 0 is no fair comparison.
+Positive semi-definite matrices are never uncorrelated, so that 0 is no fair comparison of a correlation. The means of
+random classes of many features are nearly a simplex, so that NC2 is small without any collapse.
 """
 
 from collections.abc import Callable
@@ -8,20 +9,24 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 import gramlab
 
-DRAWS = 40  # random matrices
+DRAWS = 40  # random matrices, or permutations of the labels
 
 
 def nulls(
     matrices: dict[str, Tensor], gram: Tensor, random: np.random.Generator,
     correlation: Callable[[Tensor, Tensor], float] = gramlab.pearson,
 ) -> dict[str, float]:  # fmt: skip
-    """The 97.5 % quantile of each matrix's correlation with random matrices of the Gram's spectrum; all are (d, d)."""
+    """The 97.5 % quantile of each matrix's correlation with random matrices of the Gram's spectrum.
+
+    All are (d, d); instead of a Gram matrix any symmetric matrix will do, for example the change of one.
+    """
     eigenvalues = torch.linalg.eigvalsh(gram)
-    cutoff = len(eigenvalues) * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
-    eigenvalues = eigenvalues[eigenvalues > cutoff]  # the directions of a 0 make no difference
+    cutoff = len(eigenvalues) * torch.finfo(eigenvalues.dtype).eps * eigenvalues.abs().max()
+    eigenvalues = eigenvalues[eigenvalues.abs() > cutoff]  # the directions of a 0 make no difference
     correlations = []
     for _ in range(DRAWS):
         random_matrix = in_random_directions(eigenvalues, len(gram), random)
@@ -33,3 +38,24 @@ def in_random_directions(eigenvalues: Tensor, d: int, random: np.random.Generato
     """A (d, d) matrix with these eigenvalues, and 0 for the rest, and uniformly random eigenvectors."""
     vectors, _ = torch.linalg.qr(torch.from_numpy(random.normal(size=(d, len(eigenvalues)))).to(eigenvalues.device))
     return (vectors * eigenvalues) @ vectors.mT
+
+
+def collapse_nulls(H: Tensor, labels: Tensor, random: np.random.Generator) -> dict[str, float]:
+    """The 2.5 % quantiles of NC1 and NC2 of features H (n, d) under random permutations of their labels (n,).
+
+    Whatever the features are, a permutation gives tr(S_B) the mean (K - 1)/(n - 1) tr(S_T).
+    """
+    classes = one_hot(labels.unique(return_inverse=True)[1]).double()  # (n, K)
+    n, K = classes.shape
+    centred = H.double() - H.double().mean(0)
+    orders = torch.from_numpy(np.stack([random.permutation(n) for _ in range(DRAWS)])).to(H.device)
+    means = (classes[orders].mT.reshape(-1, n) @ centred).unflatten(0, (DRAWS, K)) / classes.sum(0)[:, None]
+    lengths = means.norm(dim=2)
+    between = lengths.square() @ classes.mean(0)
+    unit = means / lengths[..., None]
+    simplex = (torch.eye(K, dtype=torch.float64, device=H.device) * K - 1) / (K - 1)
+    values = {
+        "nc1": centred.square().sum() / n / between - 1,
+        "nc2": torch.linalg.matrix_norm(unit @ unit.mT - simplex),
+    }
+    return {name: float(torch.quantile(by_draw, 0.025)) for name, by_draw in values.items()}

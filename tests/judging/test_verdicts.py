@@ -67,7 +67,7 @@ def test_asserted_statements_alone_decide():
     assert (result["verdict"], result["supported"], result["asserted"]) == ("holds", 2, 2)
     by_name = {each["name"]: (each["verdict"], each["reason"]) for each in result["statements"]}
     assert by_name["sharper"] == ("fails", "refuted")
-    assert by_name["level"] == ("not judged", "data not here")
+    assert by_name["level"] == ("not judged", "reduced too far")
     refuted = table(arms) + table({"claim": DOWN, "control: broken": [-2.0, -2.1, -2.3]}, "r") + table(arms, "s")
     result = judged(claim(statements), refuted)
     assert (result["verdict"], result["reason"], result["supported"]) == ("fails", "refuted", 1)
@@ -91,7 +91,7 @@ def test_an_unmet_hypothesis_is_never_a_failure(reason):
         unmet = judged(claim(hypotheses=[hypothesis]), table(arms) + table({"claim": poor}, "fit"))
         assert (unmet["verdict"], unmet["reason"]) == ("inconclusive", reason)
         missing = judged(claim(hypotheses=[hypothesis]), table(arms))
-        assert (missing["verdict"], missing["reason"]) == ("inconclusive", "data not here")
+        assert (missing["verdict"], missing["reason"]) == ("inconclusive", "table out of date")
         met = judged(claim(hypotheses=[hypothesis]), table(arms) + table({"claim": good}, "fit"))
         assert met["verdict"] == ("holds" if values is UP else "fails")
 
@@ -166,10 +166,37 @@ def test_an_undecided_control_must_fall_short_of_the_claim():
 
 def test_a_claim_without_rows_has_not_run_and_counts_its_statements():
     module = claim([statement(), statement("second"), statement("third", kind="ours")])
-    finding = find(module, "A", rows([{"quantity": "other", "value": 1.0}]), "e", "quick", {3})
+    finding = find(module, "A", rows(table({"control: broken": UP})), "e", "quick", {3})
     assert (finding["ran"], finding["tests"]) == (False, 2)
     result = judge({"a_test": finding})["a_test"]
     assert (result["verdict"], result["reason"]) == ("not run", "data not here")
+
+
+@pytest.mark.parametrize(
+    ("data_sets", "reason"),
+    [((), "table out of date"), (("digits",), "table out of date"), (("MNIST",), "data not here")],
+)
+def test_a_claim_whose_table_lacks_its_numbers_waits_for_a_new_table_or_for_data(data_sets, reason):
+    """The table has other numbers, on the digits."""
+    other = table({"claim": UP, "control: broken": DOWN}, "other", case="digits")
+    result = judged(claim([statement(data_sets=data_sets)]), other)
+    assert (result["verdict"], result["reason"]) == ("not run", reason)
+
+
+@pytest.mark.parametrize(
+    ("scale", "own", "data_sets", "reason"),
+    [
+        ("quick", "paper", (), "reduced too far"),
+        ("paper", "quick", (), "table out of date"),
+        ("quick", "paper", ("MNIST",), "data not here"),
+        ("quick", "quick", ("MNIST",), "data not here"),
+    ],
+)
+def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, own, data_sets, reason):
+    module = claim([statement(), statement("second", scales=(own,), data_sets=data_sets)])
+    table_rows = [{**row, "scale": scale} for row in table({"claim": UP, "control: broken": DOWN}, case="digits")]
+    result = judge({"a_test": find(module, "A", rows(table_rows), "e", scale, {3})})["a_test"]
+    assert [each["reason"] for each in result["statements"]] == ["", reason]
 
 
 def form(p: float | None, p_against: float | None = None, certain: bool | None = True) -> dict:

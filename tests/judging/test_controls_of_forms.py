@@ -1,0 +1,71 @@
+"""Each form has its own controls, the weakest statement decides wherever it stands, and Welch's interval is scipy's."""
+
+import json
+
+import numpy as np
+import pytest
+from planted_claims import claim, rows, statement, table
+from scipy.stats import ttest_ind
+
+from tasks.judging.finding import find
+from tasks.judging.statistics import welch
+from tasks.judging.verdict import judge
+
+UP, DOWN, OPEN = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3]
+
+
+def found(module, table_rows: list[dict]) -> dict:
+    return json.loads(json.dumps(find(module, "A", rows(table_rows), "e", "quick", {3})))
+
+
+def judged(module, table_rows: list[dict]) -> dict:
+    return judge({"a_test": found(module, table_rows)})["a_test"]
+
+
+def test_a_form_has_its_own_controls_and_those_of_both():
+    arms = {"claim": UP, "corrected": [2.0, 2.1, 2.2], "control: a": DOWN, "control: a, corrected": [-2.0, -2.1, -2.3],
+            "control: b": [-3.0, -3.1, -3.3]}  # fmt: skip
+    (first,) = found(claim(), table(arms))["statements"]
+    controls = {form: set(finding["controls"]) for form, finding in first["forms"].items()}
+    assert controls == {"claim": {"a", "b"}, "corrected": {"a, corrected", "b"}}
+
+
+@pytest.mark.parametrize("undecided_first", [True, False])
+def test_an_inconclusive_statement_decides_over_a_corrected_one(undecided_first):
+    corrected, undecided = statement("corrected"), statement("undecided", reads=("r",))
+    order = [undecided, corrected] if undecided_first else [corrected, undecided]
+    table_rows = table({"claim": DOWN, "corrected": UP, "control: c": [-2.0, -2.1, -2.3]})
+    result = judged(claim(order), table_rows + table({"claim": OPEN, "control: c": DOWN}, "r"))
+    assert {each["name"]: each["verdict"] for each in result["statements"]} == {
+        "corrected": "holds corrected", "undecided": "inconclusive",
+    }  # fmt: skip
+    assert (result["verdict"], result["reason"], result["deciding"]) == ("inconclusive", "too few seeds", "undecided")
+
+
+@pytest.mark.parametrize(("level", "matches"), [(UP, True), (DOWN, False), (None, False)])
+def test_only_a_level_that_holds_matches_the_print(level, matches):
+    statements = [statement("first"), *([statement("level", kind="printed level", reads=("r",))] if level else [])]
+    table_rows = table({"claim": UP, "control: c": DOWN})
+    table_rows += table({"claim": level, "control: c": [3.0, 3.1, 3.3]}, "r") if level else []
+    result = judged(claim(statements), table_rows)
+    assert result["verdict"] == "holds"
+    assert (result["evidence"] == "matches print") is matches
+
+
+def test_a_claim_that_fails_matches_no_print():
+    statements = [statement("first"), statement("level", kind="printed level", reads=("r",))]
+    table_rows = table({"claim": DOWN, "control: c": [-2.0, -2.1, -2.3]}) + table(
+        {"claim": UP, "control: c": DOWN}, "r"
+    )
+    result = judged(claim(statements), table_rows)
+    assert (result["verdict"], result["evidence"] == "matches print") == ("fails", False)
+
+
+@pytest.mark.parametrize(("first", "second"), [(4, 4), (4, 7), (5, 8), (3, 12)])
+def test_welchs_interval_is_scipys(first, second):
+    random = np.random.default_rng(first)
+    a, b = random.normal(1, 2, first), random.normal(0, 0.3, second)
+    difference, low, high = welch(a, b)
+    wanted = ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert difference == pytest.approx(a.mean() - b.mean())
+    assert (low, high) == pytest.approx((wanted.low, wanted.high), rel=1e-9)
