@@ -8,7 +8,7 @@ from rich.table import Table
 from tasks import stage as stages
 from tasks.reporting.comparison import reproduction
 from tasks.reporting.counts import counts
-from tasks.reporting.words import controls
+from tasks.reporting.words import controls, found
 
 
 def main() -> None:
@@ -23,8 +23,7 @@ def main() -> None:
     table = Table(*columns, title=f"{stage.scale} scale")
     claims = json.loads(path.read_text(encoding="utf-8"))
     for claim in claims.values():
-        found = f"{claim['supported']} of {claim['asserted']}"
-        table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], found, controls(claim))
+        table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], found(claim), controls(claim))
     console.print(table)
     number_of = counts(claims)
     print(f"{number_of.pop('claims')} claims: " + ", ".join(f"{n} {name}" for name, n in number_of.items() if n))

@@ -24,6 +24,16 @@ def drawn_network(*name: str | int, size: int) -> tuple[np.ndarray, np.ndarray]:
     return draw.normal(size=size), draw.normal(size=(size, size)) / np.sqrt(size)
 
 
+def mean_over_eigenvectors(A: np.ndarray, B: np.ndarray) -> float:
+    """The mean cosine of A and Q B Qᵀ over all orthogonal Q.
+
+    It is that over the cyclic permutations of B's eigenvalues in A's basis, in which each meets each of A's once.
+    """
+    a, b = np.linalg.eigvalsh(A), np.linalg.eigvalsh(B)
+    products = [a @ np.roll(b, shift) for shift in range(len(b))]
+    return float(np.mean(products) / np.sqrt((a @ a) * (b @ b)))
+
+
 def test_figure_3():
     size, draws, balances = 6, 3, [0.2, 0.35, 0.5, 0.8, 1.0]
     a, W = drawn_network("b_fig3", "network", 0, size=size)
@@ -44,6 +54,8 @@ def test_figure_3():
                 mean_agop = 3 / size * np.trace(B) * M @ M + (1 + 5 / size) * M @ B @ M
                 predictions = {arm: ratio(appendix_e(M @ M, B, r, last_term=True))}
                 row = {"case": "n = d = k = 6", "seed": seed, "x": balance}
+                by_chance = mean_over_eigenvectors(*quadratic_derivatives(X, y, a, W))
+                expected.append({**row, "arm": arm, "quantity": "null/fig3/observed", "value": by_chance})
                 if arm == "corrected":
                     predictions["control: first-order term alone"] = cosine(M @ M, M @ B @ M)
                     mean_term = cosine(M @ M, mean_agop)
@@ -104,7 +116,9 @@ def observed_in_figure_6(X: np.ndarray, y: np.ndarray, weights: list[np.ndarray]
             residual * np.outer(slope, x) for residual, (_, slope), x in zip(residuals, samples, X, strict=True)
         )
         correlations.append(cosine(W_dot.T @ W_dot, W_dot.T @ K @ W_dot))
-    return correlations
+        if residuals is y:
+            by_chance = mean_over_eigenvectors(W_dot.T @ W_dot, W_dot.T @ K @ W_dot)
+    return [*correlations, by_chance]
 
 
 def weights_of_figure_6(width: int, seed: int, inputs: int) -> list[np.ndarray]:
@@ -136,7 +150,9 @@ def test_figure_6():
                         )
                     for width, weights in networks.items():
                         row["layer"] = str(width)
-                        observed, of_residuals = observed_in_figure_6(X, y, weights, activation)
+                        observed, of_residuals, by_chance = observed_in_figure_6(X, y, weights, activation)
+                        name = "null/fig6/observed"
+                        expected.append({**row, "arm": "claim", "quantity": name, "value": by_chance})
                         for arm in inputs:
                             expected.append({**row, "arm": arm, "quantity": "fig6/observed", "value": observed})
                         name = "fig6/observed, residuals"

@@ -73,8 +73,9 @@ def test_correlations_are_compared_with_their_null(claim):
         rows = table_2()
     else:
         rows = after_training(claim, {}) if claim in (c_fig3, c_fig9) else along_training(claim, late, root)
-    assert holds(claim, "fact above its null", with_null(rows, f"{side(claim)}fact", 0.3))
-    assert holds(claim, "fact above its null", with_null(rows, f"{side(claim)}fact", 0.9999)) is False
+    name = f"{'b' * bool(side(claim))}FACT above its null"
+    assert holds(claim, name, with_null(rows, f"{side(claim)}fact", 0.3))
+    assert holds(claim, name, with_null(rows, f"{side(claim)}fact", 0.9999)) is False
 
 
 def test_the_hypotheses_are_measured():

@@ -188,8 +188,8 @@ def matrices(theta, p, tau, decay):
     return {"gram": W.T @ W, "fact": fact, "agop": agop}
 
 
-def null_of_rotations(fact, gram, seed):
-    """The 97.5 % quantile of FACT's cosine with Q gram Q^T, for uniform orthogonal Q."""
+def null_of_rotations(feature, gram, seed):
+    """The 97.5 % quantile of a feature's cosine with Q gram Q^T, for uniform orthogonal Q."""
     draw, cosines = stream("c_quadratic", "null", seed), []
     for _ in range(40):
         normal = draw.normal(size=(4, 4))
@@ -199,7 +199,7 @@ def null_of_rotations(fact, gram, seed):
                 column = column - (done @ column) * done
             columns.append(column / np.linalg.norm(column))
         Q = np.array(columns).T
-        cosines.append(entry_cosine(fact, Q @ gram @ Q.T))
+        cosines.append(entry_cosine(feature, Q @ gram @ Q.T))
     return float(np.quantile(cosines, 0.975))
 
 
@@ -224,7 +224,8 @@ def test_figure_4():
             features = matrices(theta, p, tau, decay)
             for name in ("fact", "agop"):
                 expected[seed, f"fig4/{when}/{name}", 0.0] = entry_cosine(features[name], features["gram"])
-        expected[seed, "fig4/null/fact", 0.0] = null_of_rotations(features["fact"], features["gram"], seed)
+        for name, quantity in (("fact", "fig4/null/fact"), ("agop", "null/fig4/minimiser/agop")):
+            expected[seed, quantity, 0.0] = null_of_rotations(features[name], features["gram"], seed)
         if (seed, "fig4/matrix/gram", 0.0) in values:  # of the lowest seed, or of all that are as low to the last digit
             assert losses[seed] == pytest.approx(min(losses), rel=1e-12)
             for name, matrix in features.items():
@@ -317,12 +318,15 @@ def exact_minimiser(p, tau, decay):
 
 
 def power_cosine(agop, exponent, gram):
-    """The cosine of AGOP^exponent and W^T W in many digits."""
+    """The cosine of AGOP^exponent and W^T W in many digits, and its mean over random eigenvectors."""
     eigenvalues, vectors = mp.eigsy(agop)
-    powered = vectors * mp.diag([max(value, mp.mpf(0)) ** exponent for value in eigenvalues]) * vectors.T
+    powers = [max(value, mp.mpf(0)) ** exponent for value in eigenvalues]
+    powered = vectors * mp.diag(powers) * vectors.T
     inner = sum(powered[i, j] * gram[i, j] for i in range(4) for j in range(4))
     norms = [mp.sqrt(sum(entry**2 for entry in matrix)) for matrix in (powered, gram)]
-    return float(inner / (norms[0] * norms[1]))
+    # a direction that is uniform on the sphere of R^4 has v^T G v = tr G / 4 in the mean
+    by_chance = sum(power * (gram[0, 0] + gram[1, 1] + gram[2, 2] + gram[3, 3]) / 4 for power in powers)
+    return [float(each / (norms[0] * norms[1])) for each in (inner, by_chance)]
 
 
 EPSILON = 0.5
@@ -341,9 +345,11 @@ def test_theorem_3_4(p, tau, ratio):
     assert values.pop(("", "thm3.4/no minimum")) == 0
     # FACT equals the Gram; from two sides, so that they differ by round-off
     assert 0 < values.pop((f"p = {p:g}", "thm3.4/fact")) < 1e-12
-    expected = {(f"s = {s:g}", "thm3.4/correlation"): power_cosine(agop, s, gram) for s in (0.25, 0.5, 1.0, 2.0)}
+    expected = {(f"s = {s:g}", name): value for s in (0.25, 0.5, 1.0, 2.0)
+                for name, value in zip(("thm3.4/correlation", "null/thm3.4/correlation"), power_cosine(agop, s, gram),
+                                       strict=True)}  # fmt: skip
     assert values == {key: pytest.approx(value, rel=1e-6) for key, value in expected.items()}
-    assert len({round(value, 4) for value in expected.values()}) == 4
+    assert len({round(value, 4) for (_, name), value in expected.items() if name == "thm3.4/correlation"}) == 4
 
 
 def test_settings_of_the_paper(monkeypatch):

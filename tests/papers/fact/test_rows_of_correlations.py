@@ -32,13 +32,13 @@ def found(name: str, pearson, null: float = 0.3) -> bool | None:
 
 @pytest.mark.parametrize("layer", sorted(HIDDEN))
 def test_fact_must_be_above_its_null_on_every_layer(layer):
-    assert found("fact above its null", lambda matrix, at, epoch: 0.9)
-    assert found("fact above its null", lambda matrix, at, epoch: 0.1 if at == layer else 0.9) is False
+    assert found("FACT above its null", lambda matrix, at, epoch: 0.9)
+    assert found("FACT above its null", lambda matrix, at, epoch: 0.1 if at == layer else 0.9) is False
 
 
 def test_fact_is_compared_with_its_null_after_training():
-    assert found("fact above its null", lambda matrix, at, epoch: 0.9 if epoch else 0.1)
-    assert found("fact above its null", lambda matrix, at, epoch: 0.1 if epoch else 0.9) is False
+    assert found("FACT above its null", lambda matrix, at, epoch: 0.9 if epoch else 0.1)
+    assert found("FACT above its null", lambda matrix, at, epoch: 0.1 if epoch else 0.9) is False
 
 
 @pytest.mark.parametrize("other", ["agop", "enfa"])

@@ -52,7 +52,7 @@ def test_the_share_on_the_support_is_that_of_the_best_iterate():
     def share(best: float, last: float) -> bool | None:
         series = {"accuracy": (0.5, 0.7, 0.95, 0.8), "mass": (0.1, 0.1, best, last)}
         return found(c_fig1, "features on the support", [
-            {"seed": seed, "x": float(step), "quantity": f"transition/{name}",
+            {"case": "k = 4", "seed": seed, "x": float(step), "quantity": f"transition/{name}",
              "value": value + 1e-3 * noise(seed, step)}
             for seed in range(5) for name, values in series.items() for step, value in enumerate(values)
         ])  # fmt: skip

@@ -12,7 +12,7 @@ from tasks.papers.neural_collapse.experiments import d_deep_rfm
 
 SEEDS, LAYERS = 6, 8
 CASES = ("digits, gaussian, relu", "digits, laplace, relu", "digits, laplace, fourier")
-COLLAPSED = {"nc1": 0.5, "agop": 0.3, "features": 1.5, "nc2": 0.8}
+COLLAPSED = {"nc1": 0.5, "agop": 0.3, "features": 1.5, "nc2": 0.8, "chance": 3.0}
 
 
 def collapse(arm: str = "claim", nc1_by_layer: tuple[float, ...] = (), accuracy: float = 1.0, **factors: float):
@@ -28,6 +28,9 @@ def collapse(arm: str = "claim", nc1_by_layer: tuple[float, ...] = (), accuracy:
                 values = {"nc1/data": data, "nc1/agop": data * factors["agop"]}
                 values["nc1/features"] = values["nc1/agop"] * factors["features"]
                 values["nc2/data"] = factors["nc2"] ** layer
+                values["nc2/agop"] = values["nc2/data"]
+                if layer == LAYERS:
+                    values |= {"null/nc1/agop": factors["chance"], "null/nc2/agop": factors["chance"]}
                 values = {name: value * noise ** (layer % 3) for name, value in values.items()}
                 values["ridge"] = 1.5e-8 if layer > 6 - seed % 2 else 0.0
                 rows += [{"arm": arm, "case": case, "seed": seed, "layer": str(layer), "x": float(layer),
@@ -37,9 +40,10 @@ def collapse(arm: str = "claim", nc1_by_layer: tuple[float, ...] = (), accuracy:
 
 BROKEN = {
     "NC1 falls with depth": {"nc1": 1.2},
-    "M^{1/2} lowers NC1": {"agop": 1.2},
+    "√M lowers NC1": {"agop": 1.2},
     "the feature map raises NC1": {"features": 0.7},
     "NC2 falls with depth": {"nc2": 1.2},
+    "collapse beyond chance": {"chance": 0.1},
 }
 
 
@@ -67,7 +71,7 @@ def test_a_seed_that_collapses_to_round_off_is_no_obstacle():
     for row in rows:
         if row["seed"] == 0 and row["quantity"].startswith("nc1"):
             row["value"] *= 10.0 ** (-1.5 * (row["x"] - 1))
-    for name in ("NC1 falls with depth", "M^{1/2} lowers NC1", "the feature map raises NC1"):
+    for name in ("NC1 falls with depth", "√M lowers NC1", "the feature map raises NC1"):
         assert found(d_fig3, name, rows).holds
 
 
@@ -80,8 +84,8 @@ def test_a_fall_in_every_layer_is_literal():
 
 def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():
     measured = found(d_fig3, "NC1 falls with depth", collapse()).measured
-    assert "digits, gaussian, relu: NC1 0.5 in the first layer, 0.0039 in the last" in measured
-    assert "ridge 1.5e-08 in 2 to 3 of 8 layers" in measured
+    assert "digits, Gaussian kernel, ReLU features: NC1 is 0.5 in the first layer and 0.0039 in the last" in measured
+    assert "ridge of 1.5e-08 in 2 to 3 of 8 layers" in measured
 
 
 def figure_3(**changed) -> list[dict]:

@@ -57,6 +57,8 @@ def expected_rows(x, y, case, arm, seed, depth):
     for number, layer in enumerate(model, 1):
         if arm == "claim":
             yield from other_maps({**labels, "layer": str(number), "x": float(number)}, layer, y, feature_map, draw)
+        if number == depth and arm != NO_AGOP:
+            yield from chance({**labels, "layer": str(number), "x": float(number)}, layer, y, feature_map)
         image, within, across = cosines(layer["agop"], y)
         K = len(np.unique(y))
         values = {"ridge": layer["ridge"], "gram/within": within, "gram/across": across,
@@ -95,6 +97,17 @@ def other_maps(labels, layer, y, feature_map, draw):
         (TURNED, "nc1/agop", "turned"),
     ):  # fmt: skip
         yield {**labels, "arm": arm, "quantity": quantity, "value": nc1[place]}
+
+
+def chance(labels, layer, y, feature_map):
+    """The 2.5 % quantiles of NC1 and NC2 at each place, of 40 permutations of the labels."""
+    draw = stream("d_deep_rfm", "classes by chance", feature_map, labels["seed"])
+    for place in ("data", "agop", "features"):
+        orders = [draw.permutation(len(y)) for _ in range(40)]
+        nc1 = [np.divide(*within_and_between(layer[place], y[order])) for order in orders]
+        nc2 = [simplex_distance(layer[place], y[order]) for order in orders]
+        for name, values in (("nc1", nc1), ("nc2", nc2)):
+            yield {**labels, "quantity": f"null/{name}/{place}", "value": np.quantile(values, 0.025)}
 
 
 def models(source, x, y, seed, depth):

@@ -48,7 +48,7 @@ def network(
 
 def test_most_of_the_fall_is_that_of_the_projection():
     assert found(d_fig7, MOSTLY, network()).holds
-    assert "falls by 3.96 at S Vᵀ, by -0.50 at U" in found(d_fig7, MOSTLY, network()).measured
+    assert "falls by 3.96 at S Vᵀ and by -0.50 at U" in found(d_fig7, MOSTLY, network()).measured
     assert found(d_fig7, MOSTLY, network(projection=1.0, activation=3.0)).holds is False
     assert found(d_fig7, MOSTLY, network(projection=2.0, activation=2.0)).holds is None
     # most of a rise is not most of a fall
@@ -90,7 +90,7 @@ def test_the_loss_of_the_best_constant():
     labels = np.where(np.arange(10) == 3, 1.0, -1.0)
     losses = [np.mean((labels - constant) ** 2) for constant in np.linspace(-1, 1, 2001)]
     (statement,) = [statement for statement in d_fig10.STATEMENTS if statement.name == LOSS]
-    assert f"{min(losses):.2f}, a constant's loss" in found(d_fig10, LOSS, network()).rule
+    assert f"{min(losses):.2f}, the best constant's loss" in found(d_fig10, LOSS, network()).rule
     assert statement.kind == "asserted"
 
 

@@ -46,7 +46,7 @@ def test_every_row(key, handmade):
     measured = list(experiment.measure(made.run))
     assert {row["dtype"] for row in measured if row["quantity"] != "train_loss"} == {"float64"}
     # networks compute in float32, and the AGOP's root has the square root of its round-off, 2.4e-4, in each direction
-    nfa = ("nfa", "nfa/mean", "nfa/null")
+    nfa = ("nfa", "nfa/mean", "nfa/null", "null/nfa")
     assert_same_rows([row for row in measured if row["quantity"] in nfa],
                      [row for row in wanted if row["quantity"] in nfa], rel=0, absolute=2e-3)  # fmt: skip
     assert_same_rows([row for row in measured if row["quantity"] not in nfa],
@@ -78,6 +78,10 @@ def rows_of_variant(made, variant, head):
         if epoch == EPOCHS[0]:
             rows |= {(UNTRAINED, *name): value for name, value in parts(layers, h, y).items() if "fall" in name[1]}
         rows |= correlations(layers, h, y, stream(made.key, "null", variant, seed) if epoch == EPOCHS[-1] else None)
+        if epoch == EPOCHS[-1]:
+            by_chance = chance(layers, h, y, stream(made.key, "classes by chance", variant, seed))
+            rows |= {(CLAIM, *name): value for name, value in by_chance.items()}
+            rows[SHUFFLED, "", "null/within"] = by_chance["", "null/within"]
         labels = {"seed": seed, "step": epoch * math.ceil(len(y) / BATCH), "x": float(epoch)}
         for (arm, layer, quantity), value in rows.items():
             yield {**labels, "arm": arm, "layer": layer, "quantity": quantity, "value": value}
@@ -139,6 +143,20 @@ def parts(layers, h, y) -> dict:
     return values | {("", "fall/projection"): falls[0], ("", "fall/activation"): falls[1]}
 
 
+def chance(layers, h, y, draw) -> dict:
+    """By (layer, quantity): the 2.5 % quantiles of 40 permutations of the labels, which each place draws anew."""
+    inputs, values = forward(layers, h), {}
+    for number, W in enumerate(layers[:-1], 1):
+        places = {"input": inputs[number - 1], "projected": inputs[number - 1] @ W.T, "output": inputs[number]}
+        for place, features in places.items():
+            orders = [draw.permutation(len(y)) for _ in range(40)]
+            permuted = [traces(features, y[order]) for order in orders]
+            nc1 = np.quantile([within / between for within, between, _ in permuted], 0.025)
+            values[str(number), f"null/nc1/{place}"] = nc1
+    # the quantile lies between two draws; tr(S_W)/tr(S_T) = 1 - 1/(1 + NC1)
+    return values | {("", "null/within"): 1 - 1 / (1 + nc1)}
+
+
 def correlations(layers, h, y, draw) -> dict:
     """By (arm, layer, quantity): the NFA, and with ``draw`` what there is at the end alone."""
     inputs, grams, roots, frames = forward(layers, h), [], [], []
@@ -159,6 +177,8 @@ def correlations(layers, h, y, draw) -> dict:
         for gram, sizes in zip(grams, roots, strict=True):
             Q = np.linalg.qr(draw.normal(size=(len(gram), len(sizes))))[0]
             null[-1].append(np.corrcoef(gram.ravel(), (Q @ np.diag(sizes) @ Q.T).ravel())[0, 1])
+    for number, by_layer in enumerate(np.transpose(null), 1):
+        rows[CLAIM, str(number), "null/nfa"] = np.quantile(by_layer, 0.975)
     means = sorted(np.mean(null, axis=1))
     place = 0.975 * 39  # linear interpolation between the order statistics
     rows[CLAIM, "", "nfa/null"] = rows[NEXT, "", "nfa/null"] = means[38] + (place - 38) * (means[39] - means[38])

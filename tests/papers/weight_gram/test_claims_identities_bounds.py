@@ -87,19 +87,19 @@ def test_a_broken_quantity_refutes_the_statements_that_read_it_and_no_other(clai
     assert judged(claim, planted(claim) + control)["verdict"] == "holds"
     assert set(verdicts(claim, planted(claim) + control).values()) == {"holds"}
     for quantity in quantities(claim):
-        found = verdicts(claim, planted(claim, broken=(quantity,)) + control)
+        verdict_of = verdicts(claim, planted(claim, broken=(quantity,)) + control)
         asserted_by = {statement.name for statement in claim.STATEMENTS if quantity in statement.reads}
         if quantity == "prop2/nc1":
             continue  # reported, not judged
-        assert {name for name, verdict in found.items() if verdict == "fails"} == asserted_by, quantity
+        assert {name for name, verdict in verdict_of.items() if verdict == "fails"} == asserted_by, quantity
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.ID)
 def test_a_control_that_is_kept_leaves_the_claim_undecided(claim):
-    kept = [{**row, "value": 0.99 * row["value"]} for row in planted(claim, "control: kept")]
+    control = [{**row, "value": 0.99 * row["value"]} for row in planted(claim, "control: kept")]
     if all("not positive" not in each and "violated" not in each and "signs" not in each for each in quantities(claim)):
-        found = judged(claim, planted(claim) + kept)
-        assert (found["verdict"], found["reason"]) == ("inconclusive", "control kept")
+        judgement = judged(claim, planted(claim) + control)
+        assert (judgement["verdict"], judgement["reason"]) == ("inconclusive", "control kept")
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.ID)
@@ -124,9 +124,9 @@ def test_only_strictness_of_lemmas_1_and_4_is_corrected():
     for claim, name in ((a_lem1, "lem1"), (a_lem4, "lem4")):
         control = planted(claim, "control: broken", quantities(claim))
         corrected = planted(claim, "corrected")
-        found = judged(claim, planted(claim, broken=(f"{name}/violated",)) + corrected + control)
-        forms = {statement["name"]: statement["verdict"] for statement in found["statements"]}
-        assert found["verdict"] == "holds corrected"
+        judgement = judged(claim, planted(claim, broken=(f"{name}/violated",)) + corrected + control)
+        forms = {statement["name"]: statement["verdict"] for statement in judgement["statements"]}
+        assert judgement["verdict"] == "holds corrected"
         assert (forms["bound"], forms["strictness"]) == ("holds", "holds corrected")
 
 

@@ -158,21 +158,21 @@ def judged(records: list[dict]) -> dict[str, tuple[str, str]]:
 
 def test_theorem_4():
     assert {verdict for verdict, _ in judged(interpolation()).values()} == {"holds"}
-    found = judged(interpolation(worst=1.1))
-    assert found["lower bound, m > 1"] == ("fails", "refuted")
-    assert found["lower bound, m = 1"] == ("holds", "")
-    found = judged(interpolation(growth=0.5))
-    assert found["the surrogate grows with the layer, m > 1"] == ("fails", "refuted")
-    assert found["the normalised surrogate grows with the layer, m > 1"] == ("fails", "refuted")
-    assert found["the surrogate grows with the layer, m = 1"] == ("holds", "")
+    verdict_of = judged(interpolation(worst=1.1))
+    assert verdict_of["lower bound, m > 1"] == ("fails", "refuted")
+    assert verdict_of["lower bound, m = 1"] == ("holds", "")
+    verdict_of = judged(interpolation(growth=0.5))
+    assert verdict_of["the surrogate grows with the layer, m > 1"] == ("fails", "refuted")
+    assert verdict_of["the normalised surrogate grows with the layer, m > 1"] == ("fails", "refuted")
+    assert verdict_of["the surrogate grows with the layer, m = 1"] == ("holds", "")
 
 
 @pytest.mark.parametrize("missed", [{"nfa": 0.8}, {"fit": 0.9}])
 def test_theorem_4_is_not_judged_where_a_hypothesis_is_not_met(missed):
-    found = judged(interpolation(worst=1.1, **missed))
-    assert found["lower bound, m > 1"] == ("inconclusive", "hypothesis not met")
-    assert found["the surrogate grows with the layer, m > 1"] == ("inconclusive", "hypothesis not met")
-    assert found["lower bound, m = 1"] == ("holds", "")
+    verdict_of = judged(interpolation(worst=1.1, **missed))
+    assert verdict_of["lower bound, m > 1"] == ("inconclusive", "hypothesis not met")
+    assert verdict_of["the surrogate grows with the layer, m > 1"] == ("inconclusive", "hypothesis not met")
+    assert verdict_of["lower bound, m = 1"] == ("holds", "")
 
 
 def test_theorem_4_needs_every_seed_and_network():

@@ -1,16 +1,12 @@
 """Claims on training runs against planted tables: one where a statement holds, others where it does not."""
 
-from types import ModuleType
-
 import numpy as np
 import pytest
+from grokking_tables import figure_12, figures_13_and_14, judged
 from planted import SEEDS, noise, rows, series
 
 from gramlab.streams import stream
-from tasks.judging.contract import ContractError
-from tasks.judging.finding import find
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
 from tasks.judging.statistics import interval
 from tasks.papers.weight_gram.claims import (
     a_fig1,
@@ -31,12 +27,6 @@ from tasks.papers.weight_gram.claims.shared import grokking
 from tasks.papers.weight_gram.claims.shared.growth import errors_of_laws
 
 CLAIMS = (a_fig1, a_fig2, a_fig3, a_fig4, a_fig5, a_fig6, a_fig7, a_fig8, a_fig9, a_fig10, a_fig12, a_fig13, a_fig14)
-
-
-def judged(claim: ModuleType, name: str, table: Rows) -> Finding:
-    """What the rule of one of a claim's statements finds."""
-    statement = next(each for each in claim.STATEMENTS if each.name == name)
-    return statement.rule(statement.concerned(table))
 
 
 def test_every_claim_has_an_asserted_statement_and_different_names():
@@ -219,7 +209,7 @@ def figure_7(vcs: float, agop: float, null: float, of: str = "gram") -> Rows:
 def test_figure_7():
     finding = judged(a_fig7, "VCS above AGOP", figure_7(0.98, 0.71, 0.2))
     assert finding.holds
-    assert finding.measured.startswith("ρ = 0.980 against 0.7")
+    assert finding.measured.startswith("ρ with WᵀW is 0.980 for the VCS and 0.7")
     assert judged(a_fig7, "VCS above AGOP", figure_7(0.71, 0.98, 0.2)).holds is False
     assert judged(a_fig7, "VCS tracks the update", figure_7(0.98, 0.71, 0.2, "change")).holds
     assert judged(a_fig7, "VCS tracks the update", figure_7(0.71, 0.98, 0.2, "change")).holds is False
@@ -228,21 +218,6 @@ def test_figure_7():
     assert judged(a_fig7, "high correlation", figure_7(0.98, -0.71, 0.2)).holds is False
     assert judged(a_fig7, "VCS's level", figure_7(0.98, 0.71, 0.2)).holds
     assert judged(a_fig7, "AGOP's level", figure_7(0.98, 0.8, 0.2)).holds is False
-
-
-def figure_12(linearity=lambda p: 0.45 - 0.2 * p, test=lambda p: 0.5 - 0.4 * p, train=lambda p, x: x * 0.75) -> Rows:
-    cases = {p: f"label_noise={p:g}" for p in (0.0, 0.25, 0.5, 0.75, 1.0)}
-    epochs = (0.0, 1.0)
-    return series(
-        target_linearity={
-            (case, layer, x): x * linearity(p) - (layer == "1") * 0.3 * x
-            for p, case in cases.items()
-            for layer in "12"
-            for x in epochs
-        },
-        train_accuracy={(case, "", x): train(p, x) for p, case in cases.items() for x in epochs},
-        test_accuracy={(case, "", x): x * test(p) for p, case in cases.items() for x in epochs},
-    )
 
 
 def test_figure_12():
@@ -326,18 +301,6 @@ def test_when_a_network_groks():
     assert not grokking.times(train / 2, test).groks  # never memorises
 
 
-def figures_13_and_14(last=lambda x: 0.1 * min(x, 6), before=lambda x: 0.3 * x - 1, emerges=6) -> Rows:
-    """Networks of two weight decays that memorise at epoch 1; grokking emerges at an epoch and lasts two."""
-    cases, epochs = ("weight_decay=0.25", "weight_decay=0.75"), tuple(float(x) for x in range(13))
-    laws = {"2": before, "3": last}
-    return series(
-        target_linearity={(case, layer, x): law(x) for case in cases for layer, law in laws.items() for x in epochs},
-        train_accuracy={(case, "", x): 0.5 * (x >= 1) + 0.52 for case in cases for x in epochs},
-        test_accuracy={(case, "", x): 0.02 + 0.6 * (x >= emerges) + 0.35 * (x >= emerges + 2)
-                       for case in cases for x in epochs},
-    )  # fmt: skip
-
-
 def test_figures_13_and_14_hold_of_what_they_say():
     for claim in (a_fig13, a_fig14):
         (groks,) = claim.HYPOTHESES
@@ -361,107 +324,3 @@ def test_figures_13_and_14_fail_of_what_they_deny():
     assert judged(a_fig14, "widens again", figures_13_and_14(before=lambda x: 0.3 * x if x < 8 else 4 - 0.2 * x)).holds
     assert judged(a_fig14, "widens again", figures_13_and_14()).holds is False
     assert set(widening.case.tolist()) == {"weight_decay=0.25", "weight_decay=0.75"}
-
-
-WIDTHS = {"width=32": 0, "width=128": 1, "width=512": 2, "width=1024": 3}
-
-
-def by_width(**quantities) -> Rows:
-    """Values before and after training by the rank of the width."""
-    return series(0.001, **{
-        quantity.replace("_", "/", 1).replace("_", " "): {(case, "", x): before + x * (after - before)
-                   for case, rank in WIDTHS.items() for before, after in [values(rank)] for x in (0.0, 1.0)}
-        for quantity, values in quantities.items()
-    })  # fmt: skip
-
-
-FIGURE_8 = {  # by statement: by quantity and rank of the width the values before and after, true and false
-    "y_OLS moves to y": (
-        {"target_distance": lambda rank: (0.9, 0.5)},
-        {"target_distance": lambda rank: (0.9, 0.5 if rank else 0.95)},
-    ),
-    "the network chases y_OLS": (
-        {"target_chase": lambda rank: (0.6, 0.1)},
-        {"target_chase": lambda rank: (0.1, 0.6)},
-    ),
-    "flattens with the width": (
-        {"target_distance": lambda rank: (0.9, 0.4 + 0.1 * rank)},
-        {"target_distance": lambda rank: (0.9, 0.8 - 0.1 * rank)},
-    ),
-    "near zero at the widest": (
-        {"target_distance": lambda rank: (0.8 - 0.25 * rank, 0.7 - 0.23 * rank)},
-        {"target_distance": lambda rank: (0.8, 0.3)},
-    ),
-    "the network alone moves": (
-        {"target_chase": lambda rank: (0.9, 0.3), "target_distance": lambda rank: (0.2, 0.1)},
-        {"target_chase": lambda rank: (0.9, 0.8), "target_distance": lambda rank: (0.9, 0.1)},
-    ),
-    "the rich end closer": (
-        {"target_error": lambda rank: (1.0, 0.5 + 0.1 * rank)},
-        {"target_error": lambda rank: (1.0, 0.8 - 0.1 * rank)},
-    ),
-    "features freeze": (
-        {"movement_features": lambda rank: (0.0, 2 - 0.5 * rank)},
-        {"movement_features": lambda rank: (0.0, 0.5 + 0.5 * rank)},
-    ),
-    "features fixed at the widest": (
-        {"movement_features": lambda rank: (0.0, 0.35 - 0.1 * rank)},
-        {"movement_features": lambda rank: (0.0, 1.0)},
-    ),
-    "triangle inequality": (
-        {"target_triangle_ratio": lambda rank: (0.9, 0.9)},
-        {"target_triangle_ratio": lambda rank: (0.9, 1.1)},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FIGURE_8)
-def test_figure_8(name):
-    true, false = FIGURE_8[name]
-    assert judged(a_fig8, name, by_width(**true)).holds
-    assert judged(a_fig8, name, by_width(**false)).holds is False
-
-
-@pytest.mark.parametrize(
-    ("name", "quantity"),
-    [("near its linearization", "linearization"), ("features fixed", "features"), ("a moving target", "target")],
-)
-def test_figure_3(name, quantity):
-    def found(lazy, rich) -> bool | None:
-        table = by_width(**{f"lazy_{quantity}": lambda r: (0.0, lazy(r)), f"rich_{quantity}": lambda r: (0.0, rich(r))})
-        return judged(a_fig3, name, table).holds
-
-    assert found(lambda r: 0.4 - 0.1 * r, lambda r: 0.9)
-    assert found(lambda r: 0.9, lambda r: 0.5) is False
-    assert found(lambda r: 0.4 - 0.1 * r, lambda r: 0.9 - 0.8 * (r == 1)) is False  # at one width the lazy move more
-    if quantity == "features":
-        assert found(lambda r: 0.1 + 0.1 * r, lambda r: 0.9) is False  # the wider, the more
-
-
-def complete(claim: ModuleType, tables: list[Rows], control: str) -> Rows:
-    """A table with the arm ``claim`` and a control of other numbers."""
-    records = [row for table in tables for row in table.frame.to_dict("records")]
-    arms = [{**row, "arm": arm, "experiment": "planted", "scale": "quick",
-             "value": row["value"] + 0.01 * (arm != "claim")}
-            for row in records for arm in ("claim", control)]  # fmt: skip
-    return rows(arms)
-
-
-@pytest.mark.parametrize(("claim", "table"), [(a_fig12, figure_12), (a_fig13, figures_13_and_14)])
-def test_a_table_that_lacks_a_seed_or_a_case_is_refused(claim, table):
-    whole = complete(claim, [table()], "control: planted")
-    assert find(claim, "A", whole, "planted", "quick", {len(SEEDS)})["ran"]
-    first_case = min(whole.case.tolist())
-    for lacking in (
-        whole.frame[whole.frame["seed"] < len(SEEDS) - 1],
-        whole.frame[(whole.frame["seed"] > 0) | (whole.frame["case"] != first_case)],
-        whole.frame[whole.frame["quantity"] != "train_accuracy"],
-    ):
-        with pytest.raises(ContractError):
-            find(claim, "A", Rows(lacking), "planted", "quick", {len(SEEDS)})
-
-
-def test_a_table_of_figure_12_without_one_probability_is_refused():
-    frame = complete(a_fig12, [figure_12()], "control: planted").frame
-    with pytest.raises(ContractError, match="the statement needs 5"):
-        find(a_fig12, "A", Rows(frame[frame["case"] != "label_noise=0.5"]), "planted", "quick", {len(SEEDS)})

@@ -32,14 +32,14 @@ def measures(weights, data, labels) -> list[dict]:
 
 def test_figure_4_in_double_precision(handmade):
     data = classes_data(train=11, factor=1 / 3)
-    made = handmade("a_fig4", {**IN_DOUBLE, "seeds": 2}, {"digits": data})
+    written = handmade("a_fig4", {**IN_DOUBLE, "seeds": 2}, {"digits": data})
     expected = [
         {**row, "arm": "claim", "case": "digits", "seed": seed, "step": 4 * epoch, "x": float(epoch)}
         for epoch in (0, 1)
         for seed in (0, 1)
-        for row in measures(made.weights(epoch, seed, variant="digits"), data, data.y_train)
+        for row in measures(written.weights(epoch, seed, variant="digits"), data, data.y_train)
     ]
-    rows = list(a_fig4.measure(made.run))
+    rows = list(a_fig4.measure(written.run))
     where = {"arm": "claim", "quantity": ("surrogate", "target_linearity")}
     assert_same_rows(rows, expected, rel=DOUBLE, **where)
 
@@ -64,15 +64,15 @@ def test_the_untrained_networks_of_figure_4_in_double_precision(handmade):
 def test_figure_12_in_double_precision(handmade):
     data = classes_data(train=14, classes=4, factor=1 / 3)
     settings = {"dtype": "float64", "grid": {"label_noise": [0.5]}, "epochs": 1, "seeds": 1}
-    made = handmade("a_fig12", {**settings, "variants": {"text": {}}}, data)
+    written = handmade("a_fig12", {**settings, "variants": {"text": {}}}, data)
     labels = replaced_labels(data.y_train, 4, 0.5, stream, "a_fig12", 0, "label noise")
     expected = [
-        {**row, "arm": "claim", "case": made.cases("text")[0], "step": 5 * epoch, "x": float(epoch)}
+        {**row, "arm": "claim", "case": written.cases("text")[0], "step": 5 * epoch, "x": float(epoch)}
         for epoch in (0, 1)
-        for row in measures(made.weights(epoch, 0, made.cases("text")[0], "text"), data, labels)
+        for row in measures(written.weights(epoch, 0, written.cases("text")[0], "text"), data, labels)
     ]
     where = {"arm": "claim", "quantity": ("surrogate", "target_linearity")}
-    assert_same_rows(list(a_fig12.measure(made.run)), expected, rel=DOUBLE, **where)
+    assert_same_rows(list(a_fig12.measure(written.run)), expected, rel=DOUBLE, **where)
 
 
 def test_a_dead_layer_is_an_error_that_names_it():

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from formulas import (
     hidden_states,
     input_jacobians,
@@ -17,10 +16,10 @@ from formulas import (
     surrogate,
 )
 from handmade import assert_same_rows, classes_data, target_data
+from runs_by_hand import SINGLE, accuracies, samples
 
 from gramlab.streams import stream
 from tasks.papers.weight_gram.experiments import (
-    a_differences,
     a_fig1,
     a_fig2,
     a_fig4,
@@ -28,18 +27,9 @@ from tasks.papers.weight_gram.experiments import (
     a_fig7,
     a_fig8,
     a_fig9,
-    a_fig10,
     a_fig12,
     a_fig13,
 )
-
-SINGLE = 2e-4  # relative error of networks in single precision
-
-
-def samples(data, part="train") -> np.ndarray:
-    """The samples of a part, flat, as the networks see them."""
-    stored = getattr(data, f"x_{part}").double().numpy() * data.factor
-    return stored.reshape(len(stored), -1)
 
 
 def by_layer(weights, x, Y, activation="gelu") -> list[dict]:
@@ -57,12 +47,6 @@ def by_layer(weights, x, Y, activation="gelu") -> list[dict]:
 def linearity_alone(rows) -> list[dict]:
     """The rows of Target Linearity."""
     return [row for row in rows if row["quantity"] == "target_linearity"]
-
-
-def accuracies(made, arms) -> list[dict]:
-    """The accuracies of the history in the arms that ``arms(row)`` names."""
-    return [{**row, "arm": arm} for row in made.history if row["quantity"] in ("train_accuracy", "test_accuracy")
-            for arm in arms(row)]  # fmt: skip
 
 
 RANDOM = "control: random features"
@@ -233,6 +217,15 @@ def test_swiss_roll(handmade):
     assert_same_rows(a_fig1.measure(made.run), expected, rel=1e-7)
 
 
+def random_directions(matrix, random):
+    """40 matrices with the eigenvalues of a symmetric matrix, from the smallest, in orthonormal directions."""
+    spectrum = np.linalg.eigvalsh(matrix)
+    spectrum = spectrum[np.abs(spectrum) > 1e-10 * np.abs(spectrum).max()]
+    for _ in range(40):
+        Q = np.linalg.qr(random.normal(size=(len(matrix), len(spectrum))))[0]
+        yield sum(value * np.outer(column, column) for value, column in zip(spectrum, Q.T, strict=True))
+
+
 def test_virtual_covariance_shift(handmade):
     """Figure 7: correlations of the VCS and the AGOP with the last Gram and with its change, and the nulls."""
     data = classes_data(train=8, shape=(1, 2, 3), factor=0.5)
@@ -246,23 +239,19 @@ def test_virtual_covariance_shift(handmade):
         jacobians = input_jacobians(weights, x, "gelu")
         agop = sum(np.outer(gradient, gradient) for jacobian in jacobians for gradient in jacobian) / len(x)
         columns = {"seed": seed, "layer": "0", "step": 2 * 3}
-        nulls = []
-        spectrum = np.sort(np.linalg.svd(W, compute_uv=False) ** 2)[::-1]
-        for draw in range(100):
-            Q = np.linalg.qr(stream("a_fig7", "null", seed, draw).normal(size=(6, 4)))[0]
-            nulls.append(np.diag(Q @ np.diag(spectrum) @ Q.T))
+        forms = (("diagonal", np.diag), ("whole", np.asarray))
+        chance = {(target, part): [*random_directions(matrix, stream("a_fig7", "null", seed, target, part))]
+                  for target, matrix in (("gram", gram), ("change", change)) for part, _ in forms}  # fmt: skip
         for arm, name in (("claim", "virtual_shift"), ("control: shuffled labels", "virtual_shift/shuffled")):
             P = made.sums(name, 2, seed)
             vcs = -P - P.T
-            for quantity, (a, b) in {"vcs_gram": (vcs, gram), "agop_gram": (agop, gram), "vcs_change": (vcs, change),
-                                     "agop_change": (agop, change)}.items():  # fmt: skip
-                for part, of in (("diagonal", np.diag), ("whole", np.asarray)):
-                    expected.append({**columns, "arm": arm, "quantity": f"pearson/{quantity}_{part}",
-                                     "value": pearson(of(a), of(b))})  # fmt: skip
-            expected += [{**columns, "arm": arm, "quantity": f"null/{name}_gram_diagonal", "x": float(index),
-                          "value": pearson(np.diag(matrix), null)}
-                         for name, matrix in (("vcs", vcs), ("agop", agop))
-                         for index, null in enumerate(nulls)]  # fmt: skip
+            for (measure, a), (target, b), (part, of) in itertools.product(
+                (("vcs", vcs), ("agop", agop)), (("gram", gram), ("change", change)), forms
+            ):
+                by_chance = [pearson(of(a), of(matrix)) for matrix in chance[target, part]]
+                for kind, value in (("pearson", pearson(of(a), of(b))), ("null", np.quantile(by_chance, 0.975))):
+                    quantity = f"{kind}/{measure}_{target}_{part}"
+                    expected.append({**columns, "arm": arm, "quantity": quantity, "value": value})
             if seed == 0 and arm == "claim":
                 matrices = {"gram": gram, "agop": agop, "vcs": vcs, "gram_change": change}
                 expected += [{**columns, "arm": arm, "quantity": f"diagonal/{quantity}", "x": float(pixel),
@@ -432,196 +421,3 @@ def test_whitened_against_plain_descent(handmade, key, experiment):
                 expected.append({**columns, "quantity": f"lead{suffix}",
                                  "value": max(whitened[1:6]) - max(plain[1:])})  # fmt: skip
     assert_same_rows(experiment.measure(made.run), expected)
-
-
-def autoencoder(weights, x, noise=None):
-    """Logits, and the means of the latents, of an autoencoder with two hidden GELU layers."""
-
-    def layers(prefix, rows):
-        named = {name.removeprefix(f"{prefix}."): value for name, value in weights.items() if name.startswith(prefix)}
-        return named, rows
-
-    encoder, rows = layers("encoder", x)
-    # the last linear layer of hidden_states has no activation, so the layers after the encoder's are appended
-    mean = hidden_states({**encoder, "4.weight": weights["mean.weight"], "4.bias": weights["mean.bias"]}, rows, "gelu")
-    variance = hidden_states({**encoder, "4.weight": weights["log_variance.weight"],
-                              "4.bias": weights["log_variance.bias"]}, rows, "gelu")  # fmt: skip
-    z = mean[-1] if noise is None else mean[-1] + noise * np.exp(variance[-1]) ** 0.5
-    return decoded_logits(weights, z), mean[-1]
-
-
-def decoded_logits(weights, z):
-    decoder = {name.removeprefix("decoder."): value for name, value in weights.items() if name.startswith("decoder.")}
-    return hidden_states(decoder, z, "gelu")[-1]
-
-
-def sigmoid(logits):
-    return 1 / (1 + np.exp(-logits))
-
-
-def pixel_data(name, train, test):
-    """Images of eight bits of nine classes, each in the test set twice, in another order than by class."""
-    data = classes_data(name, train=train, test=test, shape=(1, 2, 3), classes=9)
-    draw = np.random.default_rng(len(name))
-    x, x_test = (torch.from_numpy(draw.integers(0, 256, size=(n, 1, 2, 3)).astype(np.uint8)) for n in (train, test))
-    y_test = torch.from_numpy(draw.permutation(np.arange(test) % 9))
-    return type(data)(name, x, data.y_train, x_test, y_test, classes=9, factor=1 / 255)
-
-
-@pytest.fixture
-def autoencoders(handmade, monkeypatch):
-    """The run of Figure 10 with two data sets, of which the first 11 samples are measured and 6 interpolated."""
-    monkeypatch.setattr(a_fig10, "SAMPLES", 11)
-    monkeypatch.setattr(a_fig10, "PAIRS", 6)
-    sets = {"MNIST": pixel_data("MNIST", 13, 18), "CIFAR-10": pixel_data("CIFAR-10", 12, 19)}
-    settings = {"model": {"kind": "vae", "hidden": [4, 5], "latent": 3}, "loss": "vae", "optimizer": "adam",
-                "sets": [*sets], "grid": {"beta": [0.1, 5.0]}, "variants": {"CIFAR-10": {"epochs": 3}}}  # fmt: skip
-    history = [{"arm": "claim", "case": f"{data_set},beta={beta}", "seed": seed, "step": step, "x": float(step),
-                "quantity": quantity, "value": (number + 1) * (seed + 2) * (step + 3.5) * beta}
-               for data_set in sets for beta in (0.1, 5) for seed in (0, 1) for step in (0, 1)
-               for number, quantity in enumerate(("train_reconstruction", "test_reconstruction", "train_kl"))
-               ]  # fmt: skip
-    return handmade("a_fig10", settings, sets, history=history)
-
-
-def networks(made):
-    """Data set, weights of every network and its columns."""
-    for data_set, epochs in (("MNIST", (0, 1, 2)), ("CIFAR-10", (0, 1, 2, 3))):
-        for case in ("beta=0.1", "beta=5"):
-            for seed in (0, 1):
-                for epoch in epochs:
-                    steps = math.ceil(len(made.data(data_set).x_train) / 3)
-                    columns = {"case": f"{data_set}, {case}", "seed": seed, "step": epoch * steps, "x": float(epoch)}
-                    yield data_set, made.weights(epoch, seed, case, data_set), columns, epoch == epochs[-1]
-
-
-def test_linearity_and_reconstruction_of_autoencoders(autoencoders):
-    """Figure 10: latent means of training samples, reconstructions of test samples with noise, shuffled pairs."""
-    made, expected, shuffled = autoencoders, [], "control: shuffled pairs"
-    for data_set, weights, columns, _ in networks(made):
-        x, test = samples(made.data(data_set))[:11], samples(made.data(data_set), "test")
-        name = ("a_fig10", data_set, columns["seed"], "measure")
-        orders = {part: stream(*name, part).permutation(len(rows)) for part, rows in (("train", x), ("test", test))}
-        z = autoencoder(weights, x)[1]
-        for arm, target, intercept in (
-            ("claim", x, False),
-            ("corrected", x, True),
-            (shuffled, x[orders["train"]], True),
-        ):
-            expected.append({**columns, "arm": arm, "quantity": "target_linearity",
-                             "value": linearity(z, target, intercept)})  # fmt: skip
-        logits, _ = autoencoder(weights, test, stream(*name, "noise").normal(size=(len(test), 3)))
-        p = sigmoid(logits)
-        for arm, target in (("claim", test), ("corrected", test), (shuffled, test[orders["test"]])):
-            bits = -(target * np.log(p) + (1 - target) * np.log(1 - p))
-            expected.append({**columns, "arm": arm, "quantity": "reconstruction", "value": bits.sum() / len(test)})
-    expected += [
-        {**row, "case": row["case"].replace(",", ", ")} for row in made.history if row["quantity"] != "train_kl"
-    ]
-    names = ("target_linearity", "reconstruction", "train_reconstruction", "test_reconstruction")
-    measured = [*a_fig10.measure(made.run)]
-    assert_same_rows(measured, expected, rel=SINGLE, absolute=1e-5, quantity=names)
-    others = {row["quantity"] for row in measured} - set(names)
-    assert {name.split("/")[0] for name in others} == {"interpolation", "image", "frame"}
-
-
-def test_interpolation_by_autoencoders(autoencoders):
-    """Figure 5: all pairs of the first samples of MNIST after training; least squares, its half, and other samples."""
-    made, expected, shuffled = autoencoders, [], "control: shuffled pairs"
-    for data_set, weights, columns, last in networks(made):
-        if data_set == "CIFAR-10" or not last:
-            continue
-        x = samples(made.data(data_set))[:6]
-        order = stream("a_fig10", columns["seed"], "other pairs").permutation(6)
-        z = autoencoder(weights, x)[1]
-        g, other = np.linalg.pinv(z) @ x, np.linalg.pinv(z[order]) @ x
-        least = np.mean([np.linalg.norm(z[i] @ g - x[i]) for i in range(6)])
-        arms = {"claim": (g, x), "control: half of g": (g / 2, x), shuffled: (other, x[order])}
-        expected.append({**columns, "arm": "claim", "quantity": "interpolation/least squares", "x": columns["x"],
-                         "value": least})  # fmt: skip
-        for arm, (linear, target) in arms.items():
-            decoder_errors = []
-            for alpha in (0.0, 0.25, 0.5, 0.75, 1.0):
-                errors = []
-                for i in range(6):
-                    for j in range(6):
-                        latent, point = (alpha * rows[i] + (1 - alpha) * rows[j] for rows in (z, x))
-                        errors.append(np.linalg.norm(latent @ linear - point))
-                        decoded = sigmoid(decoded_logits(weights, latent[None]))[0]
-                        point = alpha * target[i] + (1 - alpha) * target[j]
-                        decoder_errors.append(np.linalg.norm(decoded - point))
-                expected.append({**columns, "arm": arm, "quantity": "interpolation/ratio", "x": alpha,
-                                 "value": np.mean(errors) / least})  # fmt: skip
-            expected.append({**columns, "arm": arm, "quantity": "interpolation/decoder",
-                             "value": np.mean(decoder_errors)})  # fmt: skip
-    names = ("interpolation/ratio", "interpolation/decoder", "interpolation/least squares")
-    assert_same_rows(a_fig10.measure(made.run), expected, rel=1e-3, absolute=1e-5, quantity=names)
-
-
-def test_images_of_autoencoders(autoencoders):
-    """Figures 5 and 10: the first test image of each class, and the first 2 that turns into the first 8 on MNIST."""
-    made, expected = autoencoders, []
-    for data_set, weights, columns, last in networks(made):
-        if columns["seed"] or not last:
-            continue
-        data = made.data(data_set)
-        test, labels = samples(data, "test"), data.y_test.tolist()
-        first = [test[labels.index(label)] for label in range(9)]
-        images = {"image/truth": first[:8], "image/decoded": [sigmoid(autoencoder(weights, image[None])[0])[0]
-                                                              for image in first[:8]]}  # fmt: skip
-        if data_set == "MNIST":
-            latents = {label: autoencoder(weights, first[label][None])[1] for label in (2, 8)}
-            shares = [frame / 9 for frame in range(10)]
-            images["frame/truth"] = [share * first[8] + (1 - share) * first[2] for share in shares]
-            mixed = [share * latents[8] + (1 - share) * latents[2] for share in shares]
-            images["frame/decoded"] = [sigmoid(decoded_logits(weights, latent))[0] for latent in mixed]
-        expected += [{**columns, "arm": "claim", "quantity": quantity, "layer": str(index), "x": float(place),
-                      "value": pixel}
-                     for quantity, rows in images.items() for index, image in enumerate(rows)
-                     for place, pixel in enumerate(image)]  # fmt: skip
-    names = ("image/truth", "image/decoded", "frame/truth", "frame/decoded")
-    # values are rounded to eight bits
-    assert_same_rows(a_fig10.measure(made.run), expected, rel=0, absolute=0.51 / 255, quantity=names)
-
-
-def test_differences_from_the_code(handmade):
-    """Both ways of each difference on the last networks, at the last hidden layer and, for PCA, the one before."""
-    data = classes_data(train=40, test=31, classes=4)
-    made = handmade("a_differences", {"model": {"hidden": [9, 8], "activation": "gelu"}}, data)
-    x, test, Y, expected = samples(data), samples(data, "test"), one_hot(data.y_train, 4), []
-    for seed in (0, 1):
-        weights = made.weights(2, seed)
-        _, previous, H, _ = hidden_states(weights, x, "gelu")
-        W, centred = weights["4.weight"], Y - Y.mean(0)
-        S, T = surrogate(H, W, Y), linearity(H, Y)
-        Z = previous @ weights["2.weight"].T
-
-        def leading(rows):
-            return np.linalg.svd(rows - rows.mean(0))[2][:2].T
-
-        logits = hidden_states(weights, test, "gelu")[-1]
-        losses = [np.log(np.exp(row).sum()) - row[label] for row, label in zip(logits, data.y_test, strict=True)]
-        noisy = replaced_labels(data.y_test, 4, 0.25, stream, "a_differences", seed, "test labels")
-        fitted = H @ np.linalg.pinv(H) @ Y
-        per_class = [surrogate(H, W, column) for column in Y.T]
-        values = [
-            ("labels", "surrogate", S, surrogate(H, W, centred)),
-            ("labels", "target_linearity", T, linearity(H, centred)),
-            ("classes", "surrogate", S, sum(per_class) / 4),
-            ("pca", "surrogate", surrogate(Z, np.eye(8), Y), surrogate(Z @ leading(Z), np.eye(2), Y)),
-            ("pca", "target_linearity", T, linearity(H @ leading(H), Y)),
-            ("inverse", "target_linearity", T, 1 - ((Y - fitted) ** 2).sum() / ((Y - 1 / 4) ** 2).sum()),
-            ("test loss", "test_loss", np.mean(losses), 2 * np.mean(losses)),
-            ("test labels", "test_accuracy", np.mean(logits.argmax(1) == data.y_test.numpy()),
-             np.mean(logits.argmax(1) == noisy)),
-        ]  # fmt: skip
-        columns = {"seed": seed, "step": 2 * 14}
-        for case, quantity, printed, code in values:
-            expected.append({**columns, "arm": "printed", "case": case, "quantity": quantity, "value": printed})
-            expected.append({**columns, "arm": "code", "case": case, "quantity": quantity, "value": code})
-        expected += [{**columns, "arm": "code", "case": "rate", "quantity": quantity, "value": value}
-                     for quantity, value in (("surrogate", S), ("target_linearity", T))]  # fmt: skip
-    expected += [{**row, "case": "rate"} for row in accuracies(made, lambda row: ("code",)) if row["x"] == 2]
-    measured = [*a_differences.measure(made.run)]
-    assert_same_rows([{**row, "x": 0.0} for row in measured], [{**row, "x": 0.0} for row in expected],
-                     rel=1e-3, absolute=1e-4)  # fmt: skip

@@ -1,7 +1,8 @@
 """The AGOP of a network that fits the chain monomial approaches the target's EGOP, and so does the NFM.
 
-The EGOP is the expected gradient outer product of the target. For inputs N(0, I) it is A², with A the adjacency matrix
-of the cycle of the five coordinates.
+The chain monomial is y = x₁x₂ + x₂x₃ + x₃x₄ + x₄x₅ + x₅x₁. The EGOP is the expected gradient outer product of the
+target: for inputs N(0, I) it is A², with A the adjacency matrix of the cycle of the five coordinates. “Resembles” is
+read as: the correlation ρ, a cosine, is above that of a matrix of the same spectrum with independent eigenvectors.
 """
 
 from dataclasses import replace
@@ -20,7 +21,7 @@ from tasks.judging.statistics import curves, fisher
 ID = "B.egop"
 KIND = "statistical"
 TITLE = "The AGOP of a network that fits approaches the target's EGOP"
-PRINTED = "“will approximate”, Section 2.1 and Figure 1"
+PRINTED = "the AGOP “will approximate” and “resembles” the EGOP, Section 2.1 and Figure 1"
 MATH = (
     r"\bar G \to \mathbb{E}_x\left[ \nabla f^\star(x)\, \nabla f^\star(x)^\top \right] = A^2 \quad\text{as "
     r"} f \to f^\star"
@@ -47,7 +48,7 @@ def agop_resembles(rows: Rows) -> Finding:
     """The AGOP's cosine with the EGOP is above its mean for independent eigenvectors, after training."""
     agop, null = (curves(rows.where(quantity=name), "seed") for name in ("egop/agop", "null/egop_agop"))
     finding = positive(agop[:, -1] - null[:, -1], "cosine of AGOP and EGOP minus that of independent eigenvectors")
-    measured = f"ρ(AGOP, EGOP) {np.mean(agop[:, 0]):.3f} → {fisher(agop[:, -1])[0]:.3f}"
+    measured = f"ρ(AGOP, EGOP) goes from {np.mean(agop[:, 0]):.3f} to {fisher(agop[:, -1])[0]:.3f}"
     return replace(finding, measured=measured)
 
 
@@ -55,7 +56,7 @@ def nfm_resembles(rows: Rows) -> Finding:
     """The NFM's cosine with the EGOP is above its mean for independent eigenvectors, after training."""
     nfm, null = (curves(rows.where(quantity=name), "seed") for name in ("egop/gram", "null/egop_gram"))
     finding = positive(nfm[:, -1] - null[:, -1], "cosine of NFM and EGOP minus that of independent eigenvectors")
-    return replace(finding, measured=f"ρ(NFM, EGOP) {np.mean(nfm[:, 0]):.3f} → {fisher(nfm[:, -1])[0]:.3f}")
+    return replace(finding, measured=f"ρ(NFM, EGOP) goes from {np.mean(nfm[:, 0]):.3f} to {fisher(nfm[:, -1])[0]:.3f}")
 
 
 def nearer_to_1(rows: Rows) -> Finding:

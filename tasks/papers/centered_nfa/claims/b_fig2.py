@@ -1,7 +1,9 @@
 """The centered NFA is high throughout training at every initial scale, and highest and most alike early.
 
-The final uncentered NFA depends on the scale of the initial weights. Both hold in both hidden layers; the data are
-isotropic. Early is the paper's first measurement, after five steps.
+C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The final UC-NFA depends on the scale s₀ of
+the initial weights. Both hold in both hidden layers; the data are isotropic. The paper prints curves and no thresholds.
+“High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors.
+Early is the paper's first measurement, after five steps; later is the mean of all others.
 """
 
 from dataclasses import replace
@@ -16,7 +18,10 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 ID = "B.fig2"
 KIND = "statistical"
 TITLE = "The centered NFA is high at every initialization scale, and highest early"
-PRINTED = "curves, both layers, Figure 2"
+PRINTED = (
+    "C-NFA “high throughout training across initialization scale”, “especially high and invariant to scale early on”, "
+    "final UC-NFA “extremely sensitive to the initialization scale”; curves of both layers, Figure 2"
+)
 MATH = (
     (
         r"\text{C-NFA} = \rho\left( \bar W^\top \bar W,\; \bar W^\top K \bar W \right) \text{ is high at "
@@ -38,7 +43,10 @@ def high_throughout(rows: Rows) -> Finding:
     """
     centered, null = centerings.of_spectrum(rows, SPECTRUM, "nfa/centered", "null/centered")
     least = ((centered - null) / (1 - null)).min((2, 3))
-    return centerings.by_layer(least - 0.5, "smallest (C-NFA − null)/(1 − null) minus 1/2")
+    finding = centerings.by_layer(least - 0.5, "smallest (C-NFA − null)/(1 − null) minus 1/2")
+    smallest = enumerate(centered.min((2, 3)).mean(0), 1)
+    texts = (f"smallest C-NFA of layer {layer} {value:.2f}" for layer, value in smallest)
+    return replace(finding, measured="; ".join(texts))
 
 
 def highest_early(rows: Rows) -> Finding:
@@ -46,7 +54,8 @@ def highest_early(rows: Rows) -> Finding:
     early, later = _early_and_later(rows)
     finding = centerings.by_layer((early - later).mean(2), "first C-NFA minus the mean later one, over the scales")
     by_layer = zip((1, 2), early.mean((0, 2)), later.mean((0, 2)), strict=True)
-    return replace(finding, measured="; ".join(f"C-NFA of layer {layer} {a:.2f} → {b:.2f}" for layer, a, b in by_layer))
+    texts = (f"C-NFA of layer {layer} {a:.2f} at first and {b:.2f} later" for layer, a, b in by_layer)
+    return replace(finding, measured="; ".join(texts))
 
 
 def highest_early_at_each_scale(rows: Rows) -> Finding:
@@ -61,7 +70,10 @@ def most_alike_early(rows: Rows) -> Finding:
     spread = np.ptp(centered, 2)
     early, later = spread[..., 0], spread[..., 1:].mean(-1)
     finding = centerings.by_layer(later - early, "mean later spread of the C-NFA over the scales minus the first")
-    return replace(finding, measured=f"spread of the C-NFA over the scales {early.mean():.2f} → {later.mean():.2f}")
+    return replace(
+        finding,
+        measured=f"spread of the C-NFA over the scales {early.mean():.2f} at first and {later.mean():.2f} later",
+    )
 
 
 def uncentered_is_sensitive(rows: Rows) -> Finding:
@@ -72,7 +84,7 @@ def uncentered_is_sensitive(rows: Rows) -> Finding:
         final - early, "spread of the final UC-NFA over the scales minus that of the first C-NFA"
     )
     ends = uncentered[..., -1].mean(0)
-    return replace(finding, measured=f"final UC-NFA {ends.min():.2f} to {ends.max():.2f}")
+    return replace(finding, measured=f"final UC-NFA from {ends.min():.2f} to {ends.max():.2f}, by layer and scale")
 
 
 def _early_and_later(rows: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,8 @@
 """The double-centered part of the centered NFA is minor early in training and for large initial weights, and grows.
 
-Its size is tr(W̄ᵀW̄ W̄ᵀK̄W̄) / tr(W̄ᵀW̄ W̄ᵀKW̄), where W̄ and K̄ are the weights and the tangent kernel, centered about the
-initial ones. The paper does not say how small; here minor means less than half. Early is the first measurement, after
-five steps.
+W̄ = W − W₀ is the change of the weights. K̄ is the kernel of the change of the tangents ∂f/∂h, not the change of the
+kernel K. The ratio is that of the double-centered to the centered numerator. The paper does not say how small; here
+minor means less than half. Early is the first measurement, after five steps.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig4"
 KIND = "statistical"
-TITLE = "The double-centered NFA is a small part early in training, and a larger one later"
+TITLE = "The double-centered NFA is a small part early in training and for large initial weights, and grows"
 PRINTED = (
     "“do not significantly contribute … when initialization is large or for early periods of training”, “becomes "
     "relevant over longer periods”, Appendix B and Figure 4"
@@ -31,7 +31,10 @@ MATH = (
         r"\right)}{\operatorname{tr}\left( \bar W^\top \bar W\, \bar W^\top K \bar W \right)} \text{ is "
         r"small early in training and at large } s_0, \text{ and grows with } t"
     ),
-    r"\bar W = W - W_0, \quad \bar K = K - K_0",
+    (
+        r"\bar W = W - W_0, \quad \bar K = \left( \frac{\partial f}{\partial h} - \frac{\partial f_0}{\partial h} "
+        r"\right)^\top \left( \frac{\partial f}{\partial h} - \frac{\partial f_0}{\partial h} \right)"
+    ),
 )
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
@@ -43,21 +46,25 @@ def minor_early(rows: Rows, limit: float) -> Finding:
     """At the first measurement the ratio is below the limit at every scale, in each layer."""
     first = _ratio(rows)[..., 0]
     finding = centerings.by_layer(limit - first.max(2), f"{limit:g} minus the largest first ratio over the scales")
-    return replace(finding, measured=f"{first.mean(0).min():.3f} to {first.mean(0).max():.3f} at first")
+    return replace(finding, measured=f"ratio {first.mean(0).min():.3f} to {first.mean(0).max():.3f} early in training")
 
 
 def minor_for_large(rows: Rows, limit: float) -> Finding:
     """At the largest scale the mean ratio over the training is below the limit, in each layer."""
     largest = _ratio(rows)[:, :, -1].mean(-1)
     finding = centerings.by_layer(limit - largest, f"{limit:g} minus the mean ratio at the largest scale")
-    return replace(finding, measured=f"{largest.mean(0).min():.2f} to {largest.mean(0).max():.2f} at the largest scale")
+    return replace(
+        finding, measured=f"ratio {largest.mean(0).min():.2f} to {largest.mean(0).max():.2f} at the largest scale"
+    )
 
 
 def grows(rows: Rows) -> Finding:
     """The last ratio is above the first, in each layer, in the mean over the scales."""
     first, last = (_ratio(rows)[..., step].mean(2) for step in (0, -1))
     finding = centerings.by_layer(last - first, "last ratio minus first, mean over the scales")
-    return replace(finding, measured=f"{last.mean(0).min():.2f} to {last.mean(0).max():.2f} at the end")
+    return replace(
+        finding, measured=f"ratio {last.mean(0).min():.2f} to {last.mean(0).max():.2f} at the end of training"
+    )
 
 
 def grows_at_each_scale(rows: Rows) -> Finding:

@@ -1,7 +1,9 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls in training: it does not drive the alignment.
 
-This holds for isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers. A fall alone is no effect of
-training: a step of the same length in a random direction, which the numbers include, makes the correlation fall too.
+This holds for isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers, in the mean over the initial scales
+s₀. K̄ is the kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. A fall alone is no effect of
+training: a step of the same length in a random direction makes the correlation fall too (a statement of ours). Numbers
+by scale are means over both layers.
 """
 
 from dataclasses import replace
@@ -20,11 +22,18 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 ID = "B.fig5"
 KIND = "statistical"
 TITLE = "The PTK-centered NFA falls in training"
-PRINTED = "curves, both layers, two spectra, Figure 5"
-MATH = r"\rho\left( W_0^\top W_0,\; W_0^\top \bar K W_0 \right) \text{ falls with } t, \quad \bar K = K - K_0"
+PRINTED = "“this correlation decreases through training”, Appendix B; curves of both layers on two spectra, Figure 5"
+MATH = (
+    r"\rho\left( W_0^\top W_0,\; W_0^\top \bar K W_0 \right) \text{ falls with } t",
+    (
+        r"\bar K = \left( \frac{\partial f}{\partial h} - \frac{\partial f_0}{\partial h} \right)^\top \left( "
+        r"\frac{\partial f}{\partial h} - \frac{\partial f_0}{\partial h} \right)"
+    ),
+)
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRA = ("isotropic", "1/(1+k^2)")
+DATA = dict(zip(SPECTRA, ("isotropic data", "data with eigenvalues 1/(1 + k²)"), strict=True))
 
 
 def falls(rows: Rows, spectrum: str) -> Finding:
@@ -32,8 +41,8 @@ def falls(rows: Rows, spectrum: str) -> Finding:
     fall = _fall(rows, spectrum, "nfa/ptk_centered")
     finding = centerings.by_layer(fall.mean(2), "first correlation minus last, mean over the scales")
     by_scale = zip(np.unique(rows.x), fall.mean((0, 1)), strict=True)
-    measured = ", ".join(f"{mean:.2f} at s₀ = {scale:g}" for scale, mean in by_scale)
-    return replace(finding, measured=f"{spectrum}: falls by {measured}")
+    measured = ", ".join(f"{-mean:+.2f} at s₀ = {scale:g}" for scale, mean in by_scale)
+    return replace(finding, measured=f"{DATA[spectrum]}: the correlation changes by {measured}")
 
 
 def falls_at_each_scale(rows: Rows, spectrum: str) -> Finding:

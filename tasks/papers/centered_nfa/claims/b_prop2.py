@@ -1,7 +1,9 @@
-"""The NFA is an alignment of the weights W with the pre-activation tangent kernel K of their layer.
+"""The NFA is an alignment of the weights W with the pre-activation tangent kernel (PTK) K of their layer.
 
-ρ(F, Ḡ) = ρ(WᵀW, WᵀKW). The AGOP Ḡ is measured from gradients with respect to the layer's input; K, independently of it,
-is the sum of the outer products of the gradients with respect to the layer's pre-activations.
+The NFA, the Neural Feature Ansatz, says that the NFM F = WᵀW and the AGOP Ḡ of a layer's input are correlated. We
+measure Ḡ from gradients with respect to the layer's input and K, independently of it, from gradients with respect to
+the layer's pre-activations. The paper writes Ḡ with the factor 1/n and K without; the factor leaves the correlation as
+it is, and here both have it.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -23,7 +25,7 @@ STATEMENTS = (
     Statement(
         name="the same correlation",
         quote="We showed that the NFA is equivalent to PTK-weight alignment (Proposition 2)",
-        place="Proposition 2",
+        place="Proposition 2; the words in Section 2.3",
         rule=exact,
         reads=("prop2/residual",),
         printed="ρ(F, Ḡ) = ρ(WᵀW, WᵀKW)",

@@ -1,6 +1,7 @@
 """The centered NFM W̄ᵀW̄ and AGOP W̄ᵀKW̄ are 0 at initialization, and so are their first time derivatives.
 
-Their second derivatives are 2ẆᵀẆ and 2ẆᵀKẆ: along the gradient flow they differ from t² ẆᵀẆ and t² ẆᵀKẆ by O(t³).
+W̄ = W − W₀ is the change of the weights. The second derivatives are 2ẆᵀẆ and 2ẆᵀKẆ. So along the gradient flow the two
+matrices are t² ẆᵀẆ and t² ẆᵀKẆ, up to O(t³); the rule fits this power.
 """
 
 from types import ModuleType
@@ -29,10 +30,11 @@ STATEMENTS = (
         name="second derivatives",
         quote="The first non-zero derivatives of the two quantities in the C-NFA give us the change in the gram matrix "
         "of …, as well as the change in the AGOP for fixed PTK",
-        place="Proposition 3",
+        place="Proposition 3, and below it",
         rule=lambda rows: order(rows, POWER),
         reads=("prop3/remainder",),
-        printed="W̄ᵀW̄ = t² ẆᵀẆ + O(t³), W̄ᵀKW̄ = t² ẆᵀKẆ + O(t³)",
+        printed="at initialization d/dt = 0 for both, d²/dt²(W̄ᵀW̄) = 2ẆᵀẆ, d²/dt²(W̄ᵀKW̄) = 2ẆᵀKẆ; "
+        "equivalently W̄ᵀW̄ = t² ẆᵀẆ + O(t³), W̄ᵀKW̄ = t² ẆᵀKẆ + O(t³)",
         cases=12,
         rows=1000,
     ),

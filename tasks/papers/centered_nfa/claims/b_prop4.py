@@ -1,6 +1,8 @@
-"""ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X and ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X, where 𝒦 is the n × n kernel of the layer's tangents and L̇ = diag(∂L/∂f).
+"""At initialization ẆᵀẆ and ẆᵀKẆ follow from a layer's input X, the loss's slopes L̇ and the tangent kernel 𝒦.
 
-This holds for one output and for any loss, depth, hidden layer and activation. X is the input of the layer.
+They are half of the second derivatives of the centered NFM and AGOP (Proposition 3). L̇ is the diagonal matrix of ∂L/∂f
+over the n samples, and 𝒦 is the n × n matrix of the inner products of the samples' tangents ∂f/∂h. This holds for one
+output and for any loss, depth, hidden layer and activation. The paper states it for the first layer.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -10,7 +12,7 @@ from tasks.judging.statement import Statement
 ID = "B.prop4"
 KIND = "exact"
 TITLE = "The derivatives at initialization through labels and kernel"
-PRINTED = "(3), Proposition 4"
+PRINTED = "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X and ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X, (3), Proposition 4"
 MATH = (
     (
         r"\dot W^\top \dot W = X^\top \dot{\mathcal{L}}\, \mathcal{K}\, \dot{\mathcal{L}}\, X, \quad \dot "

@@ -32,7 +32,7 @@ NOT_REVERSED = "control: data that are not reversed"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: predicted, observed and mean term at each balance x, by data seed."""
+    """Rows: predicted, observed with its null, and mean term at each balance x, by data seed."""
     (size,) = settings.sizes
     a, W = network(size, 0)
     others = (network(size, 1 + number) for number in range(settings.draws))
@@ -49,6 +49,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                 X, y = data.x_train, data.y_train
                 labels = {"case": f"n = d = k = {size}", "seed": seed, "x": balance}
                 correlation, predicted = observed(X, y, a, W), {arm: centered_nfa(X, y, r)}
+                yield {**labels, "arm": arm, "quantity": "null/fig3/observed", "value": by_chance(X, y, a, W)}
                 if arm == "corrected":
                     predicted[FIRST_ORDER] = mean_term(X, y, None)
                     yield {**labels, "arm": NOT_REVERSED, "quantity": "fig3/observed",
@@ -66,9 +67,21 @@ def network(size: int, number: int) -> tuple[Tensor, Tensor]:
 
 
 def observed(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> float:
-    """ρ(ẆᵀẆ, ẆᵀKẆ) for f = ½ aᵀ(Wx)², from Ẇ = JᵀYX and K = JᵀJ with J = ∂f/∂h (n, k), through S = ẆẆᵀ (k, k)."""
+    """ρ(ẆᵀẆ, ẆᵀKẆ) for f = ½ aᵀ(Wx)²."""
+    S, KS = derivatives(X, y, a, W)
+    return float((KS * S).sum() / (S.norm() * (KS * KS.T).sum().sqrt()))
+
+
+def by_chance(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> float:
+    """The mean of ρ where ẆᵀKẆ has random eigenvectors: tr(ẆᵀẆ) tr(ẆᵀKẆ)/d over the norms (gramlab.cosine_null)."""
+    S, KS = derivatives(X, y, a, W)
+    return float(S.trace() * KS.trace() / X.shape[1] / (S.norm() * (KS * KS.T).sum().sqrt()))
+
+
+def derivatives(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
+    """S = ẆẆᵀ and KS (k, k), for Ẇ = JᵀYX and K = JᵀJ with J = ∂f/∂h (n, k)."""
     J = X @ W.T * a
     W_dot = J.T @ (y * X)
     S = W_dot @ W_dot.T
     KS = J.T @ J @ S
-    return float((KS * S).sum() / (S.norm() * (KS * KS.T).sum().sqrt()))
+    return S, KS

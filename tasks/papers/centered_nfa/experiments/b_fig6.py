@@ -11,6 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+import gramlab
 from gramlab.data import DataSet
 from gramlab.data.polynomials import chain_monomial, high_rank_polynomial
 from gramlab.nets import ACTIVATIONS
@@ -37,7 +38,7 @@ ISOTROPIC = "control: prediction for isotropic inputs"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: fig6/predicted and fig6/observed at each decay x; the layer column holds the width (0: any)."""
+    """Rows: fig6/predicted, fig6/observed and its null at each decay x; the layer column holds the width (0: any)."""
     (n,) = settings.sizes
     for seed in range(settings.instances):
         networks = {width: initial_weights(n, width, seed) for width in settings.widths}
@@ -63,6 +64,8 @@ def measure(settings: Settings) -> Iterator[dict]:
                             yield {**labels, "arm": arm, "quantity": "fig6/observed", "value": observed}
                         yield {**labels, "arm": "claim", "quantity": "fig6/observed, residuals",
                                "value": correlation(J, X, y - outputs)}  # fmt: skip
+                        yield {**labels, "arm": "claim", "quantity": "null/fig6/observed",
+                               "value": gramlab.cosine_null(*derivatives(J, X, y))[0]}  # fmt: skip
 
 
 def initial_weights(d: int, k: int, seed: int) -> list[Tensor]:
@@ -82,8 +85,14 @@ def tangents(X: Tensor, weights: list[Tensor], activation: str) -> tuple[Tensor,
 
 
 def correlation(J: Tensor, X: Tensor, residual: Tensor) -> float:
-    """ρ(ẆᵀẆ, ẆᵀKẆ) from Ẇ = JᵀYX and K = JᵀJ."""
+    """ρ(ẆᵀẆ, ẆᵀKẆ)."""
+    nfm, agop = derivatives(J, X, residual)
+    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+
+
+def derivatives(J: Tensor, X: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
+    """ẆᵀẆ and ẆᵀKẆ (d, d), from Ẇ = JᵀYX and K = JᵀJ."""
     W_dot = J.T @ (residual * X)
     J_W_dot = J @ W_dot
     nfm, agop = W_dot.T @ W_dot, J_W_dot.T @ J_W_dot
-    return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
+    return nfm, agop

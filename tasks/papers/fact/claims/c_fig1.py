@@ -1,10 +1,12 @@
-"""FACT-RFM learns a parity of four bits in a phase transition: it generalises iterations after it has fitted.
+"""FACT-RFM learns a parity of four bits with a delay: it fits the training set iterations before it can predict.
 
-The training set is fitted while test accuracy is still at chance. Later test accuracy rises to near 1, and most of the
-trace of M lies on the parity's support.
+"Fits" means a training accuracy of 99 %, "can predict" a test accuracy of 90 %; the delay is at least one iteration.
+Test accuracy rises by more than 0.25 from the first to the best iterate. At the best iterate over half of the trace of
+M lies on the parity's support, the four coordinates whose product is the label. The control has random labels.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -40,20 +42,23 @@ LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "m
 def rises(rows: Rows) -> Finding:
     """By seed: test accuracy rises by more than a quarter from the first to the best iterate."""
     rise = _of_seeds(rows, lambda seed: _curve(seed, "accuracy").max() - _curve(seed, "accuracy")[0])
-    return positive(rise - RISE, f"test accuracy's rise from the first to the best iterate, minus {RISE:g}")
+    finding = positive(rise - RISE, f"test accuracy's rise from the first to the best iterate, minus {RISE:g}")
+    return replace(finding, measured=f"test accuracy rises by {rise.mean():.2f}")
 
 
 def delayed(rows: Rows) -> Finding:
     """By seed: the machine has learned at least one iteration after it has fitted."""
     delay = _of_seeds(rows, _delay)
     text = f"iterations from training accuracy {FITTED} to test accuracy {LEARNED}, minus {DELAY:g}; -1 if never"
-    return positive(delay - DELAY, text)
+    finding = positive(delay - DELAY, text)
+    return replace(finding, measured=f"test accuracy {LEARNED} comes {delay.mean():.1f} iterations after the fit")
 
 
 def on_the_support(rows: Rows) -> Finding:
     """By seed: at the best iterate most of the trace of M is on the support."""
     share = _of_seeds(rows, lambda seed: _curve(seed, "mass")[_curve(seed, "accuracy").argmax()])
-    return positive(share - MASS, f"the trace's share on the support at the best iterate, minus {MASS:g}")
+    finding = positive(share - MASS, f"the trace's share on the support at the best iterate, minus {MASS:g}")
+    return replace(finding, measured=f"{share.mean():.2f} of the trace of M lies on the support")
 
 
 def _delay(seed: Rows) -> float:
@@ -82,6 +87,7 @@ STATEMENTS = (
         rule=rises,
         reads=("transition/accuracy",),
         rows=30,
+        data_sets=("k = 4",),
     ),
     Statement(
         name="delayed generalisation",
@@ -90,6 +96,7 @@ STATEMENTS = (
         rule=delayed,
         reads=("transition/accuracy", "transition/train accuracy"),
         rows=30,
+        data_sets=("k = 4",),
     ),
     Statement(
         name="features on the support",
@@ -98,6 +105,7 @@ STATEMENTS = (
         rule=on_the_support,
         reads=("transition/accuracy", "transition/mass"),
         rows=30,
+        data_sets=("k = 4",),
     ),
 )
 

@@ -1,8 +1,10 @@
-"""Both updates learn addition modulo 61 with a delay: long after the training half they know all of the other half.
+"""FACT-RFM and NFA-RFM learn addition modulo 61 with a delay: they fit the training half before they can predict.
 
-FACT-RFM with geometric averaging and NFA-RFM are right on every test sample at their best iterate. A machine is said to
-generalise from a test accuracy of 95 % on; without feature learning neither does. The features become block-circulant:
-within each block an entry depends on i - j alone, or on i + j alone, modulo p.
+FACT-RFM averages geometrically. At the best iterate the test accuracy is 100 %, which we read as at least 99.5 %. The
+training accuracy reaches 99 % at an earlier iterate than the test accuracy reaches 95 %. The paper shows one run of
+each; here every seed must do it. The features M become block-circulant: in each block an entry M_ij depends on i - j
+alone, or on i + j alone, modulo p. This must explain over half of the entries' variance. One control keeps M = I, the
+other relabels the numbers. At the quick scale p is 43.
 """
 
 from dataclasses import replace
@@ -22,7 +24,7 @@ KIND = "statistical"
 TITLE = "Modular addition: delayed generalisation and circulant features"
 PRINTED = "100 % test accuracy of both within 75 iterations, block-circulant features, Figure 6"
 MATH = (
-    r"f^\star(a, b) = (a + b) \bmod 61: \quad \text{test accuracy} \to 1 \text{ long after training accuracy} = 1",
+    r"f^\star(a, b) = (a + b) \bmod 61: \quad \text{test accuracy} \to 1 \text{ later than training accuracy} \to 1",
     r"M_{ij} \text{ depends on } (i - j) \bmod 61 \text{ or on } (i + j) \bmod 61 \text{ alone, in each block}",
 )
 FITTED, LEARNED = 0.99, 0.95  # a machine has fitted from this training accuracy, generalises from this test accuracy
@@ -45,28 +47,33 @@ def reaches_all(rows: Rows) -> Finding:
         reached = best >= ROUNDED
         text = f"best test accuracy at least {ROUNDED:g}"
         parts[case] = replace(_of_every_seed(reached, text), numbers={"least of the best": float(best.min())})
-        measured.append(f"{case} {int(reached.sum())} of {len(best)} seeds, at least {100 * best.min():.4g} %")
+        measured.append(
+            f"{case} reaches 99.5 % on {int(reached.sum())} of {len(best)} seeds, "
+            f"and at least {100 * best.min():.4g} % on each"
+        )
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def delayed(rows: Rows) -> Finding:
     """For both updates every seed generalises at a later measured iterate than it fits the training half."""
-    parts = {}
+    parts, measured = {}, []
     for (case,), machine in rows.by("case").items():
         delays = np.array([_delay(seed) for seed in machine.by("seed").values()])
         text = f"test accuracy {LEARNED} later than training accuracy {FITTED}"
         parts[case] = replace(_of_every_seed(delays > 0, text), numbers={"least delay": float(delays.min())})
-    return all_of(**parts)
+        measured.append(f"{case} {delays.min():.0f} to {delays.max():.0f} iterations later")
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def circulant(rows: Rows) -> Finding:
     """For both updates over half of the last features' variance is circulant."""
-    parts = {}
+    parts, measured = {}, []
     for (case,), machine in rows.by("case").items():
         shares = np.array([_curve(seed, "circulancy")[1][-1] for seed in machine.by("seed").values()])
         finding = positive(shares - CIRCULANT, f"circulant share of the features' variance minus {CIRCULANT:g}")
         parts[case] = replace(finding, numbers={"mean": float(shares.mean())})
-    return all_of(**parts)
+        measured.append(f"{case}: {shares.mean():.2f} of the variance is block-circulant")
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def _delay(rows: Rows) -> float:
@@ -89,7 +96,9 @@ def _of_every_seed(reached: np.ndarray, what: str) -> Finding:
     return Finding(holds, share, f"{what}: in all of {len(reached)} seeds; fails if in none", "direction")
 
 
-CAPTION = "Both methods achieve 100% test accuracy and exhibit delayed generalization aligned to the"
+CAPTION = (
+    'Both methods achieve 100% test accuracy and exhibit delayed generalization aligned to the "grokking" phenomenon.'
+)
 STATEMENTS = (
     Statement(
         name="100 % test accuracy",

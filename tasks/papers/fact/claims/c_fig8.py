@@ -1,7 +1,8 @@
 """During training FACT correlates little with W^T W for most epochs and then rises to near 1.
 
-sqrt(FACT FACT^T) correlates more than FACT. The first three layers of ReLU networks of five hidden layers. "Little"
-means below 0.5, "near 1" above 0.9.
+Meanwhile sqrt(FACT FACT^T) correlates more than FACT. ReLU networks of five hidden layers on CIFAR-10, the mean of the
+first three layers. "Little" means that the median over epochs is below 0.5, "near 1" that the last epoch is above 0.9.
+At the quick scale the images are digits of 8 x 8 pixels.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
-"""FACT of a kernel machine through its dual weights: FACT = sum_ij (d/dx K(x, x_j) at x_i) alpha_j^T alpha_i x_i^T.
+"""FACT of a kernel machine is a sum over pairs of samples, of their dual weights and the kernel's gradients.
 
-This holds for the squared loss, any kernel, and the optimal alpha = (K + n lambda I)^-1 y of Algorithm 1. With
-(K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n. (A Laplace kernel has no
-gradient at its own sample; it is set to 0 there.)
+The predictor is f(x) = sum_j K(x, x_j) alpha_j with the squared loss. The dual weights are those of Algorithm 1, alpha
+= (K + n lambda I)^-1 y. With (K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n;
+this is the control. A Laplace kernel has no gradient at its own sample, where it is set to 0.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,7 +1,7 @@
-"""The dual weights of kernel regression are the loss's slopes: alpha_i = -(1 / (n lambda)) l'(f(x_i), y_i).
+"""The dual weights of kernel regression are proportional to the derivatives of the loss at the samples.
 
-The loss is 1/2 ||f - y||^2. The lemma prints alpha = (K + lambda I)^-1 Y, Algorithm 1 (K + n lambda I)^-1 Y, and the
-proof uses both.
+The loss of a sample is 1/2 ||f - y||^2, l' its derivative in the prediction f. Algorithm 1 has n lambda in place of the
+lemma's lambda, and the proof uses both. The control has the ridge 2 n lambda.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -10,21 +10,21 @@ from tasks.judging.statement import Statement
 
 ID = "C.lemF.2"
 KIND = "exact"
-TITLE = "Dual weights are slopes of the loss"
+TITLE = "Dual weights are derivatives of the loss"
 PRINTED = "αᵢ = −(1/(nλ)) ℓ′(ŷᵢ, yᵢ) for α = (K + λI)⁻¹Y, Lemma F.2"
 MATH = r"\alpha_i = - \frac{1}{n \lambda}\, \ell'(\hat y_i, y_i) \quad\text{for } \alpha = (K + \lambda I)^{-1} Y"
 MATH_CORRECTED = (
     r"\alpha_i = - \frac{1}{n \lambda}\, \ell'(\hat y_i, y_i) \quad\text{for } \alpha = (K + n \lambda I)^{-1} Y"
 )
 CORRECTION = (
-    "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. The "
-    "proof's third line, −nλ(K + λI)⁻¹y, lacks the same n."
+    "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge λ, −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. In "
+    "the proof the second line has the ridge nλ and the third line, −nλ(K + λI)⁻¹y, lacks the n."
 )
 STATEMENTS = (
     Statement(
         name="slopes of the loss",
-        quote="A statement of this form relating the representer coefficients to the loss derivatives at optimality",
-        place="Lemma F.2 and Remark F.3",
+        quote="Alternative expression for representer coefficients for kernel regression",
+        place="Lemma F.2",
         rule=exact,
         reads=("lemF2/residual",),
         printed="αᵢ = −(1/(nλ)) ℓ′(ŷᵢ, yᵢ) for α = (K + λI)⁻¹Y",

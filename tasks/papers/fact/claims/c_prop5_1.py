@@ -1,10 +1,11 @@
 """For inner-product kernels k(x^T M x') AGOP and FACT M^T are the same sum over pairs, with different similarities.
 
-AGOP = sum_ij tau_ij M x_i alpha_i^T alpha_j x_j^T M^T with tau_ij = (1/n) sum_l k'(x_l^T M x_i) k'(x_l^T M x_j), and
-FACT M^T has k'(x_i^T M x_j) in place of tau_ij. Under a condition on k, FACT M^T is positive semi-definite (psd), and
-then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2).
+The similarity of two samples is tau for the AGOP and k', the derivative of k, for FACT M^T. Under a condition on k,
+FACT M^T is positive semi-definite (psd). Then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2). The
+controls are a radial kernel, which is no inner-product kernel, and a k that merely rises, tanh.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from tasks.drawing.exact import draw as draw_instances
@@ -29,10 +30,11 @@ MATH_CORRECTED = (
     r"\text{FACT}\, M^\top \succeq 0 \quad\text{if } k(t) = \sum_{m \ge 0} c_m t^m \text{ with every } c_m \ge 0"
 )
 CORRECTION = (
-    "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
-    "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. The examples given, exp(t) and "
-    "t², are such kernels. A non-increasing k has k′ ≤ 0, so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. "
-    "An increasing k, such as tanh, does not suffice either. Both printed sums are correct."
+    "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative "
+    "coefficient. Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. A "
+    "non-increasing k has k′ ≤ 0, so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. The paper's "
+    "examples, exp(t) and t², are kernels in every dimension and not non-increasing, so that the word may be a "
+    "slip; but to be non-decreasing, as tanh is, does not suffice either. Both printed sums are correct."
 )
 NON_INCREASING = "k non-increasing"
 KERNEL = "k a kernel in every dimension"
@@ -40,7 +42,9 @@ KERNEL = "k a kernel in every dimension"
 
 def psd(rows: Rows) -> Finding:
     """The least eigenvalue of FACT M^T is above -1e-9 of its norm."""
-    return below(rows, 1e-9)
+    finding = below(rows, 1e-9)
+    measured = f"the least eigenvalue of FACT Mᵀ is at most {finding.statistic:.1g} of its norm below 0"
+    return replace(finding, measured=measured)
 
 
 STATEMENTS = (

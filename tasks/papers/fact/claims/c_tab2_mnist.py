@@ -1,6 +1,7 @@
-"""On 5,000 and 60,000 digits FACT and sqrt(FACT FACT^T) correlate more with W_1^T W_1 than sqrt(AGOP) and sqrt(eNFA).
+"""On more of MNIST FACT and sqrt(FACT FACT^T) correlate more with W_1^T W_1 than sqrt(AGOP) and sqrt(eNFA).
 
-The columns n = 5K and 60K of Table 2: the networks of C.tab2, trained on more samples and so with more steps.
+The columns n = 5K and 60K of Table 2: the networks of C.tab2, trained on more samples and so with more steps. At the
+quick scale the samples are 1,437 digits of 8 x 8 pixels. The control computes the matrices with shuffled labels.
 """
 
 from functools import partial

@@ -1,8 +1,10 @@
 """FACT-RFM is as accurate on tables as NFA-RFM, and both are more accurate than the kernel without feature learning.
 
-Laplace kernel, tuned and tested by cross-validation. The paper has 120 UCI data sets; "measured" says how many ran
-here. Each data set counts as one observation. As in the authors' code, the test folds share features that half of the
-samples have made. That the features help without this is a statement of ours.
+Laplace kernel, tuned and tested by cross-validation. The paper has 120 UCI data sets; "measured" says how many of them
+ran here. Each data set counts as one observation. "As accurate" means that the mean accuracies differ by at most one
+percentage point. As in the authors' code, the features are learned once, from half of the samples, and all four test
+folds use them; so samples of two test folds have helped to make the features. Our own statements learn the features of
+each fold from its training samples alone. The controls learn features from shuffled labels.
 """
 
 from dataclasses import replace
@@ -40,9 +42,11 @@ def above_kernel(rows: Rows, method: str) -> Finding:
     accuracies = _accuracies(rows)
     gain = accuracies[method] - accuracies["kernel"]
     finding = positive(gain, f"{method}'s accuracy minus the kernel's, in points", units="data sets")
-    count = f"{len(gain)}{f' of {SETS}' if set(rows.scale) == {'paper'} else ''} data sets"
+    count = _count(rows, gain)
     numbers = {f"mean accuracy, {name}": float(accuracies[name].mean()) for name in (method, "kernel")}
-    measured = f"{count}: {method} {accuracies[method].mean():.2f} %, kernel {accuracies['kernel'].mean():.2f} %"
+    measured = (
+        f"mean over {count}: {method} {accuracies[method].mean():.2f} %, kernel {accuracies['kernel'].mean():.2f} %"
+    )
     return replace(finding, numbers=numbers, measured=measured)
 
 
@@ -50,7 +54,16 @@ def alike(rows: Rows) -> Finding:
     """Paired by data set: FACT-RFM is within a point of NFA-RFM, by two one-sided tests."""
     accuracies = _accuracies(rows)
     difference = accuracies["FACT-RFM"] - accuracies["NFA-RFM"]
-    return equivalent(difference, MARGIN, "FACT-RFM's accuracy minus NFA-RFM's, in points", units="data sets")
+    finding = equivalent(difference, MARGIN, "FACT-RFM's accuracy minus NFA-RFM's, in points", units="data sets")
+    fact, nfa = (accuracies[method].mean() for method in ("FACT-RFM", "NFA-RFM"))
+    return replace(
+        finding, measured=f"mean over {_count(rows, difference)}: FACT-RFM {fact:.2f} %, NFA-RFM {nfa:.2f} %"
+    )
+
+
+def _count(rows: Rows, differences: np.ndarray) -> str:
+    """How many data sets there are, and of how many in the paper."""
+    return f"{len(differences)}{f' of {SETS}' if set(rows.scale) == {'paper'} else ''} data sets"
 
 
 def _accuracies(rows: Rows) -> dict[str, np.ndarray]:
@@ -68,6 +81,7 @@ def _over_kernel(method: str, quote: str, place: str, quantity: str = "tabular/a
         rule=lambda rows: above_kernel(rows, method),
         reads=(quantity,),
         kind="ours" if ours else "asserted",
+        printed="" if ours else f"{ACCURACIES[method]:.2f} % over {ACCURACIES['kernel']:.2f} %",
         cases=4,
         rows=16,
     )
@@ -87,8 +101,8 @@ HYPOTHESES = (
     Hypothesis(
         name="room to gain",
         text="The kernel without features leaves an error of 16.29 % on Table 3's 120 data sets. On data sets that it "
-        "classifies almost perfectly no method can improve substantially over it: its mean error is at least half of "
-        "the print's.",
+        "classifies almost perfectly no method can improve substantially over it. Condition: its mean error is at "
+        "least half of the print's, 8 points.",
         rule=room_to_gain,
         reads=("tabular/accuracy",),
         reason="reduced too far",
@@ -105,6 +119,7 @@ STATEMENTS = (
         quote="FACT-RFM obtains roughly the same high accuracy performance as NFA-RFM",
         place="Section 4.3",
         rule=alike,
+        printed=f"{ACCURACIES['FACT-RFM']:.2f} % and {ACCURACIES['NFA-RFM']:.2f} %",
         reads=("tabular/accuracy",),
         cases=4,
         rows=16,

@@ -1,9 +1,12 @@
-"""Features at Convergence Theorem: at a critical point of L + (lambda/2) ||theta||^2, W^T W = FACT at every layer.
+"""Features at Convergence Theorem: at a critical point of the loss with weight decay, W^T W = FACT at every layer.
 
-FACT = -(1 / (n lambda)) sum_i grad_h l_i h(x_i)^T, where grad_h l_i goes through this layer alone; the network may have
-skip connections. Near the critical point ||W^T W - FACT|| is proportional to the gradient's norm, and at every point it
-is at most ||W||_op ||grad_W L_lambda|| / lambda.
+In FACT, grad_h l_i is the loss's gradient in the layer's input h, through this layer alone; the network may have skip
+connections. On the way to a critical point ||W^T W - FACT|| falls in proportion to the gradient's norm (slope 1), and
+it is at most 10^-9 ||W^T W|| at the end. At every point it is at most ||W||_op ||grad_W L_lambda|| / lambda. The
+controls end at a point that is not critical, or take twice the lambda.
 """
+
+from dataclasses import replace
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
@@ -35,7 +38,8 @@ def vanishes_beside_skips(rows: Rows) -> Finding:
 
 def bounded(rows: Rows) -> Finding:
     """The error is at most ||W||_op ||grad_W L_lambda|| / lambda, critical point or not."""
-    return bound(rows, 1e-6)
+    finding = bound(rows, 1e-6)
+    return replace(finding, measured=f"the error is at most {finding.statistic:.3f} of the bound")
 
 
 STATEMENTS = (
@@ -55,6 +59,7 @@ STATEMENTS = (
         place="Section 1",
         rule=vanishes_beside_skips,
         reads=("fact/error",),
+        printed="WᵀW = FACT",
         cases=5,
         rows=ROWS,
     ),

@@ -1,10 +1,13 @@
 """For any s > 0 and eps there are p, tau, lambda such that at the minimiser on D(p, tau) corr(AGOP^s, W^T W) < eps.
 
-FACT equals W^T W there. As in the proof tau = eps^3, p = eps^8 and lambda = eps^32 p; the proof finds a correlation of
-the order eps^min(2, 2s). (The network that the proof starts from represents f* with a_2 = a_3 = -tau/2 and
-a_5 = a_6 = -1/2; the paper prints -tau and -1.)
+FACT equals W^T W there. As in the proof tau = eps^3, p = eps^8 and lambda = eps^32 p. We test s = 0.25, 0.5, 1 and 2
+and eps down to 2^-10. Judged is that the correlation falls below 1/16; that it falls in the proof's order, eps^2 +
+eps^(2s), is a statement of ours. A slip in the proof does no harm: its first network represents f* with a_2 = a_3 =
+-tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. The controls have p and tau near 1, or lie off the
+minimiser.
 """
 
+from dataclasses import replace
 from types import ModuleType
 
 import pandas as pd
@@ -36,7 +39,8 @@ TARGET = 1 / 16  # the theorem's epsilon for which the table must have hyperpara
 
 def uncorrelated(rows: Rows) -> Finding:
     """For every power s the smallest tau, p and lambda of the table bring the correlation below 1/16."""
-    return below(rows, TARGET)
+    finding = below(rows, TARGET)
+    return replace(finding, measured=f"correlation at most {finding.statistic:.3f} at ε = {float(rows.x.min()):.1g}")
 
 
 def of_the_proofs_order(rows: Rows) -> Finding:
@@ -47,7 +51,8 @@ def of_the_proofs_order(rows: Rows) -> Finding:
 def fact_holds(rows: Rows) -> Finding:
     """W^T W and FACT differ by at most 1e-9 at every minimiser."""
     worst = float(rows.value.max())
-    return Finding(worst <= 1e-9, worst, "at every minimiser at most 1e-09", "exact", high=1e-9)
+    rule = "‖WᵀW − FACT‖ / ‖WᵀW‖ at every minimiser at most 1e-09"
+    return Finding(worst <= 1e-9, worst, rule, "exact", high=1e-9)
 
 
 def strict_minima(rows: Rows) -> Finding:
@@ -106,6 +111,7 @@ HYPOTHESES = (
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the correlation with the proof's order eps^min(2, 2s), log-log; the control stays level."""
+    chance = rows[(rows["quantity"] == "null/thm3.4/correlation") & (rows["arm"] == "claim")]
     rows = rows[(rows["quantity"] == "thm3.4/correlation") & (rows["x"] > 0)]
     figure, grid = style.panels(claim, height=4.2)
     axes = grid[0, 0]
@@ -129,6 +135,10 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     control = rows[rows["arm"] != "claim"].sort_values("x")["value"].iloc[0]
     ends.append((float(control), f"{', '.join(controls)}, every s".replace("control: ", "✗ "), style.CONTROL))
     style.label_ends(axes, ends)
+    for index, (_, line) in enumerate(chance.sort_values("x").groupby("case")):
+        axes.plot(line["x"], line["value"], color=style.OTHER, linestyle="-.", linewidth=0.8,
+                  label="_" if index else "AGOPˢ with random eigenvectors, mean")  # fmt: skip
     axes.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="order of the proof: ε^min(2, 2s)")
-    axes.legend(handles=[axes.get_lines()[-1]], loc="lower left")
+    labelled = [line for line in axes.get_lines() if str(line.get_label()).startswith(("AGOP", "order"))]
+    axes.legend(handles=labelled, loc="lower left")
     return figure

@@ -1,7 +1,9 @@
-"""Backward form: at a critical point of L + (lambda/2) ||theta||^2, W W^T = bFACT at every layer.
+"""Backward form: at a critical point of the loss with weight decay, W W^T = bFACT at every layer.
 
-bFACT = -(1 / (n lambda)) sum_i (W h(x_i)) (grad_{Wh} l_i)^T, where Wh is the layer's output without its bias. As the
-text after the theorem says, W W^T = sqrt(bFACT bFACT^T) too.
+Wh is the layer's output without its bias; one control counts the bias in. On the way to a critical point the error
+falls in proportion to the gradient (slope 1), and it is at most 10^-9 ||W W^T|| at the end. The equation with the
+square root stands in the text after the theorem. The other controls end at a point that is not critical, or take twice
+the lambda.
 """
 
 from tasks.judging.statement import Statement

@@ -1,10 +1,10 @@
 """In the last layer of Deep RFM, after M^{1/2}, the Gram matrix of the points is that of a simplex ETF.
 
-Points are centred and normalised. Their inner product is 1 within a class and -1/(K-1) across classes, approximately:
-to 0.1, in the mean over pairs of points within a class and across classes, and, since every pair of classes must have
--1/(K-1), in the root mean square over pairs of class means.
-The regression has no ridge, as printed, except in layers whose kernel matrix is singular in float64: these have a ridge
-of 1.5e-8.
+The points are centred and normalised. Three numbers must be right to 0.1. The mean inner product of two points is 1 in
+one class, and -1/(K-1) in different classes. Of every pair of class means it is -1/(K-1) too; here the root mean square
+over pairs is judged. At the quick scale the data are digits of 8 x 8 pixels. The regression has no ridge, as printed,
+except in layers whose kernel matrix is singular in float64: these have a ridge of 1.5e-8 of its mean diagonal. The
+controls have M = I, or a Deep RFM that is fitted to shuffled labels.
 """
 
 from tasks.papers.neural_collapse.claims.shared import simplex

@@ -1,6 +1,7 @@
-"""The Woodbury formula: (P + U V^T)^-1 = P^-1 - P^-1 U (I + V^T P^-1 U)^-1 V^T P^-1.
+"""The Woodbury formula gives the inverse of a matrix after a change of low rank.
 
-It holds for U and V of any rank and for square P, symmetric or not, if P and the inner matrix are invertible.
+It holds for U and V of any rank and for square P, symmetric or not, if P and I + V^T P^-1 U are invertible. The control
+has a minus in the inner inverse.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,7 +1,7 @@
-"""The collapsed Gram A* = yy^T + lambda I has the inverse (A*)^-1 = (I - yy^T / (lambda + n)) / lambda.
+"""The Gram A* of collapsed data has an inverse in closed form, and so has the product of this inverse with yy^T.
 
-y is one-hot with n samples in every class. The proof of Theorem 4.3 uses the lemma for the product of A*^-1 and yy^T,
-and writes yy^T A*^-1 = A*^-1 yy^T = (1 + lambda^-1) yy^T.
+A* = yy^T + lambda_Phi I, with one-hot labels y and n samples in every class. The proof of Theorem 4.3 takes the product
+from this lemma. The controls are classes of two sizes, and labels of ±1.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -22,9 +22,9 @@ MATH = (
 )
 MATH_CORRECTED = r"y y^\top (A^\star)^{-1} = (\lambda_\Phi + n)^{-1}\, y y^\top"
 CORRECTION = (
-    f"The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ and not {PRINTED_PRODUCT}, whose factor "
-    "exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels; they fail with the ±1 labels "
-    "of the experiments."
+    f"The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ. The printed factor of {PRINTED_PRODUCT} "
+    "cannot be right, since it exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels;"
+    " they fail with the ±1 labels of the experiments."
 )
 STATEMENTS = (
     Statement(
@@ -39,8 +39,8 @@ STATEMENTS = (
     ),
     Statement(
         name="the product with yyᵀ",
-        quote="Fixed point of collapse",
-        place="Lemma B.2, as the proof of Theorem 4.3 uses it",
+        quote="In this case, using that … (Lemma B.2)",
+        place="Appendix B.1, proof of Theorem 4.3",
         rule=exact,
         reads=("lemB2/product",),
         printed=f"yyᵀ(A*)⁻¹ = {PRINTED_PRODUCT}",

@@ -1,8 +1,8 @@
-"""E[sigma(Wx)^T sigma(Wy)] of random ReLU features has a closed form in r = x^T y, and a variance of order 1/D.
+"""The inner product of random ReLU features has a mean in closed form in r = x^T y, and a variance of order 1/D.
 
-x and y are unit vectors; the entries of W (D, d) are N(0, 2/D). The mean is ((1-r^2)^{3/2} + r^2 sqrt(1-r^2)) / pi
-+ r/2 + (r/pi) arctan(r / sqrt(1-r^2)), which equals (sqrt(1-r^2) + r (pi - arccos r)) / pi. It is never below r. So the
-layer moves points closer together, the less so the closer they are; the text says that distances increase.
+x and y are unit vectors, and the entries of W (D, d) are N(0, 2/D). The printed mean equals (sqrt(1-r^2) + r (π -
+arccos r)) / π. It is never below r. So the layer moves points closer together, while the text says that distances
+increase. The controls have other activations than ReLU, or a W of which all rows are equal.
 """
 
 from dataclasses import replace
@@ -39,9 +39,10 @@ MATH_CORRECTED = (
 )
 VARIANCE_ORDER = 1  # in 1/D
 CORRECTION = (
-    "The closed form and the variance are as printed. The text concludes that the distances between data points "
-    "generally increase, whatever their angle. They decrease: the mean product is never below r, so that the squared "
-    "distance of two unit vectors shrinks, by a factor from 1/2 at r = −1 to 1 as r tends to 1."
+    "Distances decrease. The closed form and the variance are as printed, but the text after them concludes that "
+    "the distances between data points generally increase, whatever their angle. The mean product is never below r,"
+    " so that the squared distance of two unit vectors shrinks on average: to one half at r = −1, and to nearly all"
+    " of it as r tends to 1. Near points shrink less than far ones, so that NC1 still rises, as the paper says."
 )
 
 
@@ -53,7 +54,10 @@ def variance_falls(rows: Rows) -> Finding:
 def distances_change(rows: Rows) -> Finding:
     """As printed no distance shrinks, as derived none grows: a ratio of squared distances is at most 1 for every r."""
     finding = bound(rows)
-    return replace(finding, measured=f"ratio of squared distances at most {finding.statistic:.3g}")
+    return replace(
+        finding,
+        measured=f"squared distances, after the features over before or the reverse: at most {finding.statistic:.3g}",
+    )
 
 
 STATEMENTS = (
@@ -63,7 +67,7 @@ STATEMENTS = (
         place="Proposition A.1",
         rule=exact,
         reads=("propA1/residual",),
-        printed="the mean product in closed form, (5)",
+        printed="(1−r²)^(3/2)/π + r²√(1−r²)/π + r/2 + (r/π) arctan(r/√(1−r²))",
         cases=10,
         rows=20,
     ),
@@ -73,7 +77,7 @@ STATEMENTS = (
         place="Proposition A.1",
         rule=within_standard_errors,
         reads=("propA1/away",),
-        printed="the mean product in closed form, (5)",
+        printed="the same, equation (5)",
         cases=8,
         rows=60,
     ),

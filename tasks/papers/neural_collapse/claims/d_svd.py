@@ -1,8 +1,8 @@
-"""With W = U S V^T, tr(S_W)/tr(S_B) of the features U S V^T h equals that of S V^T h.
+"""With W = U S V^T, U does not change NC1; only S V^T and the activation can.
 
-U does not change NC1; only S V^T and the activation can, which the controls confirm. The two sides are compared as
-shares tr(S_W)/tr(S_T) of the total variance, for wide, square, tall and rank-deficient W, and for classes of equal and
-unequal sizes.
+NC1 = tr(Sigma_W)/tr(Sigma_B). The two sides are compared as shares tr(Sigma_W)/tr(Sigma_T) of the total variance, with
+Sigma_T = Sigma_W + Sigma_B, for wide, square, tall and rank-deficient W, and for classes of equal and unequal sizes.
+The controls count in S V^T or the ReLU, or have a U that is not orthogonal.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,12 +1,12 @@
-"""In linearised kernels Deep RFM's Gram G_l converges to yy^T: d_{l+1} <= (1 - eps) d_l + O(lambda_k^2 lambda_Phi^-2).
+"""In linearised kernels the Gram of Deep RFM's features converges to yy^T, up to second order in lambda_k.
 
-d_l = ||G_l - yy^T||, G_{l+1} = kappa^-1 X^T M X, X^T X = G_l + lambda_Phi I; y is one-hot with n samples in each class.
-As printed, kappa = 1 - 2 lambda_k (1 + 1/lambda_Phi) and lambda_k <= C lambda_Phi (1 - eps) / (2 (1 + 1/lambda_Phi) n).
-The remainder's size is judged with the constant 4.5 n (lambda_k / lambda_Phi)^2, its order by the slope in lambda_k of
-the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. The
-paper leaves C open; here C = 1, as in its proof. Three bounds of the proof are judged too: kappa > 1/2, eps_A /
-lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I, and Psi~ = A*
-A^-1.
+A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X, to which the feature map adds lambda_Phi I. The distance from
+collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open; here C =
+1, as in its proof. It prints no constant for the remainder: its size is judged with 4.5 n (lambda_k / lambda_Phi)^2.
+Its order is the slope in lambda_k of the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest
+lambda_k that the condition allows. Three bounds of the proof are judged too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and
+||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. The controls
+violate the condition, or have lambda_Phi = 0, no nonlinearity.
 """
 
 from dataclasses import replace
@@ -52,30 +52,36 @@ MATH_CORRECTED = (
     ),
 )
 CORRECTION = (
-    f"{KAPPA}, since (A*)⁻¹yyᵀ = yyᵀ/(λ_Φ+n) (D.lemB.2). With the printed κ the recursion stops at a distance of about "
-    "2nλ_k(1+λ_Φ⁻¹), which is of first order in λ_k for every C; and κ can be negative where λ_Φ > n. The condition "
-    f"needs no n: {CONDITION} is enough. Then the remainder is at most {REMAINDER} and the rate at most λ_k/λ_Φ. With "
-    "κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no remainder. M is the mean over the points, as in "
-    "Section 3.3, and not the sum as in Algorithm 1 and the proof. The proof's bound κ > 1/2 fails for every C where "
-    "λ_Φ/n is large: κ = 1 − C(1−ε)λ_Φ/n. Partial collapse, ε_A < λ_Φ/2, does not follow from the factor 1/2 that the "
-    "proof shows. With C = 1 it fails at ε = 0.1: for n = 2, ε_A/λ_Φ reaches 0.9 at λ_Φ = 0.1 and 1.5 at λ_Φ = 1. On "
-    "this grid C = 1/4 is small enough where κ > 0, and λ_k ≤ λ_Φ²/(12n) always implies it. The theorem does not need "
-    "partial collapse, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ. ‖Ψ̃‖ ≤ 2 holds."
+    f"The theorem holds with {KAPPA}, since (A*)⁻¹yyᵀ = yyᵀ/(λ_Φ+n) (D.lemB.2). With the printed κ the recursion "
+    "stops at a distance of about 2nλ_k(1+λ_Φ⁻¹), which is of first order in λ_k for every C; κ can even be "
+    f"negative, where λ_Φ > n. The condition needs no n: {CONDITION} is enough. Then the remainder is at most "
+    f"{REMAINDER} and the rate at most λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no "
+    "remainder. M must be the mean over the points (Section 3.3); Algorithm 1 and the proof write the sum. Of the "
+    "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. κ > 1/2 fails for every C where λ_Φ/n is large: κ = 1 − C(1−ε)λ_Φ/n. "
+    "Partial collapse, ε_A < λ_Φ/2, does not follow from what the proof shows, and fails with C = 1 at ε = 0.1: for"
+    " n = 2, ε_A/λ_Φ reaches 0.9 at λ_Φ = 0.1 and 1.5 at λ_Φ = 1. It holds for λ_k ≤ λ_Φ²/(12n), and on this grid "
+    "for C = 1/4 where κ > 0. The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ."
 )
 
 
 def slope(rows: Rows) -> Finding:
     """The remainder is of second order in lambda_k on every instance."""
     finding = order(rows, REMAINDER_ORDER)
-    return replace(finding, measured=f"the remainder's slope in λ_k is {finding.statistic:.2f}")
+    return replace(finding, measured=f"the remainder grows like λ_k to the power {finding.statistic:.2f}")
 
 
 def inequality(rows: Rows) -> Finding:
     """On every instance the left side is at most the right side, with the constant 4.5 n in the remainder."""
     ratio = bound(rows.where(quantity="thm4_3/ratio"))
     floor = float(rows.where(quantity="thm4_3/floor").value.max())
-    measured = f"left / right at most {ratio.statistic:.3g}"
+    measured = f"the left side is at most {ratio.statistic:.3g} times the right side"
     return replace(ratio, numbers={**ratio.numbers, "largest floor / n": floor}, measured=measured)
+
+
+def within_its_bound(rows: Rows) -> Finding:
+    """On every instance a quantity of the proof, over its bound, is at most 1."""
+    finding = bound(rows)
+    return replace(finding, measured=f"at most {finding.statistic:.3g} times its bound")
 
 
 STATEMENTS = (
@@ -107,7 +113,7 @@ STATEMENTS = (
         quote="leading to further convergence to the collapsed data Gram matrix, a fixed point of the Deep RFM "
         "iteration",
         place="after Theorem 4.3",
-        rule=bound,
+        rule=within_its_bound,
         reads=("thm4_3/exact",),
         printed=f"yyᵀ is the fixed point, {PRINTED_KAPPA}",
         derived="yyᵀ is the fixed point, κ = (1+λ_k/(λ_Φ+n))⁻²",
@@ -118,7 +124,7 @@ STATEMENTS = (
         name="proof: κ",
         quote="Therefore, where … by choice of",
         place="Appendix B.1",
-        rule=bound,
+        rule=within_its_bound,
         reads=("thm4_3/kappa",),
         printed="κ > 1/2 by choice of λ_k",
         derived=f"κ > 1/2 by {CONDITION}, with {KAPPA}",
@@ -129,7 +135,7 @@ STATEMENTS = (
         name="proof: partial collapse",
         quote="It remains to show that partial collapse, … happens in the first iteration.",
         place="Appendix B.1",
-        rule=bound,
+        rule=within_its_bound,
         reads=("thm4_3/collapsed",),
         printed="ε_A/λ_Φ < 1/2 after the first layer",
         derived="ε_A/λ_Φ < 1/2 after the first layer, by λ_k ≤ λ_Φ²/(12n)",
@@ -140,7 +146,7 @@ STATEMENTS = (
         name="proof: norm of Ψ̃",
         quote="Assuming partial collapse has already occurred, i.e.,",
         place="Appendix B.1",
-        rule=bound,
+        rule=within_its_bound,
         reads=("thm4_3/psi",),
         printed="‖Ψ̃‖ ≤ 2",
         cases=12,

@@ -15,7 +15,7 @@ the true classes together; M of the same spectrum with random eigenvectors; feat
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -26,7 +26,8 @@ from gramlab import DeepRFM, neural_collapse
 from gramlab.data import prepare
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
-from tasks.measuring.nulls import in_random_directions
+from tasks.measuring.invariants import check_traces
+from tasks.measuring.nulls import collapse_nulls, in_random_directions
 from tasks.settings import load
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -45,12 +46,16 @@ class Settings(Simulation):
 NO_AGOP, SHUFFLED = "control: M = I", "control: fitted to shuffled labels"
 LINEAR, TURNED = "control: features without their nonlinearity", "control: M with random eigenvectors"
 KERNELS = {"cifar10": "laplace", "mnist": "gaussian", "svhn": "laplace", "digits": "laplace"}  # for ReLU features
+PLACES = ("data", "agop", "features")  # the data of a layer, after M^{1/2}, and after the feature map
 SHOWN = 4  # images of each class in a Gram image
 IMAGES = ("gram/image", "image/class means")  # of the first seed
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: NC1 and NC2 by place and layer, mean cosines, ridges, training accuracy, Gram images of the first seed."""
+    """Rows: NC1 and NC2 by place and layer, and by chance in the last layer, mean cosines, ridges, training accuracy.
+
+    Of the first seed also Gram images.
+    """
     root = load("paper").machine.root()
     for source in settings.data:
         data = prepare(source, root, train=None if source == "digits" else settings.samples, order="first")
@@ -134,6 +139,7 @@ def _with_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[d
                   TURNED: {"nc1/data": layer.nc1["data"], "nc1/agop": turned}}  # fmt: skip
         for arm, of_arm in values.items():
             yield from ({**row, "arm": arm} for row in _of_layer(number, of_arm))
+    yield from ({**row, "arm": "claim"} for row in _of_chance(model, stages, labels))
 
 
 def _of_classes(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
@@ -141,12 +147,22 @@ def _of_classes(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
     labels, K = torch.from_numpy(y), len(model.classes_)
     for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
         values = {"ridge": layer.ridge}
-        for place, stage in zip(("data", "agop", "features"), stages, strict=True):
+        for place, stage in zip(PLACES, stages, strict=True):
             collapse = neural_collapse(torch.from_numpy(stage), labels)
+            check_traces(collapse.within, collapse.between, float(stage.var(0).sum()))
             values |= {f"nc1/{place}": collapse.nc1, f"nc2/{place}": collapse.nc2}
         within, across = cosines(torch.from_numpy(stages[1]), labels)
         values |= {"gram/within": within, "gram/across": across, "gram/spread": _spread(values["nc2/agop"], K)}
         yield from _of_layer(number, values)
+    yield from _of_chance(model, stages, labels)
+
+
+def _of_chance(model: DeepRFM, stages: Sequence[np.ndarray], labels: Tensor) -> Iterator[dict]:
+    """Rows null/nc1/... and null/nc2/... of the last layer: what both are for permuted labels."""
+    draw = stream("d_deep_rfm", "classes by chance", model.features, model.seed)
+    for place, stage in zip(PLACES, stages, strict=True):
+        chance = collapse_nulls(torch.from_numpy(stage), labels, draw)
+        yield from _of_layer(model.n_layers, {f"null/{name}/{place}": value for name, value in chance.items()})
 
 
 def cosines(h: Tensor, labels: Tensor) -> tuple[float, float]:

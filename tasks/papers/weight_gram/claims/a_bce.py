@@ -1,8 +1,8 @@
-"""Binary cross-entropy, summed over samples with y in {0, 1}, has the residual g = -grad_f L = y - sigmoid(f), and
+"""For binary cross-entropy, y^T K g is an inner product of sums over the two classes, and positive for similar ones.
 
-y^T K g = < sum_{S1} h, sum_{S1} (1 - sigmoid(f)) h - sum_{S0} sigmoid(f) h >, where K = H^T H and S0 and S1 are the
-samples with y = 0 and y = 1. The paper adds that this is positive whenever features of a class are more similar to each
-other than to those of the other class. It need not be, where the residuals of S0 outweigh those of S1.
+The loss is summed over samples with y in {0, 1}; g is the residual, and S0 and S1 are the samples with y = 0 and y = 1.
+K = H^T H. The paper says that the product is positive whenever features of a class are more similar to each other than
+to those of the other class. It need not be, where the residuals of S0 outweigh those of S1.
 """
 
 from functools import partial
@@ -67,7 +67,7 @@ STATEMENTS = (
         rule=lambda rows: never(rows, "product of 0 or less"),
         reads=("bce/not positive",),
         printed="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ ≥ ⟨hᵢ, h_k⟩ for i, j ∈ S₁, k ∈ S₀",
-        derived="the same, if also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ",
+        derived="the same, if also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0",
         rows=20,
     ),
 )

@@ -1,4 +1,4 @@
-"""The Feature Learning Equation: for every function f(z) with z = W h, grad_h f h^T = W^T grad_W f.
+"""The Feature Learning Equation ties a function's gradient in a layer's input to its gradient in the layer's weight.
 
 It holds for linear layers and, with the im2col patches as h and the flattened kernels as W, for convolutions (C.1).
 """

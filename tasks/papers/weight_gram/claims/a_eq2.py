@@ -1,4 +1,8 @@
-"""The Gram of the updated weight is W^T W - gamma (grad_h L h^T + h grad_h L^T) + O(gamma^2)."""
+"""To first order, a gradient step changes the weight's Gram by -gamma times a product of gradient and input.
+
+The product is grad_h L h^T + h grad_h L^T, where grad_h L is the gradient of the loss in the layer's input h. What is
+left is of order gamma^2 in the step size gamma.
+"""
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import order
@@ -7,7 +11,7 @@ from tasks.judging.statement import Statement
 ID = "A.eq2"
 KIND = "exact"
 TITLE = "Gram of the updated weight, to first order"
-PRINTED = "remainder O(γ²), eq. (2)"
+PRINTED = "(W⁺)ᵀW⁺ = WᵀW − γ(Wᵀ∇_Wℒ + ∇_WℒᵀW) + O(γ²) ≈ WᵀW − γ(∇ₕℒ·hᵀ + h·∇ₕℒᵀ), eq. (2)"
 MATH = (
     (
         r"(W^+)^\top W^+ = W^\top W - \gamma \left( \nabla_h \mathcal{L}\, h^\top + h\, \nabla_h "
@@ -22,7 +26,7 @@ STATEMENTS = (
         place="Section 2, equation (2)",
         rule=lambda rows: order(rows, 2),
         reads=("eq2/remainder",),
-        printed="WᵀW − γ(∇ₕℒ·hᵀ + h·∇ₕℒᵀ) + O(γ²)",
+        printed="(W⁺)ᵀW⁺ ≈ WᵀW − γ(∇ₕℒ·hᵀ + h·∇ₕℒᵀ), remainder O(γ²)",
         cases=10,
         rows=1000,
     ),

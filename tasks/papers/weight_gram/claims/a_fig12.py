@@ -1,7 +1,8 @@
 """The larger the probability p of a random training label, the lower the last layer's Target Linearity after training.
 
 The generalisation gap, training accuracy minus test accuracy, grows with p. Target Linearity is that of the training
-set with the labels that the network is trained on. The paper says this of networks that memorise their labels.
+set with the labels that the network is trained on; the test labels are the true ones. The paper says this of networks
+that memorise their labels.
 """
 
 from dataclasses import replace
@@ -55,8 +56,8 @@ def memorised(rows: Rows) -> Finding:
 HYPOTHESES = (
     Hypothesis(
         name="memorisation",
-        text=f"training accuracy of at least {MEMORISED:g} at every p after training (“to allow sufficient "
-        "memorization”; “approximately” this for p ≥ 0.75).",
+        text=f"The training accuracy after training is at least {MEMORISED:g} at every p. The paper trains “to allow "
+        f"sufficient memorization” and prints approximately {MEMORISED:g} for p ≥ 0.75, more for smaller p.",
         rule=memorised,
         reads=("train_accuracy",),
     ),
@@ -67,13 +68,13 @@ def linearity_falls(rows: Rows) -> Finding:
     """After training the last layer's Target Linearity falls with p."""
     T = _last_layer(rows)[1]
     finding = trend(-T, "minus the last layer's Target Linearity with p")
-    return replace(finding, measured=f"TL {_means(T)}")
+    return replace(finding, measured=f"TL as p rises: {_means(T)}")
 
 
 def gap_grows(rows: Rows) -> Finding:
     """After training the generalisation gap grows with p."""
     train, test = (by_number(rows.where(quantity=name))[1][:, :, -1] for name in ACCURACIES)
-    return replace(trend(train - test, "generalisation gap with p"), measured=f"gap {_means(train - test)}")
+    return replace(trend(train - test, "generalisation gap with p"), measured=f"gap as p rises: {_means(train - test)}")
 
 
 def other_layers_fall(rows: Rows) -> Finding:
@@ -108,7 +109,7 @@ def _last_layer(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _means(values: np.ndarray) -> str:
-    return " → ".join(f"{mean:.2f}" for mean in values.mean(0))
+    return ", ".join(f"{mean:.2f}" for mean in values.mean(0))
 
 
 STATEMENTS = (
@@ -118,6 +119,7 @@ STATEMENTS = (
         "last-layer TL",
         place="Appendix B.8",
         rule=linearity_falls,
+        printed="0.45 at p = 0, 0.3 at p = 0.5, around 0.25 for p ≥ 0.75",
         reads=("target_linearity",),
         cases=5,
     ),
@@ -127,6 +129,8 @@ STATEMENTS = (
         place="Appendix B.8",
         rule=gap_grows,
         reads=ACCURACIES,
+        printed="test accuracy 0.5, 0.3, 0.2 at p = 0, 0.25, 0.5, around 0.1 for p ≥ 0.75; training accuracy 0.85 at "
+        "p = 0, 0.75 at p = 0.5, around 0.7 for p ≥ 0.75",
         cases=5,
     ),
     Statement(

@@ -2,7 +2,8 @@
 
 It rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch with a training
 accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. A control has no
-weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training.
+weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training. λ is
+the weight decay.
 """
 
 from dataclasses import replace
@@ -19,7 +20,7 @@ from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
-from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay
+from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
 
 ID = "A.fig13"
 KIND = "statistical"
@@ -39,7 +40,8 @@ def continues(rows: Rows) -> Finding:
         first, last = [each.memorised for each in networks], [each.emerged for each in networks]
         parts[case] = trend(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
         rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
-        texts.append(f"{case}: {rise:+.3f}, {sum(each.groks for each in networks)} of {len(networks)} grok")
+        groks = f"{sum(each.groks for each in networks)} of {len(networks)} networks grok"
+        texts.append(f"{in_words(case)}: TL changes by {rise:+.3f}, {groks}")
     return replace(all_of(**parts), measured="; ".join(texts))
 
 
@@ -81,6 +83,7 @@ STATEMENTS = (
         place="Appendix B.8",
         rule=continues,
         reads=grokking.READS,
+        printed="for λ ≥ 0.25",
         rows=60,
     ),
     Statement(

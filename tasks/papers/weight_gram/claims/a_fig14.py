@@ -18,7 +18,7 @@ from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
-from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay
+from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
 
 ID = "A.fig14"
 KIND = "statistical"
@@ -37,7 +37,7 @@ def narrows(rows: Rows) -> Finding:
     for case, networks in grokking.networks(rows).items():
         gaps = _windows(_gap(rows, case), networks)
         parts[case] = trend(-gaps, "minus the gap of TL from memorisation until the network has grokked")
-        texts.append(f"{case}: gap {gaps[:, 0].mean():.3f} → {gaps[:, -1].mean():.3f}")
+        texts.append(f"{in_words(case)}: the gap goes from {gaps[:, 0].mean():.3f} to {gaps[:, -1].mean():.3f}")
     return replace(all_of(**parts), measured="; ".join(texts))
 
 
@@ -99,6 +99,7 @@ STATEMENTS = (
         place="Appendix B.8",
         rule=widens,
         reads=grokking.READS,
+        printed="for λ = 0.75",
         data_sets=("weight_decay=0.75",),
         rows=60,
     ),

@@ -1,7 +1,9 @@
-"""In the lazy regime features, and with them the linear predictor that the network chases, stay; in the rich they move.
+"""In the lazy regime the features stay nearly fixed, and with them y_OLS; in the rich regime both move.
 
-Lazy are networks in the NTK scaling, rich those in the standard parametrization, at the widths of A.fig8. That
-Figure 8's own scaling makes no network lazy is judged there.
+y_OLS is the best linear predictor of the labels on the features, which the network chases in training. Lazy are
+networks in the NTK scaling, rich those in the standard parametrization, at the widths of A.fig8. The paper draws this
+and prints no number, so lazy and rich networks are compared with each other. A.fig8 judges Figure 8's own scaling,
+which makes no network lazy.
 """
 
 from dataclasses import replace
@@ -54,9 +56,10 @@ def features_fixed(rows: Rows) -> Finding:
         less_than_rich=_less_in_lazy(rows, "features", "movement of the features over their norm"),
         less_with_width=trend(-lazy, "minus the movement of the lazy features with the width"),
     )
-    by_regime = (f"{regime} {', '.join(f'{mean:.2f}' for mean in _final(rows, f'{regime}/features').mean(0))}"
+    by_regime = (f"{', '.join(f'{mean:.2f}' for mean in _final(rows, f'{regime}/features').mean(0))} ({regime})"
                  for regime in COLORS)  # fmt: skip
-    return replace(finding, measured=f"features move by {'; '.join(by_regime)} of their norm, by width")
+    by_width = "features move by this share of their norm, from the narrowest network to the widest"
+    return replace(finding, measured=f"{by_width}: {'; '.join(by_regime)}")
 
 
 def target_moves(rows: Rows) -> Finding:
@@ -66,9 +69,11 @@ def target_moves(rows: Rows) -> Finding:
 
 def _less_in_lazy(rows: Rows, name: str, what: str, widths: int | None = None) -> Finding:
     rich, lazy = (_final(rows, f"{regime}/{name}")[:, :widths] for regime in ("rich", "lazy"))
+    numbers = by_number(rows.where(quantity=f"rich/{name}"))[0]
     return all_of(
-        **{f"width {index}": positive(lead, f"{what}, rich minus lazy") for index, lead in enumerate((rich - lazy).T)}
-    )
+        **{f"width {number:g}": positive(lead, f"{what}, rich minus lazy")
+           for number, lead in zip(numbers, (rich - lazy).T, strict=False)}
+    )  # fmt: skip
 
 
 def _final(rows: Rows, quantity: str) -> np.ndarray:
@@ -114,7 +119,10 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set(title=f"{regime}, width {width:g}, seed 0", xlabel="along y", ylabel="across y")
     for axes, (name, label) in zip(grid.flat[2:], MOVEMENTS.items(), strict=False):
         _draw_movement(axes, rows, name)
+        widths = sorted({case_number(case) for case in rows["case"]})
         axes.set(xscale="log", xlabel="width", ylabel=label, ylim=(0, None))
+        axes.set_xticks(widths, [f"{width:g}" for width in widths])
+        axes.set_xticks([], minor=True)
     grid[1, 2].remove()
     note = f"{style.what_lines_are(rows)}; paths: hollow before training"
     style.legend(figure, [grid[0, 0], grid[1, 0]], 2, note)

@@ -2,7 +2,8 @@
 
 On a trained VAE's latents and inputs, at every alpha, the least-squares fit g has a mean interpolation error over all
 pairs of at most its mean reconstruction error (Proposition 3). The lower beta, and so the higher Target Linearity, the
-closer the decoder itself comes to the interpolated inputs.
+closer the decoder itself comes to the interpolated inputs. An error is the norm of a difference of two images, mean
+over pairs.
 """
 
 from dataclasses import replace
@@ -44,7 +45,7 @@ def decoder_worse(rows: Rows) -> Finding:
     errors = by_number(rows)[1][:, :, -1]
     first, last = errors.mean(0)[[0, -1]]
     finding = trend(errors, "the decoder's interpolation error with beta")
-    return replace(finding, measured=f"error {first:.2f} (lowest β) → {last:.2f} (highest)")
+    return replace(finding, measured=f"interpolation error {first:.2f} at the lowest β and {last:.2f} at the highest")
 
 
 STATEMENTS = (
@@ -54,6 +55,7 @@ STATEMENTS = (
         place="Section 5",
         rule=bound,
         reads=("interpolation/ratio",),
+        printed="N⁻²Σᵢⱼ‖g(αzᵢ+(1−α)zⱼ) − (αxᵢ+(1−α)xⱼ)‖ ≤ N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖, for the minimum over f and so for g",
         cases=5,
         rows=75,
         data_sets=ON,

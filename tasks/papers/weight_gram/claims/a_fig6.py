@@ -1,6 +1,6 @@
 """Training a convolutional network with the whitened gradient gives the same test accuracy as gradient descent.
 
-Compared is a network's best test accuracy over the epochs.
+We compare a network's best test accuracy over the epochs. “Negligible” is read as: within 0.01.
 """
 
 from tasks.judging.statement import Statement

@@ -1,7 +1,8 @@
 """With Adam too, surrogate and Target Linearity (lambda = 0) grow throughout training and with the layer's index.
 
-"A consistent pattern" is what the paper says of Figure 4 in the same words: that both grow. Its two laws of growth are
-said of gradient descent alone, so they stand beside.
+Of Figure 9 the paper says only that it shows “a consistent pattern for various optimizers”. We judge what Section 4.3
+says of Figure 4 under gradient descent: that both quantities grow. The two laws of growth are said of gradient descent
+alone, so under Adam they do not decide the claim. Target Linearity is that of the training set.
 """
 
 from functools import partial

@@ -1,7 +1,8 @@
-"""The linear surrogate of a layer bounds the nonlinear one below it: S(G'_sigma) >= c^-2 S(G_id) where ||W||_op <= c.
+"""The nonlinear surrogate of a layer is at least the linear surrogate of the next layer, divided by c^2.
 
-S(G) = Y^T G Y with G_id = H^T W^T W H and G'_sigma = H^T H, the Gram of H = sigma(W' H'). The printed inequalities
-are strict (||W||_op < c and >).
+The weight W of the next layer has ||W||_op < c. The surrogate of a Gram G is S(G) = Y^T G Y. The next layer's linear
+Gram is G_id = H^T W^T W H, and this layer's nonlinear Gram is G'_sigma = H^T H with H = sigma(W' H'). Both printed
+inequalities are strict.
 """
 
 from functools import partial

@@ -1,9 +1,11 @@
-"""For m-homogeneous f, h_i^T grad f(h_k) ~ f(h_i) + (m - 1) f(h_k).
+"""For an m-homogeneous f, a point's product with the gradient at another point is about a sum of the two outputs.
 
 This follows from Euler's identity and a first-order Taylor expansion around h_k, so for smooth f the error is of second
-order in the distance of the two points. The paper applies it to all pairs of training samples. There "~" is read as:
-over all pairs, the error is smaller than either side (root mean squares), so that their sizes are within a factor of
-two. The correlation of the two sides, beside that with the outputs of another sample, is reported.
+order in the distance of the two points. The proof of Theorem 3 applies it to all pairs of training samples. There we
+read “about” as: over all pairs, the error is smaller than either side (root mean squares), so that their sizes are
+within a factor of two. The paper itself says that such approximations “can be loose for individual terms” and
+conjectures that sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. Also reported is how the
+two sides correlate.
 """
 
 from collections.abc import Callable
@@ -45,8 +47,8 @@ def smaller_than_sides(rows: Rows) -> Finding:
     errors = {f"{case}, layer {layer}": float(np.exp(error(selected).mean()))
               for (case, layer), selected in rows.by("case", "layer").items()}  # fmt: skip
     smaller = sum(value < 1 for value in errors.values())
-    measured = (f"error over the smaller side {min(errors.values()):.2f} to {max(errors.values()):.2f}, below 1 in "
-                f"{smaller} of {len(errors)} layers")  # fmt: skip
+    measured = (f"the error is {min(errors.values()):.2f} to {max(errors.values()):.2f} times the smaller side, "
+                f"less than it in {smaller} of {len(errors)} layers")  # fmt: skip
     return replace(finding, numbers={f"{name}: error over the smaller side": value for name, value in errors.items()},
                    measured=measured)  # fmt: skip
 
@@ -61,7 +63,8 @@ def above_null(rows: Rows) -> Finding:
 
 
 def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], what: str) -> Finding:
-    return weakest_of([positive(of_layer(layer), what) for layer in rows.by("case", "layer").values()])
+    layers = rows.by("case", "layer").items()
+    return weakest_of({f"{case}, layer {layer}": positive(of_layer(of_one), what) for (case, layer), of_one in layers})
 
 
 def _by_seed(rows: Rows, quantity: str) -> np.ndarray:
@@ -77,7 +80,8 @@ STATEMENTS = (
         place="Appendix C.4, proof of Lemma 3",
         rule=second_order,
         reads=("lem3/remainder",),
-        printed="error of second order in ‖hᵢ − h_k‖",
+        printed="f(hᵢ) ≈ f(h_k) + (hᵢ − h_k)ᵀ∇f(h_k)",
+        derived="error of second order in ‖hᵢ − h_k‖",
         cases=5,
         rows=630,
     ),

@@ -1,4 +1,4 @@
-"""For a ReLU network without biases, b^T grad f(a) = f(b) + eps with |eps| < 2 M B delta.
+"""For a ReLU network without biases, a point's product with the gradient at another point is its own output, up to eps.
 
 M is the number of boundaries of linear regions that the segment from a to b crosses, delta bounds the gradient's jump
 at a boundary (here the largest on the segment), and B bounds the norms of a and b.
@@ -63,6 +63,7 @@ STATEMENTS = (
         derived="|ε| ≤ MBδ",
         cases=7,
         rows=240,
+        forms=("claim",),  # the corrected arm is measured against MBδ already
     ),
 )
 

@@ -1,4 +1,4 @@
-"""tr(A^T G A) <= c ||A A^T||_F for symmetric G with ||G||_F <= c, with equality at G = c A A^T / ||A A^T||_F.
+"""Of all symmetric G in a Frobenius ball, the one along A A^T maximises the trace.
 
 A is not 0: for A = 0 this G is not defined, and every G attains the maximum.
 """

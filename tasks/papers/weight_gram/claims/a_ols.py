@@ -1,7 +1,7 @@
-"""The labels and their best linear prediction coincide in the K-norm: ||y - f_OLS||_K = 0.
+"""The labels and their best linear prediction coincide in the K-norm.
 
-K = H^T H, so that ||v||_K = (v^T K v)^(1/2) = ||H v||, and f_OLS = H^T (H H^T)^-1 H y. The K-norm is a seminorm: y and
-f_OLS may differ by any v with H v = 0. Where H H^T has no inverse, f_OLS is the least-squares fit of least norm.
+The K-norm of v is ||H v||. It is a seminorm: y and f_OLS may differ by any v with H v = 0. Where H H^T has no inverse,
+f_OLS is the least-squares fit of least norm.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,7 +1,7 @@
-"""The actual update is bounded by the virtual one: |sigma(W+ h) - sigma(W h)| <= L^2 |h+ - h|, with equal signs.
+"""The actual update of a layer's features is bounded by the virtual one, and has its sign, element by element.
 
-Both hold element-wise for one gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed: the bound
-for L-Lipschitz sigma, the signs for non-decreasing sigma (where 0 has either sign).
+It is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for L-Lipschitz sigma,
+the signs are for non-decreasing sigma (where 0 has either sign).
 """
 
 from functools import partial

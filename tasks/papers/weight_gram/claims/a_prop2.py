@@ -1,7 +1,8 @@
 """Under Neural Collapse (NC1, NC2) G_id = Y Y^T, and S_cls(G_id) is the maximum under the constraint on ||G_id||_F.
 
-The features are centred, readout and bias are trained by least squares on the centred one-hot labels Y, and
-S_cls(G) = tr(Y^T G Y) with the same labels. Centred features that form a simplex have classes of equal size. Networks
+NC1: features collapse to the means of their classes. NC2: these means form a simplex. The features are centred, readout
+and bias are trained by least squares on the centred one-hot labels Y, and S_cls(G) = tr(Y^T G Y) with the same labels.
+Centred features that form a simplex have classes of equal size. Networks
 trained towards collapse only come close to it: their surrogate approaches the maximum as NC1 falls; with shuffled
 labels, the control, it does not.
 """
@@ -41,7 +42,9 @@ def falls(rows: Rows) -> Finding:
                   for course in (_courses(rows, f"prop2/{name}") for name in ("gap", "nc1")))  # fmt: skip
     numbers = {f"trained, {name} {time}": float(value) for name, values in (("gap", gap), ("nc1", nc1))
                for time, value in zip(("at first", "at the end"), values, strict=True)}  # fmt: skip
-    measured = f"{gap[0]:.2g} → {gap[1]:.2g} below the maximum, NC1 {nc1[0]:.2g} → {nc1[1]:.2g}"
+    measured = (
+        f"the gap to the maximum goes from {gap[0]:.2g} to {gap[1]:.2g} of it, NC1 from {nc1[0]:.2g} to {nc1[1]:.2g}"
+    )
     return replace(finding, numbers=numbers, measured=measured)
 
 
@@ -72,7 +75,7 @@ STATEMENTS = (
         place="Proposition 2",
         rule=exact,
         reads=("prop2/residual",),
-        printed="𝒮_cls(G_id) = ‖G_id‖_F ‖YYᵀ‖_F",
+        printed="𝒮_cls(G_id) is maximal under ‖G_id‖_F ≤ c; by Lemma 5 the maximum is c ‖YYᵀ‖_F",
         cases=60,
         rows=120,
     ),
@@ -137,6 +140,9 @@ def _draw_training(axes: Axes, rows: pd.DataFrame) -> None:
             course = seed.pivot(index="step", columns="quantity", values="value").sort_index()[::3]
             axes.plot(course["prop2/nc1"], course["prop2/gap"], color=color, linewidth=0.8, alpha=0.8, marker=marker,
                       markersize=2.5, label="_" if index else arm)  # fmt: skip
+    chance = rows.loc[rows["quantity"] == "null/prop2/nc1", "value"]
+    if len(chance):
+        axes.axvline(chance.mean(), color=style.GUIDE, linestyle=":", linewidth=1, label="NC1 by chance, 2.5 %")
     axes.axhline(GAP, color=style.PRINTED, linestyle="--", linewidth=0.8, label="our limit at the end of training")
     axes.set(xscale="log", yscale="log", xlabel="NC1 = tr S_W / tr S_B", ylabel="1 − surrogate / its maximum")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))

@@ -1,8 +1,8 @@
 """A class of decoders that contains the least-squares fit g interpolates linearly at least as well as g reconstructs.
 
-min_f mean_ij ||f(alpha z_i + (1 - alpha) z_j) - (alpha x_i + (1 - alpha) x_j)|| <= mean_i ||g(z_i) - x_i|| for alpha in
-[0, 1]. The paper adds that the right side, the reconstruction error of OLS, equals the square root of 1 - T_0(Z, X) up
-to normalization.
+This is for every alpha in [0, 1]. The paper adds that the right side, the reconstruction error of OLS, equals the
+square root of 1 - T_0(Z, X) “up to normalization”. We read this as a factor that depends on the inputs alone, the root
+mean square distance of an input from their mean.
 """
 
 from functools import partial
@@ -37,9 +37,10 @@ MATH_CORRECTED = (
     ),
 )
 CORRECTION = (
-    "The inequality holds as printed. But √(1 − 𝒯₀)·((1/N)Σ‖xᵢ − x̄‖²)^½ is the root mean square of the "
-    "residuals' norms, not their mean: it bounds the right side from above, with equality only if all "
-    "residuals have the same norm."
+    "The inequality holds as printed. But √(1 − 𝒯₀)·((1/N)Σ‖xᵢ − x̄‖²)^½ is the root mean square of the residuals' "
+    "norms, and the right side is their mean. No factor that depends on the inputs alone makes the two equal. The root "
+    "mean square bounds the right side from above, so that high 𝒯₀ still gives a small error; they are equal only if "
+    "all residuals have the same norm."
 )
 SETTINGS = ("instances",)  # the experiment's steps are for A.prop2
 LINEARITY = (
@@ -62,7 +63,7 @@ STATEMENTS = (
         place="Section 5, below Proposition 3",
         rule=exact,
         reads=("prop3/residual",),
-        printed="N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖ = √(1 − 𝒯₀) (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
+        printed="N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖ = √(1 − 𝒯₀) “up to normalization”, read as × (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
         derived="(N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖²)^½ = √(1 − 𝒯₀) (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
         cases=210,
         rows=420,

@@ -1,7 +1,4 @@
-"""The first-order Taylor errors over all pairs of points sum to zero if f is m-homogeneous and x and f are centred.
-
-sum_ij [f(x_i) - f(x_j) - (x_i - x_j)^T grad f(x_j)] = 0 for sum_i x_i = 0 and sum_i f(x_i) = 0.
-"""
+"""The first-order Taylor errors over all pairs of points sum to zero if f is m-homogeneous and x and f are centred."""
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact

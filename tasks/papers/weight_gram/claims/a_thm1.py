@@ -1,7 +1,8 @@
 """The shift of the weight Gram matrix under a gradient step is the Virtual Covariance Shift, up to O(gamma^2).
 
-(W+)^T W+ - W^T W = cov(h+) - cov(h) + O(gamma^2), for linear layers and convolutions; the remainder is exactly
-gamma^2 (grad_W L^T grad_W L - sum_i grad_{h_i} L grad_{h_i} L^T).
+The Virtual Covariance Shift is the change of the inputs' second moment when each input takes a gradient step of its
+own. The theorem holds for linear layers and convolutions. The remainder has a closed form, in which the paper names the
+AGOP-like term; we derive the whole.
 """
 
 from tasks.drawing.order import draw as draw
@@ -11,7 +12,7 @@ from tasks.judging.statement import Statement
 ID = "A.thm1"
 KIND = "exact"
 TITLE = "Weight Gram shift = Virtual Covariance Shift + O(γ²)"
-PRINTED = "remainder O(γ²), Theorem 1"
+PRINTED = "(W⁺)ᵀW⁺ − WᵀW = VCS + O(γ²), VCS = Virtual Covariance Shift, Theorem 1"
 MATH = (
     r"(W^+)^\top W^+ - W^\top W = \sum_i \left( h_i^+ (h_i^+)^\top - h_i h_i^\top \right) + O(\gamma^2)",
     r"h_i^+ = h_i - \gamma \nabla_{h_i} \mathcal{L}",
@@ -28,7 +29,7 @@ STATEMENTS = (
         place="Theorem 1",
         rule=lambda rows: order(rows, 2),
         reads=("thm1/remainder",),
-        printed="O(γ²)",
+        printed="(W⁺)ᵀW⁺ − WᵀW = VCS + O(γ²)",
         cases=5,
         rows=40,
     ),
@@ -39,7 +40,8 @@ STATEMENTS = (
         place="Section 3",
         rule=exact,
         reads=("thm1/residual",),
-        printed="remainder = γ² (∇_Wᵀ L ∇_W L − Σᵢ ∇_hᵢ L ∇_hᵢ Lᵀ)",
+        printed="an “AGOP-like term” in the γ² residual",
+        derived="remainder = γ² (∇_Wℒᵀ ∇_Wℒ − Σᵢ ∇_hᵢℒ ∇_hᵢℒᵀ)",
         cases=5,
         rows=10,
     ),

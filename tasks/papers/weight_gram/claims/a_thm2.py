@@ -1,8 +1,8 @@
-"""The surrogate bounds Target Linearity: T_lambda(H, Y) >= 1 - C / S(G_id), where S(G_id) = Y^T H^T W^T W H Y.
+"""The surrogate bounds Target Linearity from below.
 
-H holds the features, a sample in each column, Y the labels, W the weight and lambda the ridge of the regression.
-C = e_0^-1 e_1^2 c_0^2 (2 lambda + c_1^2)^2 / (4 lambda) as in Appendix C.3, with ||W||_op <= c_0, ||H||_F <= c_1 and
-e_0 = ||Y - mean of Y||_2^2. The theorem's text has e_1 = ||Y||_2, the appendix e_1 = ||Y||_2^2.
+H holds the features, a sample in each column, Y the labels, W the weight and lambda the ridge of the regression, with
+||W||_op <= c_0 and ||H||_F <= c_1. The theorem says “some fixed constant C” and defines e_1 = ||Y||_2; Appendix C.3
+gives C and defines e_1 = ||Y||_2^2. As printed is the theorem's e_1 in the appendix's C.
 """
 
 from dataclasses import replace
@@ -54,7 +54,7 @@ def below_one(rows: Rows) -> Finding:
     """(1 - T_lambda) / (C / S) is at most 1, on layers of every kind and for Y of any size."""
     finding = bound(rows)
     loosest = float(rows.value.min())
-    measured = f"(1 − 𝒯)𝒮/C is at most {finding.statistic:.4g} and at least {loosest:.2g}"
+    measured = f"(1 − 𝒯)𝒮/C, which the theorem bounds by 1, is {loosest:.2g} to {finding.statistic:.4g}"
     return replace(finding, numbers={**finding.numbers, "least left / right": loosest}, measured=measured)
 
 

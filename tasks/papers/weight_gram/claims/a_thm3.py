@@ -1,9 +1,9 @@
-"""A gradient step changes the surrogate by S(G+) - S(G) ~ 2 gamma (f^T y) (y^T K g), for a homogeneous f.
+"""A gradient step changes the surrogate by about a product of two alignments with the labels, for a homogeneous f.
 
-K_ij = h_i^T h_j and g = -grad_f L. The theorem has f 1-homogeneous in h; its footnote has f m-homogeneous and labels of
-mean 0. "~" is read as: over training, the error is smaller than either side (root mean squares), so that their sizes
-are within a factor of two. The readout is not judged: there f is linear in h, and the two sides are equal up to
-O(gamma^2).
+The theorem has f 1-homogeneous in h; its footnote has f m-homogeneous and labels of mean 0. The paper prints ≈ without
+a tolerance. We read it as: over training, the error is smaller than either side (root mean squares), so that their
+sizes are within a factor of two. All layers must meet this. The readout is not judged: there f is linear in h, and the
+two sides are equal up to O(gamma^2).
 """
 
 from collections.abc import Sequence
@@ -70,11 +70,11 @@ def _approximates(series: dict[tuple, list[Series]]) -> Finding:
     what = "log of the smaller side's norm over the steps minus log of the error's"
     means = {name: float(np.exp(values.mean())) for name, values in errors.items()}
     below = sum(mean < 1 for mean in means.values())
-    measured = (f"error over the smaller side {min(means.values()):.2f} to {max(means.values()):.2f}, below 1 in "
-                f"{below} of {len(means)} layers")  # fmt: skip
+    measured = (f"the error is {min(means.values()):.2f} to {max(means.values()):.2f} times the smaller side, "
+                f"less than it in {below} of {len(means)} layers")  # fmt: skip
     numbers |= {f"{name}: error over the smaller side": mean for name, mean in means.items()}
-    return replace(weakest_of([positive(-values, what) for values in errors.values()]), numbers=numbers,
-                   measured=measured)  # fmt: skip
+    finding = weakest_of({name: positive(-values, what) for name, values in errors.items()})
+    return replace(finding, numbers=numbers, measured=measured)
 
 
 def _log_error(measured: np.ndarray, predicted: np.ndarray) -> float:
@@ -90,24 +90,32 @@ def _chosen(rows: Rows, case: str, squared: bool) -> bool:
 
 def same_sign(rows: Rows) -> Finding:
     """In every network and layer the two sides have equal signs at more than half of the steps."""
-    shares = [statistics(seeds)[1] - 0.5 for (_, layer), seeds in _series(rows, "thm3").items() if layer != "readout"]
-    return weakest_of([positive(share, "share of steps with equal signs, minus one half") for share in shares])
+    what = "share of steps with equal signs, minus one half"
+    return weakest_of(
+        {name: positive(statistics(seeds)[1] - 0.5, what) for name, seeds in _below_readout(rows).items()}
+    )
 
 
 def correlated(rows: Rows) -> Finding:
     """In every network and layer the two sides correlate over the steps."""
-    correlations = [statistics(seeds)[0] for (_, layer), seeds in _series(rows, "thm3").items() if layer != "readout"]
-    return weakest_of([positive(np.arctanh(each), "Fisher's z of the correlation over the steps")
-                       for each in correlations])  # fmt: skip
+    what = "Fisher's z of the correlation over the steps"
+    return weakest_of({name: positive(np.arctanh(statistics(seeds)[0]), what)
+                       for name, seeds in _below_readout(rows).items()})  # fmt: skip
+
+
+def _below_readout(rows: Rows) -> dict[str, list[Series]]:
+    """The series of every network and layer but the readout, by their names."""
+    return {f"{case}, layer {layer}": seeds for (case, layer), seeds in _series(rows, "thm3").items()
+            if layer != "readout"}  # fmt: skip
 
 
 def aligns(rows: Rows) -> Finding:
     """In every network f^T y rises with the steps, and is positive at the last one."""
-    findings = []
-    for network in rows.by("case").values():
+    findings = {}
+    for (case,), network in rows.by("case").items():
         alignment = curves(network, "seed")
         rises = trend(alignment, "fᵀy with the step")
-        findings.append(all_of(rises=rises, positive=positive(alignment[:, -1], "fᵀy at the last step")))
+        findings[case] = all_of(rises=rises, positive=positive(alignment[:, -1], "fᵀy at the last step"))
     return weakest_of(findings)
 
 

@@ -1,6 +1,7 @@
-"""Definition 2's squared error has one Gram-like term: ||Y - Y_lambda||^2 = lambda^2 Y^T (lambda I + H^T H)^-2 Y.
+"""The squared error in the definition of Target Linearity depends on the features H through H^T H alone.
 
-Target Linearity is the R^2 of the ridge regression of the target on the features (samples are columns of H here).
+Target Linearity (Definition 2) is the R^2 of the ridge regression of the target Y on the features, with the ridge
+lambda. Samples are columns of H here.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,7 +1,7 @@
-"""The whitened update W+ = U V^T T, T = W - gamma G and W T^T = U S V^T, has T's Gram and is the closest such to W.
+"""Of all weights with the Gram of the gradient step's weight, the whitened update is the closest to the old weight.
 
 U and V are full orthogonal matrices, including singular vectors of 0. For W of low rank, Newton-Schulz leaves these out
-and does not give T's Gram; otherwise its W+ agrees with that of the SVD.
+and does not give that Gram; otherwise its result agrees with that of the SVD.
 """
 
 from tasks.drawing.exact import draw as draw

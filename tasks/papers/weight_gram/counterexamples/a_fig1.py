@@ -1,22 +1,17 @@
-"""A.fig1: with the printed step no point of the Swiss roll moves visibly; with the authors' step all do."""
+"""A.fig1: with the learning rate as the step no point of the Swiss roll moves visibly; with the authors' step all do.
 
-import torch
+The virtual update of a point is the step c times the gradient of the loss, a mean over 1,000 points, in this point.
+"""
 
-torch.manual_seed(0)
-t = torch.linspace(1.5, 4.5, 1000)[:, None] * torch.pi
-X = torch.cat([t * t.cos(), t * t.sin()], 1) / 10
-y = (t - t.mean()) / t.std()
-net = torch.nn.Sequential(torch.nn.Linear(2, 32), torch.nn.GELU(), torch.nn.Linear(32, 32), torch.nn.GELU(),
-                          torch.nn.Linear(32, 1))  # fmt: skip
-total = torch.zeros_like(X)
+import numpy as np
+
+t = np.linspace(1.5, 4.5, 1000) * np.pi
+X, y = np.stack([t * np.cos(t), t * np.sin(t)], 1) / 10, (t - t.mean()) / t.std()
+w, total = np.array([0.5, 0.5]), np.zeros_like(X)  # f(x) = w^T x
 for _ in range(50):
-    inputs = X.clone().requires_grad_()
-    parameters = list(net.parameters())
-    of_inputs, *of_parameters = torch.autograd.grad(((net(inputs) - y) ** 2).mean(), [inputs, *parameters])
-    total += of_inputs
-    for parameter, gradient in zip(parameters, of_parameters, strict=True):
-        parameter.data -= 0.05 * gradient
-moved = {c: float((c * total).norm() / X.norm()) for c in (0.05, 700.0)}
-for c, share in moved.items():
-    print(f"step c = {c:g}: the points move by {share:.1e} of their norm")
-assert moved[0.05] < 1e-3 < 0.1 < moved[700.0]
+    slopes = 2 / len(X) * (X @ w - y)
+    total += np.outer(slopes, w)
+    w -= 0.05 * X.T @ slopes
+small, large = (c * np.linalg.norm(total) / np.linalg.norm(X) for c in (0.05, 700.0))
+print(f"the points move by {small:.1e} of their norm with c = 0.05, by {large:.1e} with c = 700")
+assert small < 0.01 < 0.1 < large  # a hundredth is not visible, a tenth is

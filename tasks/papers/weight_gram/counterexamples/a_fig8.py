@@ -1,23 +1,18 @@
-"""A.fig8: in the standard parametrization a wider network takes larger steps; divided by the root of its width, not."""
+"""A.fig8: in the standard parametrization a wider network takes larger steps; divided by the root of its width, not.
+
+||grad f||^2 for f = a^T relu(W x) is how far f moves in a gradient step of unit rate and unit residual.
+"""
 
 import numpy as np
 
-rng = np.random.default_rng(0)
-x = rng.normal(size=10)
-
-
-def step(width, divide):
-    """Return ||grad f||^2 for f = a^T relu(W x): how far f moves in a gradient step of unit rate and unit residual."""
-    W, a = rng.normal(size=(width, 10)) / 10**0.5, rng.normal(size=width) / width**0.5
-    h, active = np.maximum(W @ x, 0), W @ x > 0
-    if divide:  # outputs divided by the root of the width, weights of variance 1
-        a, scale = a * width**0.5, width**-0.5
-    else:
-        scale = 1.0
-    return scale**2 * (h @ h + np.sum((a * active) ** 2) * (x @ x))
-
-
-for divide, name in ((False, "as printed"), (True, "divided by the root of the width")):
-    narrow, wide = (np.mean([step(width, divide) for _ in range(50)]) for width in (32, 1024))
-    print(f"{name}: step of f {narrow:.1f} at width 32, {wide:.1f} at width 1024")
-    assert (wide > 5 * narrow) != divide
+rng, x, standard, divided = np.random.default_rng(0), np.ones(10), [], []
+for width in (32, 1024):
+    W, a = rng.normal(size=(50, width, 10)) / 10**0.5, rng.normal(size=(50, width))  # 50 draws
+    hidden = np.sum(np.maximum(W @ x, 0) ** 2, 1)  # of the gradient in the readout
+    inner = np.sum((a * (W @ x > 0)) ** 2, 1) * (x @ x)  # of the gradient in W, for readouts a
+    standard.append(np.mean(hidden + inner / width))  # readouts of variance 1 / width
+    divided.append(np.mean(hidden + inner) / width)  # readouts of variance 1, outputs over the root of the width
+print("step of f, as printed:               {:.1f} at width 32, {:.1f} at width 1024".format(*standard))
+print("divided by the root of the width:    {:.1f} at width 32, {:.1f} at width 1024".format(*divided))
+assert standard[1] > 5 * standard[0]
+assert divided[1] < 2 * divided[0]

@@ -22,6 +22,7 @@ from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
 from tasks.measuring.invariants import check_traces
+from tasks.measuring.nulls import collapse_nulls
 from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -185,6 +186,10 @@ def trained_networks(steps: int) -> Iterator[dict]:
                 collapse_of_arm = _collapse(h, labels)
                 yield {**columns, "quantity": "prop2/nc1", "value": collapse_of_arm.nc1}
                 yield {**columns, "quantity": "prop2/nc2", "value": collapse_of_arm.nc2}
+                if arm == "claim" and step == measured_steps[-1]:
+                    chance = collapse_nulls(h, torch.from_numpy(labels), stream("a_features", "chance", seed))
+                    for name, by_chance in chance.items():
+                        yield {**columns, "quantity": f"null/prop2/{name}", "value": by_chance}
 
 
 def _collapse(h: torch.Tensor, labels: np.ndarray) -> Collapse:

@@ -31,7 +31,7 @@ def above(rows: Rows, name: str) -> Finding:
     numbers: dict[str, float] = {}
     for quantity, sample in (("with K", with_K), ("with Q", with_Q)):
         numbers |= dict(zip((quantity, f"{quantity}, low", f"{quantity}, high"), fisher(sample), strict=True))
-    measured = f"ρ = {fisher(with_K)[0]:.3f} with K, {fisher(with_Q)[0]:.3f} with Q alone"
+    measured = f"ρ = {fisher(with_K)[0]:.3f} with K and {fisher(with_Q)[0]:.3f} with Q in its place"
     return replace(finding, numbers=numbers, measured=measured)
 
 

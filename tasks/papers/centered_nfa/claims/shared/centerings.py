@@ -52,10 +52,10 @@ def robust(rows: Rows, spectrum: str) -> Finding:
     uncentered, centered = of_spectrum(rows, spectrum, "nfa/uncentered", "nfa/centered")
     spreads = [np.ptp(nfa[..., -centered.shape[-1] :], 2).mean(-1) for nfa in (uncentered, centered)]
     finding = by_layer(spreads[0] - spreads[1], "spread of the UC-NFA over the scales minus that of the C-NFA")
-    measured = ", ".join(
-        f"{name} {spread.mean():.2f}" for name, spread in zip(("UC-NFA", "C-NFA"), spreads, strict=True)
+    measured = " and ".join(
+        f"{spread.mean():.2f} for the {name}" for name, spread in zip(("UC-NFA", "C-NFA"), spreads, strict=True)
     )
-    return replace(finding, measured=f"spread over the scales: {measured}")
+    return replace(finding, measured=f"spread over the initial scales {measured}")
 
 
 def becomes_high(rows: Rows, spectrum: str) -> Finding:
@@ -63,7 +63,7 @@ def becomes_high(rows: Rows, spectrum: str) -> Finding:
     (uncentered,) = of_spectrum(rows, spectrum, "nfa/uncentered")
     first, last = (uncentered[..., step].mean(2) for step in (0, -1))
     finding = by_layer(last - first, "last UC-NFA minus first, mean over the scales")
-    return replace(finding, measured=f"UC-NFA {first.mean():.2f} → {last.mean():.2f}")
+    return replace(finding, measured=f"UC-NFA goes from {first.mean():.2f} to {last.mean():.2f} in training")
 
 
 def small_and_high(rows: Rows, spectrum: str) -> Finding:
@@ -98,8 +98,11 @@ def higher_for_smaller(rows: Rows, spectrum: str, ansatz: str) -> Finding:
             for layer in range(final.shape[1])
         }
     )
-    means = ", ".join(f"{mean:.2f}" for mean in final.mean((0, 1)))
-    return replace(finding, measured=f"final {ansatz} NFA by rising scale {means}")
+    means = "; ".join(
+        f"{', '.join(f'{mean:.3f}' for mean in of_layer)} in layer {layer}"
+        for layer, of_layer in enumerate(final.mean(0), 1)
+    )
+    return replace(finding, measured=f"final {ansatz} NFA as the initial scale rises: {means}")
 
 
 def appendix_g(spectrum: str, figure: str) -> tuple[Statement, ...]:

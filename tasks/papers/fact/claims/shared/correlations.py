@@ -28,6 +28,14 @@ LABELS = {
 }
 
 
+def named(name: str) -> str:
+    """What a correlated matrix is called in the text, with b for the backward versions: "back_root agop" is √bAGOP."""
+    label = LABELS[name.removeprefix("back_")]
+    for forward in ("FACT", "AGOP", "eNFA") if name.startswith("back_") else ():
+        label = label.replace(forward, f"b{forward}")
+    return label
+
+
 def z(rows: Rows, name: str, *by: str) -> np.ndarray:
     """Fisher's z of pearson/NAME: seeds first, then the columns ``by``, then steps."""
     return np.arctanh(np.clip(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by), -1 + 1e-15, 1 - 1e-15))
@@ -38,13 +46,16 @@ def above_null(rows: Rows, name: str, *by: str) -> Finding:
 
     The null is the correlation with the Gram's spectrum in random directions.
     """
-    parts = {}
+    parts, measured = {}, []
     for (case,), case_rows in rows.by("case").items():
         null = curves(case_rows.where(quantity=f"null/{name}"), "seed", *by)[..., -1]
-        lead = z(case_rows, name, *by)[..., -1] - np.arctanh(null)
-        text = f"z of {name} minus its null's 97.5 % quantile, at the worst layer"
-        parts[f"{case}: {name}"] = positive(lead.reshape(len(lead), -1).min(1), text)
-    return all_of(**parts)
+        correlation = z(case_rows, name, *by)[..., -1]
+        lead = correlation - np.arctanh(null)
+        text = f"z of {named(name)} minus its null's 97.5 % quantile{', at the worst layer' * bool(by)}"
+        parts[f"{case}: {named(name)}"] = positive(lead.reshape(len(lead), -1).min(1), text)
+        least, chance = np.tanh(correlation).mean(0).min(), null.mean(0).max()
+        measured.append(f"{case}: {named(name)} at least {least:.3f}, by chance at most {chance:.3f}")
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 # Hypotheses -------------------------------------------------------------------------------------------------------
@@ -89,15 +100,21 @@ def ahead(rows: Rows, side: str, others: Collection[str]) -> Finding:
     """On every hidden layer of every data set FACT, in the mean over seeds, is above the others after training."""
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
+    leads: dict[str, float] = {}
     for (case, layer), at_layer in rows.where(layer=HIDDEN).by("case", "layer").items():
-        place = f"{case}, layer {layer}"
+        place = f"{case}, layer {int(layer) // 2 + 1}"
+        fact = named(f"{side}fact")
         for other in others:
             lead = (z(at_layer, f"{side}fact") - z(at_layer, f"{side}{other}"))[:, -1]
-            parts[f"{place}: above {other}"] = positive(lead, f"z of FACT minus z of {other}")
-        for name in ("fact", *others):
-            numbers[f"{place}: {name}"] = float(np.tanh(z(at_layer, f"{side}{name}")[:, -1].mean()))
+            label = named(f"{side}{other}")
+            parts[f"{place}: above {label}"] = positive(lead, f"z of {fact} minus z of {label}")
+        means = {name: float(np.tanh(z(at_layer, f"{side}{name}")[:, -1].mean())) for name in ("fact", *others)}
+        numbers |= {f"{place}: {named(f'{side}{name}')}": mean for name, mean in means.items()}
+        nearest = max(others, key=means.__getitem__)
+        text = f"closest in {place}: {fact} {means['fact']:.3f}, {named(f'{side}{nearest}')} {means[nearest]:.3f}"
+        leads[text] = float(np.arctanh(means["fact"]) - np.arctanh(means[nearest]))
     finding = all_of(**parts)
-    return replace(finding, numbers={**finding.numbers, **numbers})
+    return replace(finding, numbers={**finding.numbers, **numbers}, measured=min(leads, key=leads.__getitem__))
 
 
 def layers_statements(side: str, figure: str, prefix: str) -> tuple[Statement, ...]:
@@ -124,8 +141,9 @@ def layers_statements(side: str, figure: str, prefix: str) -> tuple[Statement, .
 def null_statement(name: str, place: str, *by: str) -> Statement:
     """Our own: a correlation is above its null."""
     return Statement(
-        name=f"{name.removeprefix('back_')} above its null",
-        quote="Drawing: correlations, without the level that unrelated matrices reach",
+        name=f"{named(name)} above its null",
+        quote=f"{'Table' if place.startswith('Table') else 'Drawing'}: correlations, without the level that unrelated "
+        "matrices reach",
         place=place,
         rule=lambda rows: above_null(rows.where(layer=HIDDEN), name, *by),
         reads=(f"pearson/{name}", f"null/{name}"),
@@ -145,41 +163,53 @@ def _of_cifar(rows: Rows, side: str, name: str, layers: Collection[str]) -> np.n
 
 
 def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[Statement, ...]:
-    """What Section 6 says of FACT during training, of these layers' mean."""
+    """What Section 6 says of FACT during training, of these layers' mean; Figure 10 draws it of bFACT too."""
+    fact_name, root_name = (named(f"{side}{name}") for name in NAMES[:2])
+    place = f"Section 6, said of FACT; {figure}" if side else f"Section 6; {figure}"
+
+    def said(words: str) -> str:
+        return "" if side else words  # Section 6 says it of FACT alone
 
     def low(rows: Rows) -> Finding:
         """At most epochs FACT's correlation is nearer to 0 than to 1."""
         middle = np.median(_of_cifar(rows, side, "fact", layers), 1)
-        return replace(positive(LOW - middle, f"{LOW:g} minus FACT's median over epochs"),
-                       measured=f"median over epochs {middle.mean():.2f}")  # fmt: skip
+        return replace(positive(LOW - middle, f"{LOW:g} minus {fact_name}'s correlation, median over epochs"),
+                       measured=f"{fact_name}'s correlation, median over epochs: {middle.mean():.2f}")  # fmt: skip
 
     def rises(rows: Rows) -> Finding:
         """FACT's correlation rises with the epoch."""
-        return trend(_of_cifar(rows, side, "fact", layers), "FACT's correlation with the epoch")
+        correlations = _of_cifar(rows, side, "fact", layers)
+        first, last = correlations[:, [0, -1]].mean(0)
+        return replace(trend(correlations, f"{fact_name}'s correlation by epoch"),
+                       measured=f"{fact_name}'s correlation from {first:.2f} to {last:.2f}")  # fmt: skip
 
     def ends_high(rows: Rows) -> Finding:
         """After training FACT's correlation is above 0.9."""
         last = _of_cifar(rows, side, "fact", layers)[:, -1]
-        return replace(positive(last - HIGH, f"FACT's correlation after training minus {HIGH:g}"),
-                       measured=f"after training {last.mean():.3f}")  # fmt: skip
+        return replace(positive(last - HIGH, f"{fact_name}'s correlation after training minus {HIGH:g}"),
+                       measured=f"{fact_name}'s correlation after training: {last.mean():.3f}")  # fmt: skip
 
     def root_is_higher(rows: Rows) -> Finding:
         """At most epochs sqrt(FACT FACT^T) correlates more than FACT."""
         fact, root = (_of_cifar(rows, side, name, layers) for name in NAMES[:2])
         lead = np.median(root - fact, 1)
-        return positive(lead, "√(FACT FACTᵀ)'s correlation minus FACT's, median over epochs")
+        return replace(positive(lead, f"{root_name}'s correlation minus {fact_name}'s, median over epochs"),
+                       measured=f"{root_name}'s correlation, median over epochs: "
+                       f"{np.median(root, 1).mean():.2f}")  # fmt: skip
 
     fact, both = (f"pearson/{side}fact",), (f"pearson/{side}fact", f"pearson/{side}symmetric fact")
     least = 200  # rows: 21 epochs of five seeds and six layers are 630
     return (
-        Statement("low at most epochs", "indeed FACT does have low correlation for most epochs", "Section 6", low, fact,
-                  rows=least, stands_in="With shuffled labels FACT is low too. The rule fails on a planted table in "
-                  "which FACT is near 1 from the first epoch on."),
-        Statement("rises", "before sharply increasing to near-perfect correlation", "Section 6", rises, fact,
-                  rows=least),
-        Statement("ends near 1", "before sharply increasing to near-perfect correlation", "Section 6", ends_high, fact,
-                  rows=least),
-        Statement("the root is higher", "has nontrivial correlation", "Section 6", root_is_higher, both, rows=least,
+        Statement("low at most epochs", "indeed FACT does have low correlation for most epochs", place, low, fact,
+                  printed=said("low for most epochs"), rows=least,
+                  stands_in="With shuffled labels FACT is low too. The rule fails on a planted table in which FACT is "
+                  "near 1 from the first epoch on."),
+        Statement("rises", "before sharply increasing to near-perfect correlation", place, rises, fact,
+                  printed=said("sharply increasing"), rows=least),
+        Statement("ends near 1", "before sharply increasing to near-perfect correlation", place, ends_high, fact,
+                  printed=said("near-perfect"), rows=least),
+        Statement("the root is higher", "has nontrivial correlation", place, root_is_higher, both,
+                  printed=said("nontrivial"), rows=least,
                   stands_in="With shuffled labels FACT correlates less than its root too. The rule fails on a planted "
                   "table in which the root is lower."),
         null_statement(f"{side}fact", figure, "layer"),
@@ -193,9 +223,13 @@ Table = Mapping[str, Mapping[str, float]]  # printed correlations by name and co
 
 def printed(table: Table, columns: str) -> str:
     """The numbers of Table 2 in one line."""
-    cells = (f"{LABELS[name]} {' / '.join(f'{value:.3f}'.removeprefix('0') for value in by_column.values())}"
-             for name, by_column in table.items())  # fmt: skip
-    return f"{columns}: {', '.join(cells)}, Table 2"
+    return f"{columns}: {cells(table, table)}, Table 2"
+
+
+def cells(table: Table, names: Collection[str]) -> str:
+    """The numbers of Table 2 for these names, in the order of the columns."""
+    return ", ".join(f"{LABELS[name]} {' / '.join(f'{value:.3f}'.removeprefix('0') for value in by_column.values())}"
+                     for name, by_column in table.items() if name in names)  # fmt: skip
 
 
 def table_ahead(rows: Rows, name: str, behind: Collection[str] = ()) -> Finding:
@@ -205,25 +239,33 @@ def table_ahead(rows: Rows, name: str, behind: Collection[str] = ()) -> Finding:
     """
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
+    measured = []
     for (case,), column in rows.by("case").items():
         for each in (name, *OTHERS):
             labels = (f"{case}, {each}", f"{case}, {each}, low", f"{case}, {each}, high")
             numbers |= dict(zip(labels, fisher(np.tanh(z(column, each)[:, -1])), strict=True))
         for other in () if case in behind else OTHERS:
             lead = (z(column, name) - z(column, other))[:, -1]
-            parts[f"{case}, {name} above {other}"] = positive(lead, f"z of {name} minus z of {other}")
+            text = f"z of {named(name)} minus z of {named(other)}"
+            parts[f"{case}, {named(name)} above {named(other)}"] = positive(lead, text)
+        nearest = max(OTHERS, key=lambda other: numbers[f"{case}, {other}"])
+        own, best = (numbers[f"{case}, {each}"] for each in (name, nearest))
+        measured.append(f"{case}: {named(name)} {own:.3f}, {named(nearest)} {best:.3f}")
     finding = all_of(**parts)
-    return replace(finding, numbers={**finding.numbers, **numbers})
+    return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
 
 
 def roots_ahead(rows: Rows) -> Finding:
     """In each column √AGOP and √eNFA are above AGOP and eNFA, in Fisher's z, paired by seed."""
-    parts = {}
+    parts, measured = {}, []
     for (case,), column in rows.by("case").items():
         for name in ("agop", "enfa"):
             lead = (z(column, f"root {name}") - z(column, name))[:, -1]
-            parts[f"{case}, {name}"] = positive(lead, f"z of the root of {name} minus its own")
-    return all_of(**parts)
+            label = named(name)
+            parts[f"{case}, {label}"] = positive(lead, f"z of √{label} minus z of {label}")
+            root, own = (float(np.tanh(z(column, each)[:, -1].mean())) for each in (f"root {name}", name))
+            measured.append(f"{case}: √{label} {root:.3f}, {label} {own:.3f}")
+    return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def as_printed(rows: Rows, table: Table) -> Finding:
@@ -246,6 +288,7 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
             quote=quote,
             place="Section 3.1, Table 2",
             rule=lambda rows: table_ahead(rows, name, but),
+            printed=cells(table, (name, *OTHERS)),
             reads=tuple(f"pearson/{each}" for each in (name, *OTHERS)),
             rows=5,
         )
@@ -270,7 +313,7 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
             rule=lambda rows: as_printed(rows, table),
             reads=tuple(f"pearson/{name}" for name in table),
             kind="printed level",
-            printed=printed(table, " / ".join(table["fact"])),
+            printed=cells(table, table),
             rows=5,
             scales=("paper",),
         ),

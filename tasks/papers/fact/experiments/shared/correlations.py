@@ -15,7 +15,7 @@ import gramlab
 from gramlab.losses import LOSSES
 from gramlab.measures.results import LayerMeasures
 from gramlab.streams import stream
-from tasks.measuring.invariants import check_shared_spectrum
+from tasks.measuring.invariants import check_forms, check_shared_spectrum
 from tasks.measuring.nulls import nulls
 from tasks.measuring.run import Run
 
@@ -51,6 +51,7 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
     place = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
     for name, layer in measured.items():
         check_shared_spectrum(layer.fact, layer.back_fact)
+        check_forms(layer)
         labels = {**place, "layer": name}
         for side, gram_name in SIDES.items():
             gram, matrices = getattr(layer, gram_name), features(layer, side)

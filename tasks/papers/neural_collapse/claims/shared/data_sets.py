@@ -15,5 +15,13 @@ def on_each_data_set(rows: Rows, rule: Callable[[Rows], Finding], only: tuple[st
     cases = list(dict.fromkeys(rows.case.tolist()))
     cases = [case for case in cases if case.startswith(only)] or cases
     findings = {case: rule(rows.where(case=case)) for case in cases}
-    measured = "; ".join(f"{case}: {finding.measured}" for case, finding in findings.items() if finding.measured)
+    measured = "; ".join(
+        f"{in_words(case)}: {finding.measured}" for case, finding in findings.items() if finding.measured
+    )
     return replace(all_of(**findings), measured=measured)
+
+
+def in_words(case: str) -> str:
+    """A case for readers: "MNIST (digits)", with digits in place of MNIST, says so."""
+    data_set, _, stand_in = case.removesuffix(")").partition(" (")
+    return f"{stand_in} in place of {data_set}" if stand_in else data_set

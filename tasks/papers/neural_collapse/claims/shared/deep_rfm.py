@@ -11,6 +11,8 @@ from tasks.judging.statement import Hypothesis
 from tasks.judging.statistics import JudgeError
 
 LEAST_ACCURACY = 0.99
+FEATURES = {"relu": "ReLU", "fourier": "Fourier"}
+DATA_SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "svhn": "SVHN"}
 
 
 def on_each_case(rows: Rows, endings: str | tuple[str, ...], rule: Callable[[Rows], Finding]) -> Finding:
@@ -19,8 +21,16 @@ def on_each_case(rows: Rows, endings: str | tuple[str, ...], rule: Callable[[Row
     if not cases:
         raise JudgeError(f"no case ends with {endings}")
     findings = {case: rule(rows.where(case=case)) for case in cases}
-    measured = "; ".join(f"{case}: {finding.measured}" for case, finding in findings.items() if finding.measured)
+    measured = "; ".join(
+        f"{in_words(case)}: {finding.measured}" for case, finding in findings.items() if finding.measured
+    )
     return replace(all_of(**findings), measured=measured)
+
+
+def in_words(case: str) -> str:
+    """A case for readers: "digits, laplace, relu" is "digits, Laplace kernel, ReLU features"."""
+    data_set, kernel, features = case.split(", ")
+    return f"{DATA_SETS.get(data_set, data_set)}, {kernel.capitalize()} kernel, {FEATURES[features]} features"
 
 
 def by_layer(rows: Rows, quantity: str) -> np.ndarray:
@@ -36,7 +46,7 @@ def ridges(rows: Rows) -> str:
         return ""
     counts = np.unique((ridge > 0).sum(1))
     count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f", ridge {ridge.max():.1e} in {count} of {ridge.shape[1]} layers"
+    return f", with a ridge of {ridge.max():.1e} in {count} of {ridge.shape[1]} layers"
 
 
 def interpolates(rows: Rows) -> Finding:

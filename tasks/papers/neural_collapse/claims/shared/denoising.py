@@ -70,15 +70,17 @@ def mostly_projection(rows: Rows) -> Finding:
     projection, activation = at_the_end(rows, "fall/projection"), at_the_end(rows, "fall/activation")
     finding = all_of(
         fall=positive(projection + activation, "fall of log NC1 through the layers"),
-        majority=positive(projection - activation, "S V^T's part of this fall - that of U and σ"),
+        majority=positive(projection - activation, "S Vᵀ's part of the fall of log NC1 minus that of U and σ"),
     )
-    measured = f"log NC1 falls by {projection.mean():.2f} at S Vᵀ, by {activation.mean():.2f} at U and σ"
+    measured = f"log NC1 falls by {projection.mean():.2f} at S Vᵀ and by {activation.mean():.2f} at U and σ"
     return replace(finding, measured=measured)
 
 
 def activation_raises_nc1(rows: Rows) -> Finding:
     """At the end of training U and σ do not lower log NC1, summed over the layers."""
-    return positive(-at_the_end(rows, "fall/activation"), "rise of log NC1 at U and σ")
+    rise = -at_the_end(rows, "fall/activation")
+    measured = f"log NC1 {'rises' if rise.mean() > 0 else 'falls'} by {abs(rise.mean()):.2f} at U and σ"
+    return replace(positive(rise, "rise of log NC1 at U and σ"), measured=measured)
 
 
 def at_the_end(rows: Rows, quantity: str) -> np.ndarray:

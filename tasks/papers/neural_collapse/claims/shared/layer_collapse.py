@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Statement
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, on_each_case, ridges
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, in_words, on_each_case, ridges
 
 PLACES = {
     "data": ("data X", style.COLORS["input"], "-"),
-    "agop": ("after M^{1/2}", style.COLORS["projected"], "--"),
-    "features": ("after M^{1/2} and Φ", style.COLORS["activated"], "-."),
+    "agop": ("after √M", style.COLORS["projected"], "--"),
+    "features": ("after √M and Φ", style.COLORS["activated"], "-."),
 }
 DOTS = (":", (0, (1, 4)), (0, (5, 2, 1, 2, 1, 2)))
 Rule = Callable[[Rows], Finding]
@@ -45,7 +45,7 @@ def statements(features: str, figure: int) -> tuple[Statement, ...]:
             rows=90,
         ),
         Statement(
-            name="M^{1/2} lowers NC1",
+            name="√M lowers NC1",
             quote="We observe that the improvement in NC1 is entirely due to",
             place=drawn,
             rule=_for(features, agop_lowers_nc1),
@@ -82,6 +82,17 @@ def statements(features: str, figure: int) -> tuple[Statement, ...]:
             cases=2,
             rows=90,
         ),
+        Statement(  # the means of random classes in many dimensions are near a simplex, too
+            name="collapse beyond chance",
+            quote="We first demonstrate empirically that Deep RFM exhibits DNC - NC1 and NC2",
+            place=f"Section 4; Figure {figure}",
+            rule=_for(features, beyond_chance),
+            reads=("nc1/agop", "nc2/agop", "null/nc1/agop", "null/nc2/agop"),
+            kind="ours",
+            cases=2,
+            rows=5,
+            scales=("quick",),  # the paper's table was measured before there were nulls
+        ),
     )
 
 
@@ -93,27 +104,29 @@ def _for(features: str, rule: Rule) -> Rule:
 def nc1_falls(rows: Rows) -> Finding:
     """NC1 of the data falls with the layer."""
     nc1 = by_layer(rows, "nc1/data")
-    measured = f"NC1 {nc1[:, 0].mean():.2g} in the first layer, {nc1[:, -1].mean():.2g} in the last{ridges(rows)}"
+    measured = f"NC1 is {nc1[:, 0].mean():.2g} in the first layer and {nc1[:, -1].mean():.2g} in the last{ridges(rows)}"
     return replace(trend(-nc1, "minus NC1 by layer"), measured=measured)
 
 
 def nc2_falls(rows: Rows) -> Finding:
     """NC2 of the data falls with the layer."""
     nc2 = by_layer(rows, "nc2/data")
-    measured = f"NC2 {nc2[:, 0].mean():.2g} in the first layer, {nc2[:, -1].mean():.2g} in the last"
+    measured = f"NC2 is {nc2[:, 0].mean():.2g} in the first layer and {nc2[:, -1].mean():.2g} in the last"
     return replace(trend(-nc2, "minus NC2 by layer"), measured=measured)
 
 
 def agop_lowers_nc1(rows: Rows) -> Finding:
     """Averaged over layers, NC1 is lower after M^{1/2} than before."""
     fall = by_layer(rows, "nc1/data") - by_layer(rows, "nc1/agop")
-    return positive(fall.mean(1), "fall of NC1 at M^{1/2}, mean over layers")
+    measured = f"NC1 falls by {fall.mean():.2g} at √M, mean over layers"
+    return replace(positive(fall.mean(1), "fall of NC1 at √M, mean over layers"), measured=measured)
 
 
 def features_raise_nc1(rows: Rows) -> Finding:
     """Averaged over layers, NC1 is higher after the feature map than before."""
     rise = by_layer(rows, "nc1/features") - by_layer(rows, "nc1/agop")
-    return positive(rise.mean(1), "rise of NC1 at Φ, mean over layers")
+    measured = f"NC1 rises by {rise.mean():.2g} at Φ, mean over layers"
+    return replace(positive(rise.mean(1), "rise of NC1 at Φ, mean over layers"), measured=measured)
 
 
 def falls_in_every_layer(rows: Rows) -> Finding:
@@ -121,6 +134,18 @@ def falls_in_every_layer(rows: Rows) -> Finding:
     share = float((np.diff(by_layer(rows, "nc1/data")) < 0).mean())
     measured = f"NC1 falls in {100 * share:.0f} % of the steps"
     return Finding(share == 1, share, "NC1 falls in every step of every seed", "bound", low=1.0, measured=measured)
+
+
+def beyond_chance(rows: Rows) -> Finding:
+    """After the last M^{1/2}, NC1 and NC2 are below the 2.5 % quantiles of permuted labels."""
+    last, chance = ({name: by_layer(rows, f"{kind}{name}/agop")[:, -1] for name in ("nc1", "nc2")}
+                    for kind in ("", "null/"))  # fmt: skip
+    finding = all_of(
+        nc1=positive(np.log(chance["nc1"] / last["nc1"]), "log NC1 of permuted labels (2.5 % quantile) minus log NC1"),
+        nc2=positive(chance["nc2"] - last["nc2"], "NC2 of permuted labels (2.5 % quantile) minus NC2"),
+    )
+    words = (f"{name.upper()} {last[name].mean():.2g}, by chance {chance[name].mean():.2g}" for name in last)
+    return replace(finding, measured="; ".join(words))
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
@@ -140,7 +165,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                 line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"{measure}/{place}")]
                 style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
             axes.xaxis.get_major_locator().set_params(integer=True)
-            axes.set(xlabel="layer", title=case)
+            axes.set(xlabel="layer", title=in_words(case))
         panels[0].set(ylabel="NC1 = tr Σ_W / tr Σ_B")
         panels[1].set(ylim=(0, None), ylabel="NC2 = ‖H̄ᵀH̄ − Σ_ETF‖")
     style.legend(figure, grid[:, 0], 2, style.what_lines_are(rows, "mean (of NC1: geometric)"))

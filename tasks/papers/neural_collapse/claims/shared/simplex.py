@@ -65,26 +65,26 @@ def _for(endings: tuple[str, ...], rule: Rule) -> Rule:
 def within_classes(rows: Rows) -> Finding:
     """In the last layer the mean cosine of two points of one class is 1, to 0.1."""
     cosine = by_layer(rows, "gram/within")[:, -1]
-    finding = _near_zero(1 - cosine, "1 - cosine, mean over pairs within a class")
-    return replace(finding, measured=f"within classes {cosine.mean():.3f}{ridges(rows)}")
+    finding = _near_zero(1 - cosine, "mean cosine within a class from 1")
+    return replace(finding, measured=f"mean cosine within classes {cosine.mean():.3f}{ridges(rows)}")
 
 
 def across_classes(rows: Rows) -> Finding:
     """In the last layer the mean cosine of two points of two classes is -1/(K-1), to 0.1."""
     cosine = by_layer(rows, "gram/across")[:, -1]
-    finding = _near_zero(np.abs(cosine + 1 / (K - 1)), "|mean cosine across classes + 1/(K-1)|")
-    return replace(finding, measured=f"across classes {cosine.mean():.4f}")
+    finding = _near_zero(np.abs(cosine + 1 / (K - 1)), "mean cosine across classes from −1/(K−1)")
+    return replace(finding, measured=f"mean cosine across classes {cosine.mean():.4f}")
 
 
 def class_means(rows: Rows) -> Finding:
     """In the last layer the cosines of class means are -1/(K-1), to 0.1 in the root mean square over pairs."""
     spread = by_layer(rows, "gram/spread")[:, -1]
-    finding = _near_zero(spread, "root mean square of cosine + 1/(K-1) over pairs of class means")
-    return replace(finding, measured=f"class means {spread.mean():.3f} away")
+    finding = _near_zero(spread, "class means' cosines from −1/(K−1), root mean square over pairs")
+    return replace(finding, measured=f"cosines of class means {spread.mean():.3f} away from the simplex")
 
 
 def _near_zero(deviation: np.ndarray, name: str) -> Finding:
-    finding = positive(TOLERANCE - deviation, f"{TOLERANCE:g} - ({name})")
+    finding = positive(TOLERANCE - deviation, f"{TOLERANCE:g} minus the distance of the {name}")
     return replace(finding, numbers={"mean away": float(deviation.mean())})
 
 

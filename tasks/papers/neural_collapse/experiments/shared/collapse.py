@@ -8,6 +8,7 @@ g √(6k / (k + k')) for k' outputs: √3 g in square layers.
 
 import copy
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import gramlab
 from gramlab.losses import signed_mse
 from gramlab.streams import stream
 from tasks.measuring.invariants import check_traces
-from tasks.measuring.nulls import DRAWS, in_random_directions
+from tasks.measuring.nulls import DRAWS, collapse_nulls, in_random_directions
 from tasks.measuring.run import Run
 
 HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}  # the module with those layers and the readout after them
@@ -39,12 +40,16 @@ def collapse(run: Run) -> Iterator[dict]:
         nfa/mean                               mean of nfa over the layers
         within, between                        tr(S_W)/tr(S_T), tr(S_B)/tr(S_T) of the last layer's output
         train_accuracy                         of the readout
-        nfa/null                               at the end: 97.5 % quantile of nfa/mean for random matrices with the
-                                               same spectra
 
-    and the losses. Controls: shuffled labels, to which features do not collapse and for which the loss does not fall;
-    the falls before training; at the end, the falls where every W = U S V^T has random right singular vectors; and the
-    correlation of W^T W with the AGOP of the next layer of the same width.
+    and the losses. At the end also what chance gives
+
+        null/nc1/..., null/within              2.5 % quantile of nc1/... and within for permuted labels
+        null/nfa, nfa/null                     97.5 % quantile of nfa and nfa/mean for random matrices with the same
+                                               spectra
+
+    Controls: shuffled labels, to which features do not collapse and for which the loss does not fall; the falls before
+    training; at the end, the falls where every W = U S V^T has random right singular vectors; and the correlation of
+    W^T W with the AGOP of the next layer of the same width.
     """
     for name, variant in run.variants.items():
         part, source = variant.settings.part, variant.data.source
@@ -64,13 +69,18 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
             model = run.model(epoch, seed)
             head = model.get_submodule(head_name)
             h = x.flatten(1) if head is model else gramlab.features(model, x, [f"{head_name}.0"])[f"{head_name}.0"]
-            draw = stream(key, "null", name, seed) if epoch == run.epochs[-1] else None
+            last = epoch == run.epochs[-1]
+            draw = stream(key, "null", name, seed) if last else None
             labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
             for row in _of_head(head, h, labels, draw):
                 if row["quantity"] != "train_loss":  # the history has it
                     yield {"arm": "claim", **labelled, **row}
                 if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
                     yield {"arm": UNTRAINED, **labelled, **row}
+            for row in _of_chance(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
+                yield {"arm": "claim", **labelled, **row}
+                if row["quantity"] == "null/within":  # the same features
+                    yield {"arm": SHUFFLED, **labelled, **row}
             order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
             for row in (*_of_classes(head, h, labels[order]), *_of_parts(head, h, labels[order])):
                 if row["quantity"] in OF_LABELS:
@@ -91,6 +101,8 @@ def _of_head(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | N
         return
     random_nfa = [[gramlab.pearson(gram, in_random_directions(size, len(gram), draw)) for gram, size, _ in layers]
                   for _ in range(DRAWS)]  # fmt: skip
+    for number, by_chance in enumerate(np.quantile(random_nfa, 0.975, axis=0).tolist(), 1):
+        yield {"layer": str(number), "quantity": "null/nfa", "value": by_chance}
     null = float(np.quantile(np.mean(random_nfa, axis=1), 0.975))
     others = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in _with_the_next(layers)]
     yield {"quantity": "nfa/null", "value": null}
@@ -100,6 +112,21 @@ def _of_head(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | N
     for row in _of_parts(turned(head, draw), h, labels):
         if row["quantity"].startswith("fall/"):
             yield {**row, "arm": TURNED}
+
+
+def _of_chance(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> Iterator[dict]:
+    """What nc1/... of every hidden layer and ``within`` are for permuted labels."""
+    names = _linear(head)
+    inputs = gramlab.features(head, h, names)
+    for number, (name, after) in enumerate(pairwise(names), 1):
+        before = inputs[name].double()
+        # U is orthogonal, so that S V^T h and the layer's own output W h have the same NC1
+        places = {"input": before, "projected": before @ head.get_submodule(name).weight.detach().double().T,
+                  "output": inputs[after]}  # fmt: skip
+        for place, features in places.items():
+            nc1 = collapse_nulls(features, labels, draw)["nc1"]
+            yield {"layer": str(number), "quantity": f"null/nc1/{place}", "value": nc1}
+    yield {"quantity": "null/within", "value": nc1 / (nc1 + 1)}  # tr(S_W)/tr(S_T) rises with NC1
 
 
 def _with_the_next(layers: list[tuple[Tensor, Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -125,7 +152,11 @@ def turned(head: nn.Module, draw: np.random.Generator) -> nn.Module:
 
 def _hidden(head: nn.Module) -> list[str]:
     """The names of the linear layers but the readout."""
-    return [name for name, part in head.named_modules() if isinstance(part, nn.Linear)][:-1]
+    return _linear(head)[:-1]
+
+
+def _linear(head: nn.Module) -> list[str]:
+    return [name for name, part in head.named_modules() if isinstance(part, nn.Linear)]
 
 
 def _root(ptk: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -56,6 +56,11 @@ def networks(rows: Rows) -> dict[str, list[Times]]:
     return by_case
 
 
+def in_words(case: str) -> str:
+    """A case for readers: "weight_decay=0.25" is "weight decay 0.25"."""
+    return case.replace("_", " ").replace("=", " ")
+
+
 def windows(series: np.ndarray, first: list[int], last: list[int]) -> np.ndarray:
     """Each seed's series (seeds, epochs) from its first to its last index, at equally many points of each seed."""
     shortest = min(end - start for start, end in zip(first, last, strict=True)) + 1

@@ -94,10 +94,13 @@ def chance_statement(quote: str, place: str) -> Statement:
 def follows(rows: Rows, law: str) -> Finding:
     """Over the epochs this law leaves a smaller squared error than the other two."""
     what = f"log(squared error of the best other law / that of the {law} law), mean over layers"
-    parts = {}
+    parts, texts = {}, []
     for data_set, selected in by_data_set(rows).items():
-        parts[data_set] = positive(lead_of_law(np.unique(selected.x), curves(selected, "seed", "layer"), law), what)
-    return all_of(**parts)
+        lead = lead_of_law(np.unique(selected.x), curves(selected, "seed", "layer"), law)
+        parts[data_set] = positive(lead, what)
+        factor = float(np.exp(-lead.mean()))
+        texts.append(f"{data_set}: the {law} law leaves {factor:.2g} times the squared error of the best other law")
+    return replace(all_of(**parts), measured="; ".join(texts))
 
 
 def fitted(rows: Rows) -> Finding:
@@ -164,7 +167,9 @@ def _ends(rows: Rows) -> str:
     texts = []
     for data_set, selected in by_data_set(rows).items():
         course = curves(selected.where(layer=max(selected.layer)), "seed").mean(0)
-        texts.append(f"{data_set}: {_name(rows)} of the last layer {course[0]:.3g} → {course[-1]:.3g}")
+        texts.append(
+            f"{data_set}: {_name(rows)} of the last layer goes from {course[0]:.3g} to {course[-1]:.3g} in training"
+        )
     return "; ".join(texts)
 
 
@@ -173,7 +178,8 @@ def _by_layer(rows: Rows) -> str:
     texts = []
     for data_set, selected in by_data_set(rows).items():
         final = curves(selected, "layer", "seed")[:, :, -1].mean(1)
-        texts.append(f"{data_set}: {_name(rows)} by layer {', '.join(f'{value:.3g}' for value in final)}")
+        values = ", ".join(f"{value:.3g}" for value in final)
+        texts.append(f"{data_set}: {_name(rows)} after training, from the first layer to the last: {values}")
     return "; ".join(texts)
 
 

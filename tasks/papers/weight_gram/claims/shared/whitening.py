@@ -87,7 +87,7 @@ def _measured(figures: dict[str, tuple[np.ndarray, np.ndarray]]) -> str:
     texts = []
     for name, (whitened, original) in figures.items():
         mean, low, high = interval(whitened.max(1) - original.max(1))
-        texts.append(f"{name}: whitened minus original {mean:+.4f} [{low:+.4f}, {high:+.4f}]")
+        texts.append(f"{name}: best test accuracy, whitened minus original, {mean:+.4f} [{low:+.4f}, {high:+.4f}]")
     return "; ".join(texts)
 
 

@@ -1,0 +1,120 @@
+"""The rules of Figures 3 and 8 of paper A."""
+
+from types import ModuleType
+
+import pytest
+from grokking_tables import figure_12, figures_13_and_14, judged
+from planted import SEEDS, rows, series
+
+from tasks.judging.contract import ContractError
+from tasks.judging.finding import find
+from tasks.judging.rows import Rows
+from tasks.papers.weight_gram.claims import (
+    a_fig3,
+    a_fig8,
+    a_fig12,
+    a_fig13,
+)
+
+WIDTHS = {"width=32": 0, "width=128": 1, "width=512": 2, "width=1024": 3}
+
+
+def by_width(**quantities) -> Rows:
+    """Values before and after training by the rank of the width."""
+    return series(0.001, **{
+        quantity.replace("_", "/", 1).replace("_", " "): {(case, "", x): before + x * (after - before)
+                   for case, rank in WIDTHS.items() for before, after in [values(rank)] for x in (0.0, 1.0)}
+        for quantity, values in quantities.items()
+    })  # fmt: skip
+
+
+FIGURE_8 = {  # by statement: by quantity and rank of the width the values before and after, true and false
+    "y_OLS moves to y": (
+        {"target_distance": lambda rank: (0.9, 0.5)},
+        {"target_distance": lambda rank: (0.9, 0.5 if rank else 0.95)},
+    ),
+    "the network chases y_OLS": (
+        {"target_chase": lambda rank: (0.6, 0.1)},
+        {"target_chase": lambda rank: (0.1, 0.6)},
+    ),
+    "flattens with the width": (
+        {"target_distance": lambda rank: (0.9, 0.4 + 0.1 * rank)},
+        {"target_distance": lambda rank: (0.9, 0.8 - 0.1 * rank)},
+    ),
+    "near zero at the widest": (
+        {"target_distance": lambda rank: (0.8 - 0.25 * rank, 0.7 - 0.23 * rank)},
+        {"target_distance": lambda rank: (0.8, 0.3)},
+    ),
+    "the network alone moves": (
+        {"target_chase": lambda rank: (0.9, 0.3), "target_distance": lambda rank: (0.2, 0.1)},
+        {"target_chase": lambda rank: (0.9, 0.8), "target_distance": lambda rank: (0.9, 0.1)},
+    ),
+    "the rich end closer": (
+        {"target_error": lambda rank: (1.0, 0.5 + 0.1 * rank)},
+        {"target_error": lambda rank: (1.0, 0.8 - 0.1 * rank)},
+    ),
+    "features freeze": (
+        {"movement_features": lambda rank: (0.0, 2 - 0.5 * rank)},
+        {"movement_features": lambda rank: (0.0, 0.5 + 0.5 * rank)},
+    ),
+    "features fixed at the widest": (
+        {"movement_features": lambda rank: (0.0, 0.35 - 0.1 * rank)},
+        {"movement_features": lambda rank: (0.0, 1.0)},
+    ),
+    "triangle inequality": (
+        {"target_triangle_ratio": lambda rank: (0.9, 0.9)},
+        {"target_triangle_ratio": lambda rank: (0.9, 1.1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIGURE_8)
+def test_figure_8(name):
+    true, false = FIGURE_8[name]
+    assert judged(a_fig8, name, by_width(**true)).holds
+    assert judged(a_fig8, name, by_width(**false)).holds is False
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity"),
+    [("near its linearization", "linearization"), ("features fixed", "features"), ("a moving target", "target")],
+)
+def test_figure_3(name, quantity):
+    def found(lazy, rich) -> bool | None:
+        table = by_width(**{f"lazy_{quantity}": lambda r: (0.0, lazy(r)), f"rich_{quantity}": lambda r: (0.0, rich(r))})
+        return judged(a_fig3, name, table).holds
+
+    assert found(lambda r: 0.4 - 0.1 * r, lambda r: 0.9)
+    assert found(lambda r: 0.9, lambda r: 0.5) is False
+    assert found(lambda r: 0.4 - 0.1 * r, lambda r: 0.9 - 0.8 * (r == 1)) is False  # at one width the lazy move more
+    if quantity == "features":
+        assert found(lambda r: 0.1 + 0.1 * r, lambda r: 0.9) is False  # the wider, the more
+
+
+def complete(claim: ModuleType, tables: list[Rows], control: str) -> Rows:
+    """A table with the arm ``claim`` and a control of other numbers."""
+    records = [row for table in tables for row in table.frame.to_dict("records")]
+    arms = [{**row, "arm": arm, "experiment": "planted", "scale": "quick",
+             "value": row["value"] + 0.01 * (arm != "claim")}
+            for row in records for arm in ("claim", control)]  # fmt: skip
+    return rows(arms)
+
+
+@pytest.mark.parametrize(("claim", "table"), [(a_fig12, figure_12), (a_fig13, figures_13_and_14)])
+def test_a_table_that_lacks_a_seed_or_a_case_is_refused(claim, table):
+    whole = complete(claim, [table()], "control: planted")
+    assert find(claim, "A", whole, "planted", "quick", {len(SEEDS)})["ran"]
+    first_case = min(whole.case.tolist())
+    for lacking in (
+        whole.frame[whole.frame["seed"] < len(SEEDS) - 1],
+        whole.frame[(whole.frame["seed"] > 0) | (whole.frame["case"] != first_case)],
+        whole.frame[whole.frame["quantity"] != "train_accuracy"],
+    ):
+        with pytest.raises(ContractError):
+            find(claim, "A", Rows(lacking), "planted", "quick", {len(SEEDS)})
+
+
+def test_a_table_of_figure_12_without_one_probability_is_refused():
+    frame = complete(a_fig12, [figure_12()], "control: planted").frame
+    with pytest.raises(ContractError, match="the statement needs 5"):
+        find(a_fig12, "A", Rows(frame[frame["case"] != "label_noise=0.5"]), "planted", "quick", {len(SEEDS)})
