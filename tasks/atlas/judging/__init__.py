@@ -1,0 +1,1 @@
+"""Who wins where: the atlas's table, judged."""

@@ -1,0 +1,142 @@
+"""The papers' claims that rest on a choice: the same comparison under every choice that their stored numbers allow.
+
+Each comparison asks whether one quantity is ahead of another, paired by seed. Nothing is trained or measured anew, so a
+choice that no table stores, such as the cosine where it holds Pearson's correlation, is not among them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.atlas.judging.contest import skill
+from tasks.judging.statistics import interval
+
+MEAN, FIRST, LAST = "mean of layers", "first layer", "last hidden layer"
+END, BEFORE = "end of training", "two thirds of the snapshots"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A claim as a comparison of two quantities of a table.
+
+    Attributes
+    ----------
+    claim, table : str
+        Their keys.
+    says : str
+        What is compared, for people.
+    first, second : str
+        Names of quantities, in which ``{...}`` is a choice's value. ``second`` may be a null.
+    choices : dict of str to tuple of str
+        The values of each choice; the paper's own comes first.
+    null : str
+        The name of a quantity's null; empty where there is none. ``{quantity}`` is the quantity's last part.
+    layers, snapshots : tuple of str
+        Of MEAN, FIRST and LAST, and of END and BEFORE; the paper's own first. Empty where the table has one only.
+    arm : str
+    readout : str
+        The name of the readout, where the table has it among its layers.
+    """
+
+    claim: str
+    table: str
+    says: str
+    first: str
+    second: str
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    null: str = ""
+    layers: tuple[str, ...] = ()
+    snapshots: tuple[str, ...] = ()
+    arm: str = "claim"
+    readout: str = ""
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """Every choice with its values; the paper's own values come first."""
+        axes = {**self.choices, "layer": self.layers, "snapshot": self.snapshots,
+                "contrast": ("raw", "above null") if self.null else ()}  # fmt: skip
+        return {name: values for name, values in axes.items() if values}
+
+
+OF_FACT = {"form of FACT": ("fact", "symmetric fact"), "side": ("", "back_")}
+ROOTS = {**OF_FACT, "power of the AGOP": ("agop", "root agop")}
+FACT_AHEAD = ("pearson/{side}{form of FACT}", "pearson/{side}{power of the AGOP}")
+COMPARISONS = (
+    Comparison("a_fig7", "a_fig7", "the virtual covariance shift is ahead of the AGOP",
+               "pearson/vcs_{target}_{entries}",
+               "pearson/agop_{target}_{entries}", {"target": ("gram", "change"), "entries": ("diagonal", "whole")}),
+    Comparison("b_fig1", "b_fig1", "K is ahead of a matrix of its spectrum", "nfa/K", "nfa/Q"),
+    Comparison("b_fig2", "b_centerings", "the centered NFA is ahead of the uncentered one", "nfa/centered",
+               "nfa/uncentered", null="null/{quantity}", layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE)),
+    Comparison("c_tab2", "c_tab2", "FACT is ahead of the AGOP, with the printed decay", *FACT_AHEAD, ROOTS,
+               null="null/{quantity}"),
+    Comparison("c_tab2", "c_tab2", "FACT is ahead of the AGOP, with ten times the decay", *FACT_AHEAD, ROOTS,
+               null="null/{quantity}", arm="corrected"),
+    Comparison("c_fig3", "c_fig8", "FACT is ahead of the AGOP in a network of five hidden layers", *FACT_AHEAD, ROOTS,
+               layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE), readout="10"),
+    Comparison("c_fig8", "c_fig8", "FACT is ahead of the eNFA in a network of five hidden layers",
+               "pearson/{side}{form of FACT}", "pearson/{side}{power of the eNFA}",
+               {**OF_FACT, "power of the eNFA": ("enfa", "root enfa")},
+               layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE), readout="10"),
+    Comparison("d_fig10", "d_mlp", "the NFA is above its null", "nfa", "nfa/null", layers=(MEAN, FIRST, LAST),
+               snapshots=(END, BEFORE)),
+)  # fmt: skip
+
+
+def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """Each comparison under all its choices; comparisons whose table is missing are left out.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        Rows of gramlab tables by the experiment's key.
+
+    Returns
+    -------
+    list of dict
+        "claim", "says", "own" (the verdict with the paper's own choices), "choices" (their number), "ahead", "tie" and
+        "behind" (how many give each), "agree", and "others": the choices that disagree, with [mean, low, high].
+    """
+    return [_universe(each, tables[each.table]) for each in COMPARISONS if each.table in tables]
+
+
+def _universe(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
+    rows = table[table["arm"] == comparison.arm]
+    found = []
+    for values in product(*comparison.axes.values()):
+        choice = dict(zip(comparison.axes, values, strict=True))
+        first, second = (_by_seed(comparison, rows, name, choice) for name in (comparison.first, comparison.second))
+        seeds = first.index.intersection(second.index)
+        mean, low, high = interval((first[seeds] - second[seeds]).to_numpy())
+        verdict = "ahead" if low > 0 else "behind" if high < 0 else "tie"
+        found.append((choice, verdict, [mean, low, high]))
+    own = found[0][1]
+    counts = {name: sum(verdict == name for _, verdict, _ in found) for name in ("ahead", "tie", "behind")}
+    return {"claim": comparison.claim, "says": comparison.says, "own": own, "choices": len(found), **counts,
+            "agree": counts[own], "others": [{**choice, "verdict": verdict, "lead": lead}
+                                             for choice, verdict, lead in found if verdict != own]}  # fmt: skip
+
+
+def _by_seed(comparison: Comparison, rows: pd.DataFrame, pattern: str, choice: dict[str, str]) -> pd.Series:
+    """A quantity's mean for each seed: over cases, and over layers and snapshots as the choice says."""
+    name = pattern.format(**choice)
+    values = _values(comparison, rows, name, choice)
+    if choice.get("contrast") == "above null":
+        null = _values(comparison, rows, comparison.null.format(quantity=name.partition("/")[2]), choice)
+        values = pd.Series(skill(values.to_numpy(), null.reindex(values.index).to_numpy()), values.index)
+    return values.groupby("seed").mean()
+
+
+def _values(comparison: Comparison, rows: pd.DataFrame, quantity: str, choice: dict[str, str]) -> pd.Series:
+    rows = rows[rows["quantity"] == quantity]
+    steps = sorted(rows["step"].unique())
+    step = steps[-1] if choice.get("snapshot", END) == END else steps[len(steps) * 2 // 3]
+    rows = rows[rows["step"] == step]
+    layers = [layer for layer in dict.fromkeys(rows["layer"]) if layer not in ("", comparison.readout)]
+    if layers and choice.get("layer", MEAN) != MEAN:
+        rows = rows[rows["layer"] == (layers[0] if choice["layer"] == FIRST else layers[-1])]
+    return rows.groupby(["seed", "case", "layer", "x"])["value"].mean().astype(np.float64)

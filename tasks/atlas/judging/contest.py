@@ -1,0 +1,155 @@
+"""Who wins a cell: the laws' scores over seeds, each above its own null, compared in pairs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gramlab.streams import stream
+from tasks.judging.statistics import interval
+
+# laws that say nearly the same compete as one: the best of them stands for the family; any other law is its own family
+FAMILIES = {
+    "AGOP^1/2": "AGOP", "AGOP^s": "AGOP", "AGOP^1": "AGOP",
+    "centered NFA": "centered NFA",
+    "FACT": "FACT", "symmetric FACT": "FACT",
+    "eNFA^1/2": "eNFA",
+    "virtual shifts": "virtual shifts",
+    "accumulated FACT": "accumulated FACT",
+}  # fmt: skip
+
+
+def family(law: str) -> str:
+    """The family of a law.
+
+    Examples
+    --------
+    >>> family("symmetric FACT"), family("a law of your own")
+    ('FACT', 'a law of your own')
+    """
+    return FAMILIES.get(law, law)
+
+
+NOBODY, TIE = "nobody", "tie"
+
+
+def skill(scores: np.ndarray, nulls: np.ndarray) -> np.ndarray:
+    """How far scores are above their nulls, as a share of what is possible: (score − null) / (1 − null).
+
+    A perfect law has the skill 1, whatever its null. The difference itself would rank an imperfect law of a low null
+    before it.
+
+    Examples
+    --------
+    >>> skill(np.array([1.0, 0.5, 0.75]), np.array([0.9, 0.5, 0.5]))
+    array([1. , 0. , 0.5])
+    """
+    return (scores - nulls) / (1 - np.minimum(nulls, 1 - 1e-12))
+
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who wins a contest.
+
+    Attributes
+    ----------
+    winner : str
+        A family; "tie" where the interval of the lead contains 0; "nobody" where no law is above chance.
+    law, runner_up : str
+        The law that leads, and the best law of another family; empty where there is none.
+    lead : tuple of three floats or None
+        The mean over seeds of the leader's skill less the runner-up's, and its paired 95 % interval.
+    above_chance : dict of str to bool
+        Of every law in the contest.
+    """
+
+    winner: str
+    law: str = ""
+    runner_up: str = ""
+    lead: tuple[float, float, float] | None = None
+    above_chance: dict[str, bool] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict in JSON's types."""
+        return {"winner": self.winner, "law": self.law, "runner_up": self.runner_up,
+                "lead": None if self.lead is None else list(self.lead), "above_chance": self.above_chance}  # fmt: skip
+
+
+def judge(
+    laws: Mapping[str, np.ndarray], nulls: Mapping[str, np.ndarray], scrambled: Mapping[str, np.ndarray],
+    controls: Mapping[str, np.ndarray], contrast: str = "above null",
+) -> Verdict:  # fmt: skip
+    """Judge a contest.
+
+    A law is above chance if its score exceeds its null, the score of its scrambled copy, and every control, each in the
+    mean over seeds with a paired t interval that excludes 0; the level is 95 % after Bonferroni's correction over the
+    laws. Of the laws above chance the best one wins if its lead over the best law of another family excludes a tie.
+
+    Parameters
+    ----------
+    laws, nulls : mapping of str to ndarray of shape (seeds,)
+        Scores and their nulls by the law's name.
+    scrambled : mapping of str to ndarray of shape (seeds,)
+        Of the laws that have it.
+    controls : mapping of str to ndarray of shape (seeds,)
+        Scores of the entrants that must lose.
+    contrast : {"above null", "raw"}, optional
+        Whether laws are ranked by their `skill` or by the score itself.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> laws = {"FACT": np.array([0.98, 0.99, 0.97]), "AGOP^1/2": np.array([0.70, 0.72, 0.71])}
+    >>> nulls = {"FACT": np.full(3, 0.2), "AGOP^1/2": np.full(3, 0.5)}
+    >>> judge(laws, nulls, {}, {}).winner
+    'FACT'
+    """
+    if not laws:
+        return Verdict(NOBODY)
+    level = 1 - (1 - LEVEL) / len(laws)
+
+    def exceeds(values: np.ndarray, others: np.ndarray) -> bool:
+        return interval(values - others, level)[1] > 0
+
+    above = {
+        name: exceeds(values, nulls[name])
+        and (name not in scrambled or exceeds(values, scrambled[name]))
+        and all(exceeds(values, control) for control in controls.values())
+        for name, values in laws.items()
+    }
+    ranked = {name: skill(values, nulls[name]) if contrast == "above null" else values for name, values in laws.items()}
+    order = sorted((name for name in laws if above[name]), key=lambda name: -float(ranked[name].mean()))
+    if not order:
+        return Verdict(NOBODY, above_chance=above)
+    law = order[0]
+    others = sorted(
+        (name for name in laws if family(name) != family(law)), key=lambda name: -float(ranked[name].mean())
+    )
+    if not others:
+        return Verdict(family(law), law, above_chance=above)
+    lead = interval(ranked[law] - ranked[others[0]], LEVEL)
+    return Verdict(family(law) if lead[1] > 0 else TIE, law, others[0], lead, above)
+
+
+def half_of(names: Sequence[str]) -> dict[str, int]:
+    """Which of two random halves each cell is in; the same at every call.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Returns
+    -------
+    dict of str to int
+    """
+    order = stream("atlas", "halves").permutation(len(names))
+    ordered = sorted(names)
+    return {ordered[index]: place % 2 for place, index in enumerate(order)}

@@ -1,0 +1,256 @@
+"""What the atlas found: its table, judged. ``judge_all`` gives the JSON from which the pages are made.
+
+    {"cells": {NAME: {"architecture", "task", "group", "stage", "optimizer", "lr", "weight_decay", "steps", "answer",
+                      "facts": {"test_error", "kernel_test_error", "gain": [mean, low, high], "helped": true/false/null,
+                                "train_loss", "stationarity", "layers", ...},
+                      "sides": {"forward": {"gram": CONTEST, "change": CONTEST}, "backward": {...}},
+                      "multiverse": {"choices", "agree", "undecided", "winners": {FAMILY: count}}}},
+     "exponents": {...}, "known": [...], "controls": [...], "prediction": {...}, "missing": [NAMES],
+     "diverged": [NAMES], "seeds": 5}
+
+A CONTEST is a `tasks.atlas.judging.contest.Verdict`, with "entrants": {ENTRANT: {"badge", "score", "null", "skill",
+"scrambled"}}, where score and skill are [mean, low, high] over seeds, and "curves": {ENTRANT: [[step, score], ...]}.
+All numbers are means over layers of the cosine unless they say otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.atlas.cells import Cell
+from tasks.atlas.judging.choices import CHOICES, PRIMARY, Choice
+from tasks.atlas.judging.contest import NOBODY, TIE, Verdict, half_of, judge, skill
+from tasks.atlas.judging.prediction import predict
+from tasks.atlas.table import SCORES
+from tasks.judging.statistics import interval
+
+FITTED = "AGOP^s"
+POWER = "AGOP^"
+Found = dict[tuple[str, str], dict[str, np.ndarray]]  # by entrant and badge: by score the seeds' values
+
+
+@dataclass
+class CellScores:
+    """The rows of one cell.
+
+    Attributes
+    ----------
+    cell : Cell
+    rows : pandas.DataFrame
+        Of the table.
+    """
+
+    cell: Cell
+    rows: pd.DataFrame
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """The snapshots' steps."""
+        return sorted(self.rows["step"].unique().tolist())
+
+    @cached_property
+    def _means(self) -> dict[tuple[str, str, int, str], Found]:
+        """By side, target, step and choice of layers the entrants' means over layers."""
+        last = max(int(self.rows["depth"].max()) - 1, 0)  # before the readout
+        parts = {"mean": self.rows, "first": self.rows[self.rows["depth"] == 0],
+                 "last": self.rows[self.rows["depth"] == last]}  # fmt: skip
+        numbers = [name for name in self.rows.columns if name.split("_")[-1] in SCORES]
+        labels = ["side", "target", "step", "entrant", "badge"]
+        means: dict[tuple[str, str, int, str], Found] = {}
+        for layer, rows in parts.items():
+            by_seed = rows.groupby([*labels, "seed"], sort=True)[numbers].mean()
+            for (side, target, step, entrant, badge), of in by_seed.groupby(level=labels, sort=True):
+                values = {name: of[name].to_numpy() for name in numbers}
+                means.setdefault((side, target, step, layer), {})[entrant, badge] = values
+        # an entrant that is missing in some seeds cannot be paired
+        seeds = self.rows["seed"].nunique()
+        return {key: {label: of for label, of in found.items() if len(of["cosine"]) == seeds}
+                for key, found in means.items()}  # fmt: skip
+
+    def at(self, side: str, target: str, step: int, layer: str = "mean") -> Found:
+        """By entrant and badge the means over layers, (seeds,) by score; nothing where the target is undefined."""
+        return self._means.get((side, target, step, layer), {})
+
+    def verdict(self, choice: Choice, exponent: str, side: str = "forward") -> Verdict:
+        """The verdict under a choice; ``exponent`` is the fitted one."""
+        step = self.steps[-1] if choice.snapshot == "last" else self.steps[len(self.steps) * 2 // 3]
+        found = self.at(side, choice.target, step, choice.layer)
+        power = {"1/2": "1/2", "s": exponent, "1": "1"}[choice.exponent]
+        chosen: dict[str, dict[str, np.ndarray]] = {}
+        controls: dict[str, np.ndarray] = {}
+        for (entrant, badge), frame in found.items():
+            if badge == "control":
+                controls[entrant] = frame[choice.score]
+            elif badge == "identity":
+                continue
+            elif entrant.startswith(POWER):
+                if entrant == f"{POWER}{power}":
+                    chosen[FITTED if choice.exponent == "s" else entrant] = frame
+            else:
+                chosen[entrant] = frame
+        nulls = {name: frame[f"null_{choice.score}"] for name, frame in chosen.items()}
+        scrambled = {name: frame[f"scrambled_{choice.score}"] for name, frame in chosen.items()
+                     if not np.isnan(frame[f"scrambled_{choice.score}"]).any()}  # fmt: skip
+        laws = {name: frame[choice.score] for name, frame in chosen.items()}
+        return judge(laws, nulls, scrambled, controls, choice.contrast)
+
+
+def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFrame) -> dict[str, Any]:
+    """Judge every cell that the table has.
+
+    Parameters
+    ----------
+    cells : mapping of str to Cell
+        All cells that the atlas should have.
+    scores, facts : pandas.DataFrame
+        Rows of the table, and of the facts.
+
+    Returns
+    -------
+    dict
+        As the module says.
+    """
+    by_cell = {
+        name: CellScores(cells[name], rows) for name, rows in scores.groupby("cell", sort=False) if name in cells
+    }
+    grid = [name for name, found in by_cell.items() if not found.cell.answer]
+    halves = half_of(grid)
+    exponents = fitted_exponents({name: by_cell[name] for name in grid}, halves)
+    diverged = facts[facts["quantity"] == "diverged"]["case"].tolist()
+    result: dict[str, Any] = {"seeds": int(scores["seed"].nunique()), "cells": {}, "diverged": diverged,
+                              "missing": [name for name in cells if name not in by_cell]}  # fmt: skip
+    for name in (name for name in cells if name in by_cell):
+        found, cell = by_cell[name], cells[name]
+        exponent = exponents["used"][1 - halves[name]] if name in halves else "1/2"
+        of = facts[facts["case"] == name]
+        entry = {"architecture": cell.of.architecture, "task": cell.of.task, "group": cell.group,
+                 "optimizer": cell.optimizer, "lr": cell.lr, "weight_decay": cell.weight_decay,
+                 "steps": found.steps[-1], "answer": cell.answer, "exponent": exponent,
+                 "facts": cell_facts(of) | {"layers": int(found.rows["layer"].nunique())}}  # fmt: skip
+        entry["sides"] = {
+            side: {target: contest(found, side, target, exponent) for target in ("gram", "change")}
+            for side in ("forward", "backward")
+        }
+        entry["multiverse"] = multiverse(found, exponent)
+        result["cells"][name] = entry
+    result["exponents"] = exponents
+    result["known"] = [known(by_cell[name]) for name in by_cell if by_cell[name].cell.answer]
+    result["controls"] = [row for name in grid for row in controls_ahead(by_cell[name], exponents, halves)]
+    result["prediction"] = predict({name: result["cells"][name] for name in grid})
+    return result
+
+
+def contest(found: CellScores, side: str, target: str, exponent: str) -> dict[str, Any]:
+    """The contest of one side and target, with all entrants and their curves along training."""
+    choice = Choice(target=target)
+    last = found.at(side, target, found.steps[-1])
+    if not last:
+        return {**Verdict(NOBODY).as_json(), "entrants": {}, "curves": {}}
+    entrants = {}
+    for (entrant, badge), frame in last.items():
+        values, nulls, scrambled = (frame[name] for name in ("cosine", "null_cosine", "scrambled_cosine"))
+        entrants[entrant] = {"badge": badge, "score": list(interval(values)), "null": float(nulls.mean()),
+                             "skill": list(interval(skill(values, nulls))),
+                             "scrambled": None if np.isnan(scrambled).any() else float(scrambled.mean())}  # fmt: skip
+    curves: dict[str, list[list[float]]] = {name: [] for name in entrants}
+    for step in found.steps:
+        for (entrant, _), frame in found.at(side, target, step).items():
+            if entrant in curves:
+                curves[entrant].append([step, float(frame["cosine"].mean())])
+    return {**found.verdict(choice, exponent, side).as_json(), "entrants": entrants, "curves": curves}
+
+
+def cell_facts(rows: pd.DataFrame) -> dict[str, Any]:
+    """What else is known of a cell's networks at their last snapshot; means over seeds and layers."""
+    if rows.empty:
+        return {}
+    last = rows[rows["step"] == rows["step"].max()]
+    found: dict[str, Any] = {name: float(of["value"].mean()) for name, of in last.groupby("quantity")}
+    kernel = rows[rows["quantity"] == "kernel_test_error"].set_index("seed")["value"]
+    network = last[last["quantity"] == "test_error"].set_index("seed")["value"]
+    if len(kernel):
+        mean, low, high = interval((kernel - network).to_numpy())
+        found |= {"kernel_test_error": float(kernel.mean()), "gain": [mean, low, high]}
+        found["helped"] = True if low > 0 else False if high < 0 else None
+    curve = rows[rows["quantity"] == "stationarity"].groupby("step")["value"].mean()
+    return {**found, "stationarity_curve": [[int(step), float(value)] for step, value in curve.items()]}
+
+
+def fitted_exponents(grid: Mapping[str, CellScores], halves: Mapping[str, int]) -> dict[str, Any]:
+    """The power s of the AGOP with the best mean skill on each half of the cells, judged on the other.
+
+    Returns
+    -------
+    dict
+        "used": the power that each half fits; "judged": for each half the mean skill, on the other half, of the power
+        that it fits and of 1/2, and the interval over cells of their difference.
+    """
+    powers: dict[str, dict[str, float]] = {}
+    for name, found in grid.items():
+        last = found.at("forward", PRIMARY.target, found.steps[-1])
+        powers[name] = {entrant.removeprefix(POWER): float(skill(frame["cosine"], frame["null_cosine"]).mean())
+                        for (entrant, _), frame in last.items() if entrant.startswith(POWER)}  # fmt: skip
+    used, judged = [], []
+    for half in (0, 1):
+        fit = [values for name, values in powers.items() if halves[name] == half and values]
+        means = {power: float(np.mean([values[power] for values in fit])) for power in (fit[0] if fit else ())}
+        used.append(max(means, key=lambda power: means[power]) if means else "1/2")
+        others = [values for name, values in powers.items() if halves[name] != half and values]
+        gains = [values[used[-1]] - values["1/2"] for values in others]
+        judged.append({"fitted_on": half, "power": used[-1], "means": means, "cells": len(others),
+                       "gain_over_half": list(interval(gains)) if len(gains) > 1 else None})  # fmt: skip
+    return {"used": used, "judged": judged}
+
+
+def known(found: CellScores) -> dict[str, Any]:
+    """Whether a cell with a known answer comes out right.
+
+    A balanced deep linear network of L layers: the first layer's WᵀW is AGOP^(1/L), with a score above 0.999 and
+    above every other power's. Theorem 3.4's network: FACT
+    wins in the first layer, of which the theorem speaks. Initialisation: nobody.
+    """
+    cell, step = found.cell, found.steps[-1]
+    if cell.answer.startswith(POWER):
+        last = found.at("forward", "gram", step, "first")
+        powers = {entrant: float(frame["cosine"].mean()) for (entrant, _), frame in last.items()
+                  if entrant.startswith(POWER)}  # fmt: skip
+        best = max(powers, key=lambda name: powers[name])
+        return {"cell": cell.name, "answer": cell.answer, "found": best, "scores": powers,
+                "right": best == cell.answer and powers[best] > 0.999}  # fmt: skip
+    verdict = found.verdict(Choice(target="gram", layer="first", exponent="1/2"), "1/2")
+    return {"cell": cell.name, "answer": cell.answer, "found": verdict.winner, "verdict": verdict.as_json(),
+            "right": verdict.winner == cell.answer}  # fmt: skip
+
+
+def controls_ahead(found: CellScores, exponents: Mapping[str, Any], halves: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The entrants that must lose and do not: a control whose score exceeds the best law's, and by how much."""
+    rows = []
+    for target in ("gram", "change"):
+        last = found.at("forward", target, found.steps[-1])
+        laws = {entrant: frame["cosine"] for (entrant, badge), frame in last.items() if badge == ""}
+        if not laws:
+            continue
+        best = max(laws, key=lambda name: laws[name].mean())
+        for (entrant, badge), frame in last.items():
+            if badge == "control":
+                lead = interval(frame["cosine"] - laws[best])
+                if lead[2] > 0:  # it does not lose by an interval that excludes a tie
+                    rows.append({"cell": found.cell.name, "target": target, "control": entrant, "best_law": best,
+                                 "lead": list(lead)})  # fmt: skip
+    return rows
+
+
+def multiverse(found: CellScores, exponent: str) -> dict[str, Any]:
+    """How many choices give the map's verdict."""
+    primary = found.verdict(PRIMARY, exponent).winner
+    winners: dict[str, int] = {}
+    for choice in CHOICES:
+        winner = found.verdict(choice, exponent).winner
+        winners[winner] = winners.get(winner, 0) + 1
+    undecided = sum(winners.get(name, 0) for name in (TIE, NOBODY)) if primary not in (TIE, NOBODY) else 0
+    return {"choices": len(CHOICES), "agree": winners[primary], "undecided": undecided,
+            "winners": dict(sorted(winners.items(), key=lambda item: -item[1]))}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Train the networks of a cell and score the laws on them."""

@@ -1,0 +1,66 @@
+"""Judge the atlas: ``python -m tasks.chart PART``, where PART is ``slice``, ``whole`` or ``claims``."""
+
+import json
+from typing import Any
+
+from gramlab.files import atomic
+from tasks import stage as stages
+from tasks.settings import ROOT
+
+DIGITS = 4  # after the point, of every number that is not a whole one
+REPORTS = {"slice": "reports/quick/atlas.json", "whole": "reports/atlas.json",
+           "claims": "reports/quick/multiverse.json"}  # fmt: skip
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """JSON with a line for each cell."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: rounded(of) for key, of in value.items()}
+        if isinstance(value, list):
+            return [rounded(of) for of in value]
+        return round(value, DIGITS) if isinstance(value, float) else value
+
+    def line(value: Any) -> str:
+        return json.dumps(rounded(value), ensure_ascii=False)
+
+    cells = ",\n".join(f"  {line(name)}: {line(cell)}" for name, cell in result["cells"].items())
+    others = "".join(f",\n{line(key)}: {line(value)}" for key, value in result.items() if key != "cells")
+    return f'{{"cells": {{\n{cells}\n}}{others}\n}}\n'
+
+
+def main() -> None:
+    """Write the verdicts of the cells that were measured, and of the whole atlas one table with all scores.
+
+    The part ``claims`` is the multiverse of the papers' claims, from the quick scale's tables.
+    """
+    stage = stages.arguments("chart")
+    if stage.key not in REPORTS:
+        stages.refuse(f"unknown part of the atlas {stage.key!r}; allowed: {', '.join(REPORTS)}")
+    import pandas as pd
+
+    from gramlab import tables
+    from tasks.atlas import table
+    from tasks.atlas.cells import all_cells, cells_folder, stage_cells
+    from tasks.atlas.judging.claims import COMPARISONS, multiverse_of_claims
+    from tasks.atlas.judging.verdicts import judge_all
+
+    with stages.recorded(stage):
+        if stage.key == "claims":
+            files = {each.table: stage.table(each.table) for each in COMPARISONS}
+            rows = {key: tables.read(file).to_pandas() for key, file in files.items() if file.is_file()}
+            stages.write_json(ROOT / REPORTS[stage.key], multiverse_of_claims(rows))
+            return
+        pattern = "slice.parquet" if stage.key == "slice" else "*.parquet"
+        scores = table.read(*sorted((cells_folder() / "scores").glob(pattern)))
+        facts = pd.concat([tables.read(file).to_pandas() for file in sorted((cells_folder() / "facts").glob(pattern))])
+        cells = {cell.name: cell for cell in stage_cells("slice")} if stage.key == "slice" else all_cells()
+        with atomic(ROOT / REPORTS[stage.key]) as temporary:
+            temporary.write_text(as_text(judge_all(cells, scores.to_pandas(), facts)), encoding="utf-8")
+        if stage.key == "whole":
+            table.write(cells_folder() / "atlas.parquet", scores)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""A law of one's own, entered as docs/atlas.md says: on the slice, in the cells' tables and on the map."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tasks.settings import ROOT
+
+START = "LAWS: tuple[Law, ...] = (\n"
+# a second one reads the target, which a law must not do: it wins wherever there is a target. It has no scrambled copy,
+# which would be as good as itself
+ANSWER = '    Law("the answer", lambda layer: layer.change, "it looks", of_history=True),\n'
+
+
+def printed(language):
+    """The one snippet of a language in the section on one's own law."""
+    section = (ROOT / "docs/atlas.md").read_text().split("## Enter a law of your own")[1]
+    (code,) = re.findall(rf"```{language}\n(.*?)```", section, flags=re.S)
+    return code
+
+
+@pytest.fixture(scope="module")
+def project(copy_project, environment):
+    """A project with the law of docs/atlas.md, its atlas with few steps, after the commands of docs/atlas.md."""
+    there = copy_project("own_law")
+    laws = there / "tasks/atlas/laws.py"
+    function, entry = printed("python").split(START)
+    before, after = laws.read_text().split(START)
+    laws.write_text(before + function + START + entry + ANSWER + after)
+    file = there / "pipeline/atlas/cells.yaml"
+    content = yaml.safe_load(file.read_text())
+    for group in content["groups"].values():
+        group["steps"] = min(group["steps"], 20)
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+    for command in printed("sh").splitlines():
+        words = command.split("#")[0].split()
+        assert words[0] == "python"
+        done = subprocess.run(
+            [sys.executable, *words[1:]], cwd=there, env=environment, capture_output=True, text=True, timeout=900
+        )
+        assert done.returncode == 0, command + done.stdout + done.stderr
+    return there
+
+
+def test_the_law_is_scored_in_every_cell_of_the_slice(project):
+    rows = pq.ParquetFile(project / "data/atlas/scores/slice.parquet").read().to_pandas()
+    own = rows[rows["entrant"] == "squared gradient"]
+    assert len(own["cell"].unique()) == 6
+    assert set(own["badge"]) == {""}
+    assert own[own["step"] == 20]["null_cosine"].between(-1, 1).all()
+    for name in ("reports/quick/atlas.json", "reports/atlas.json"):
+        cells = json.loads((project / name).read_text())["cells"]
+        contest = cells["mlp_images_sgd_decay"]["sides"]["forward"]["change"]
+        last = own.query("cell == 'mlp_images_sgd_decay' and step == 20 and side == 'forward' and target == 'change'")
+        by_seed = last.groupby("seed")["cosine"].mean()
+        assert contest["entrants"]["squared gradient"]["score"][0] == pytest.approx(np.mean(by_seed), abs=1e-4)
+        assert "squared gradient" in contest["above_chance"]
+
+
+def test_a_law_that_wins_is_on_the_map(project):
+    text = (project / "reports/atlas/index.html").read_text()
+    table = text.split("<caption>Which law wins for the change of WᵀW")[1].split("</table>")[0]
+    assert '<td class="law-other"><a href="mlp_images_sgd_decay.html">the answer</a>' in table
+    assert text.count('<span class="outcome law-other">') >= 2  # the legend has both
+    laws = text.split('id="laws"')[1].split("</table>")[0]
+    assert '<th scope="row">squared gradient</th>' in laws
+    page = (project / "reports/atlas/mlp_images_sgd_decay.html").read_text()
+    assert '<th scope="row">squared gradient</th>' in page

@@ -1,0 +1,47 @@
+"""The atlas's stages: one for each group of cells.yaml; what is judged needs all of them."""
+
+import typing
+from pathlib import Path
+
+import yaml
+
+from flows.graph import Graph
+from flows.nodes import stage
+from flows.recorder import in_run_cache
+from flows.reproduce import reproduce
+from tasks.atlas.cells import all_cells
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_whole_needs_every_group_of_cells():
+    graph = Graph(ROOT, "atlas")
+    content = yaml.safe_load((ROOT / "pipeline/atlas/cells.yaml").read_text())
+    assert graph.needs["chart@whole"] == {f"cells@{name}" for name in ["slice", *content["stages"]]}
+    assert graph.needs["chart@slice"] == {"cells@slice"}
+
+
+def test_cells_are_named_once_and_measured_twelve_times():
+    cells = all_cells()
+    content = yaml.safe_load((ROOT / "pipeline/atlas/cells.yaml").read_text())
+    assert len(cells) == sum(len(of) for of in [content["slice"], *content["stages"].values()])
+    assert {len(cell.snapshots) for cell in cells.values() if not cell.answer} == {12}
+    optimizers = {(cell.group, cell.optimizer, cell.weight_decay > 0) for cell in cells.values() if not cell.answer}
+    groups = {cell.group for cell in cells.values() if not cell.answer}
+    assert len(optimizers) == len(groups) * 11 == 88
+    assert not any(name == "adamw" and not decays for _, name, decays in optimizers)
+
+
+def test_nodes_take_stages_of_every_scale():
+    scales = {path.name for path in (ROOT / "pipeline").iterdir() if any(path.rglob("dvc.yaml"))}
+    for flow in (stage, reproduce):
+        assert set(typing.get_args(typing.get_type_hints(flow.fn)["scale"])) == scales
+    stage.validate_parameters({"names": ["cells@mlp_chain"], "scale": "atlas", "commit": "0123abc"})
+
+
+def test_nodes_measure_cells_and_the_coordinator_judges_them():
+    """reports/atlas.json is no output, so whoever runs chart@whole has it, and DVC's cache must not replace the run."""
+    graph = Graph(ROOT, "atlas")
+    on_nodes = {name for name, each in graph.stages.items() if in_run_cache(each)}
+    assert on_nodes == {name for name in graph.stages if name.startswith("cells@")}
+    assert all(out.persist for out in graph.stages["chart@whole"].outs)
