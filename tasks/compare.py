@@ -1,43 +1,61 @@
-"""Which verdicts and numbers moved, by how much, and why: ``python -m tasks.compare [REV_A [REV_B]]``.
+"""Which verdicts and numbers moved, by how much, and why: ``gramlab compare [REV_A [REV_B]]``.
 
 It compares the reports of two commits or, without REV_B, the report of a commit with that of your own run.
 """
 
-import argparse
+import json
 import math
+import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import typer
+
+from gramlab.cli import main as gramlab
+from gramlab.cli.errors import one_line
 from tasks import papers
 from tasks.reporting.causes import Cause, Causes
 from tasks.reporting.comparison import Change, compare
 from tasks.reporting.snapshot import Snapshot, SnapshotError
-from tasks.settings import refuse
+from tasks.settings import SCALES
 
-SCALES = ("quick", "paper")
 UNEXPLAINED = "no code, data or setting of its stages differs: another machine, or other packages"
 HOLM = "Holm's correction: another claim of the paper moved"
 
 
-def main() -> None:
-    """Print the comparison of each scale; exit with status 2 and one line where there is nothing to compare."""
-    parser = argparse.ArgumentParser(prog="python -m tasks.compare")
-    parser.add_argument("before", metavar="REV_A", nargs="?", default="HEAD", help="a commit, tag or branch (HEAD)")
-    parser.add_argument("now", metavar="REV_B", nargs="?", help="another one; without it, the files as they are here")
-    parser.add_argument("--scale", help="quick or paper; without it, both")
-    parser.add_argument("--numbers", type=int, default=1, help="how many numbers to print of each claim (1)")
-    options = parser.parse_args()
-    if options.scale not in (None, *SCALES):
-        refuse(f"tasks.compare: there is no scale {options.scale}; the scales are {', '.join(SCALES)}")
-    try:
-        before, now = Snapshot(options.before), Snapshot(options.now)
-        scales = [options.scale] if options.scale else SCALES
-        texts = {scale: "\n".join(lines(before, now, scale, options.numbers)) for scale in scales}
-    except SnapshotError as error:
-        refuse(f"tasks.compare: {error}")
-    if not any(texts.values()):
-        refuse(f"tasks.compare: neither {before.name} nor the {now.name} has a report at {' or '.join(scales)} scale")
-    print("\n\n".join(filter(None, texts.values())))
+def main(
+    before: Annotated[str, typer.Argument(metavar="REV_A", help="a commit, tag or branch")] = "HEAD",
+    now: Annotated[
+        str | None, typer.Argument(metavar="REV_B", help="another one; without it, the files as they are here")
+    ] = None,
+    scale: Annotated[Literal["quick", "paper"] | None, typer.Option(help="quick or paper; without it, both")] = None,
+    shown: Annotated[int, typer.Option("--numbers", min=0, help="how many numbers to print of each claim")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON in place of text")] = False,
+) -> None:
+    """Compare two reports. Name the verdicts and numbers that moved, and what caused it."""
+    scales = [scale] if scale else list(SCALES)
+    with one_line("compare"):
+        first, second = Snapshot(before), Snapshot(now)
+        if not any(snapshot.claims(each) for snapshot in (first, second) for each in scales):
+            where = f"neither {first.name} nor the {second.name}"
+            raise SnapshotError(f"{where} has a report at {' or '.join(scales)} scale")
+        if as_json:
+            content = {each: as_dictionary(first, second, each) for each in scales}
+            print(json.dumps(content, indent=2, ensure_ascii=False))
+        else:
+            texts = ("\n".join(lines(first, second, each, shown)) for each in scales)
+            print("\n\n".join(filter(None, texts)))
+
+
+def as_dictionary(before: Snapshot, now: Snapshot, scale: str) -> dict[str, Any]:
+    """What differs at a scale, for programs."""
+    differs = compare(before.claims(scale) or {}, now.claims(scale) or {})
+    return {
+        "verdicts": [dict(zip(("claim", "before", "now"), moved, strict=True)) for moved in differs.verdicts],
+        "only in one": [{"claim": claim, "report": side} for claim, side in differs.missing],
+        "numbers": [change._asdict() for change in differs.changes],
+        "numbers in all": differs.numbers,
+    }
 
 
 def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterator[str]:
@@ -56,8 +74,8 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
     numbers = [change for change in differs.changes if math.isfinite(change.relative)]
     one_sided = len(differs.changes) - len(numbers)
     verdicts = f"{len(differs.verdicts)} of {len(second)} verdicts"
-    rest = f", {one_sided} numbers are in one report only" if one_sided else ""
-    yield f"{title}: {verdicts} and {len(numbers)} of {differs.numbers} numbers moved{rest}"
+    one_sided_text = f", {one_sided} numbers are in one report only" if one_sided else ""
+    yield f"{title}: {verdicts} and {len(numbers)} of {differs.numbers} numbers moved{one_sided_text}"
     for name, old, new in differs.verdicts:
         reason = second[name].get("reason")
         yield f"  {name}: {old} -> {new}{f' ({reason})' if reason else ''}"
@@ -135,4 +153,4 @@ def _packages(before: Snapshot, now: Snapshot) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    gramlab(["compare", *sys.argv[1:]])

@@ -7,7 +7,7 @@ folders and params.yaml. The pages hold no time, commit or machine.
 from gramlab.files import atomic
 from tasks.reporting.site.pages import REPORTS, all_pages
 
-FOLDERS = ("assets", "claims", "explore", "papers")  # that hold pages alone
+FOLDERS = ("assets", "atlas", "claims", "explore", "papers")  # that hold pages alone
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from tasks.reporting.snapshot import Snapshot
 
 CLAIMS = ("a_fig1", "b_free", "c_lemf_1", "d_svd")
 EXPERIMENT = "tasks/papers/neural_collapse/experiments/d_svd.py"
+HUGE = "gramlab compare: Invalid value for '--scale': 'huge' is not one of 'quick', 'paper'."
 HARMLESS = "tasks/papers/fact/claims/c_lemf_1.py"
 IDENTITY = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
 
@@ -89,6 +90,14 @@ def test_moved_verdicts_and_numbers_are_named_with_their_size(project, environme
         assert percent == pytest.approx(100 * abs(first - second) / max(abs(first), abs(second)), rel=0.06)
 
 
+def test_json_has_the_moved_verdicts_and_all_numbers(project, environment):
+    content = json.loads(compare(project, environment, "HEAD", "--scale", "quick", "--json"))["quick"]
+    assert content["verdicts"] == [{"claim": "D.svd", "before": "holds", "now": "fails"}]
+    assert {change["claim"] for change in content["numbers"]} == {"B.free", "D.svd"}
+    text = compare(project, environment, "HEAD", "--scale", "quick")
+    assert f"of {content['numbers in all']} numbers moved" in text
+
+
 def test_what_changed_is_named_with_its_stages_and_claims(project, environment):
     causes = section(compare(project, environment, "HEAD"), "What changed")
     assert sorted(causes) == [
@@ -161,9 +170,12 @@ def test_without_lock_files_git_says_what_changed(project):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nonsense"], "tasks.compare: nonsense is not a commit of this repository"),
-        (["HEAD", "nonsense"], "tasks.compare: nonsense is not a commit of this repository"),
-        (["HEAD", "--scale", "huge"], "tasks.compare: there is no scale huge; the scales are quick, paper"),
+        (["nonsense"], "gramlab compare: nonsense is not a commit of this repository"),
+        (["HEAD", "nonsense"], "gramlab compare: nonsense is not a commit of this repository"),
+        (
+            ["HEAD", "--scale", "huge"],
+            HUGE,
+        ),
     ],
 )
 def test_a_mistake_is_one_line(project, environment, arguments, message):
@@ -183,5 +195,5 @@ def test_a_damaged_report_and_a_missing_one_are_one_line(project, environment):
         report.write_text(text)
     assert (damaged.returncode, damaged.stdout) == (2, "")
     (line,) = damaged.stderr.splitlines()
-    assert line.startswith("tasks.compare: reports/quick/claims.json of the working tree is damaged: ")
+    assert line.startswith("gramlab compare: reports/quick/claims.json of the working tree is damaged: ")
     assert gone == "quick scale, HEAD -> working tree: only the HEAD has reports/quick/claims.json\n"

@@ -68,8 +68,8 @@ def test_a_reader_who_does_not_see_the_figure_gets_a_title_and_the_numbers(tmp_p
     from tasks.drawing.style import save
 
     claim, rows = claim_of("a_prop1"), table("a_prop1")
-    found = {"holds": False, "statistic": 1.25, "measured": ""}
-    finding = {"statements": [{"name": "magnitude", "forms": {"claim": found}}]}
+    undecided_form = {"holds": False, "statistic": 1.25, "measured": ""}
+    finding = {"statements": [{"name": "magnitude", "forms": {"claim": undecided_form}}]}
     save(claim.draw(rows, claim), tmp_path / "a_prop1.svg", "quick", svg.statements(finding))
     root = ElementTree.parse(tmp_path / "a_prop1.svg").getroot()
     names = {child.get("id"): child.text for child in root if child.tag.endswith(("title", "desc"))}

@@ -228,6 +228,21 @@ def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
     assert recording._handles == []
 
 
+def test_a_shift_counts_for_each_step_until_the_next_measurement(tmp_path):
+    """Measured every third step of six: three times the shifts at steps 0 and 3, which are measured by hand."""
+    model, (x, y) = network().double(), data()
+    x, rate, total = x.double(), 0.2, 0
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with gramlab.Recorder(model, x, y, tmp_path / "t", every=3, loss="cross_entropy").attach(optimizer) as recording:
+        for step in range(6):
+            if step in (0, 3):
+                total = total + 3 * gramlab.measure(model, x, y, loss="cross_entropy")["3"].virtual_shift(rate)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    torch.testing.assert_close(recording._shifts.totals["3"], total, rtol=1e-12, atol=1e-14)
+
+
 def test_a_network_that_diverges_leaves_its_table_and_the_callers_error(tmp_path):
     """The table has the earlier steps; the caller gets their own error, or one that says the network diverged."""
     x, y = data()

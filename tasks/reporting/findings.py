@@ -3,8 +3,9 @@
 ``tasks/papers/PAPER/findings.toml`` holds the sentences. Each has
 
   kind     holds, holds corrected, fails or open
-  text     plain English; ``[words](A.fig7)`` links to a claim; ``{paper:A.fig7:VCS above AGOP:statistic:.2f}`` is a
-           number (scale, claim, statement, field, format)
+  text     one sentence in plain English; ``[words](A.fig7)`` links to a claim;
+           ``{paper:A.fig7:VCS above AGOP:statistic:.2f}`` is a number (scale, claim, statement, field, format)
+  more     the details, which the paper's page and README.md show after the sentence
   expects  the verdicts that the sentence states: of claims, ``"A.fig7" = {quick = "holds", paper = "holds"}``, or of
            single statements, ``"A.fig4:TL logarithmic" = {quick = "fails"}``
 
@@ -19,15 +20,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from tasks import papers
+from tasks.reporting.prose import prose
+from tasks.reporting.words import typeset
 
 KINDS = ("holds", "holds corrected", "fails", "open")
 NUMBER = re.compile(r"\{([^{}]+)\}")
 LINK = re.compile(r"\[([^\[\]]+)\]\(([A-Z]\.[A-Za-z0-9.]+)\)")
 FORMAT = re.compile(r"[+,]?(\.\d+)?[defg%]")
-POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
 FORMS = {"printed": "claim", "corrected": "corrected"}  # a form by the word for it
 UNKNOWN = "–"  # in place of a number that is not there
 
@@ -42,8 +44,8 @@ class Finding:
     ----------
     kind
         ``holds``, ``holds corrected``, ``fails`` or ``open``: which of these the sentence reports.
-    text
-        The sentence as HTML, with its numbers and links.
+    text, more
+        The sentence and its details as HTML, with their numbers and links.
     claims
         The ids of the claims that it rests on.
     problem
@@ -52,6 +54,7 @@ class Finding:
 
     kind: str
     text: Markup
+    more: Markup
     claims: tuple[str, ...]
     problem: str
 
@@ -98,10 +101,10 @@ def filled(text: str, claims: Mapping[str, Claims], page: str = "claims/{key}.ht
     text, problems = with_numbers(text, claims)
     html, end = Markup(""), 0
     for link in LINK.finditer(text):
-        html += escape(text[end : link.start()])
-        html += Markup('<a href="{}">{}</a>').format(_address(link[2], page), link[1])
+        html += prose(text[end : link.start()])
+        html += Markup('<a href="{}">{}</a>').format(_address(link[2], page), prose(link[1]))
         end = link.end()
-    return html + escape(text[end:]), problems
+    return html + prose(text[end:]), problems
 
 
 def with_numbers(text: str, claims: Mapping[str, Claims]) -> tuple[str, list[str]]:
@@ -140,10 +143,10 @@ def _entries(paper: str) -> list[dict[str, Any]]:
 def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) -> Finding:
     if entry["kind"] not in KINDS:
         raise ValueError(f"kind {entry['kind']!r}; allowed: {', '.join(KINDS)}")
-    text, problems = filled(entry["text"], claims, page)
-    problems = [*_disagreements(entry["expects"], claims), *problems]
+    (text, missing), (more, others) = (filled(entry[name], claims, page) for name in ("text", "more"))
+    problems = [*_disagreements(entry["expects"], claims), *missing, *others]
     rests_on = dict.fromkeys(name.partition(":")[0] for name in entry["expects"])
-    return Finding(entry["kind"], text, tuple(rests_on), "; ".join(problems))
+    return Finding(entry["kind"], text, more, tuple(rests_on), "; ".join(problems))
 
 
 def _disagreements(expects: Mapping[str, Mapping[str, str]], claims: Mapping[str, Claims]) -> Iterator[str]:
@@ -181,7 +184,7 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
     value = holder.get(field, holder.get("numbers", {}).get(field))
     if value is None:
         raise LookupError(f"nothing was measured that is called “{field}”")
-    return _shown(value, layout)
+    return shown(value, layout)
 
 
 def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any], str]:
@@ -196,12 +199,9 @@ def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any],
     return statement, field
 
 
-def _shown(value: float | str, layout: str) -> str:
+def shown(value: float | str, layout: str) -> str:
+    """A number in a format, with a minus sign and powers of ten as they are printed; words as they are."""
     if isinstance(value, str):
-        return POWER.sub(_power_of_ten, value)
+        return typeset(value)
     text = format(int(value) if layout.endswith("d") else value, layout)
-    return POWER.sub(_power_of_ten, text).replace("-", "−").replace("%", " %")
-
-
-def _power_of_ten(exponent: re.Match) -> str:
-    return "·10" + str(int(exponent[1])).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return typeset(text).replace("%", " %")

@@ -1,11 +1,13 @@
-"""How often verdicts came back on fresh seeds: what the report shows of reports/fresh.json."""
+"""How often verdicts came back on fresh seeds: what the report shows of reports/fresh.json and atlas_fresh.json."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.settings import ROOT
 
 FILE = "reports/fresh.json"  # flows/fresh.py writes it
+ATLAS_FILE = "reports/atlas_fresh.json"  # of the atlas's cells; flows/fresh.py writes it too
 STEADY = 0.9  # a verdict that came back in a smaller share of the runs is fragile
 
 
@@ -24,3 +26,40 @@ def fresh_runs(scale: str, verdicts: dict[str, str]) -> dict[str, dict[str, Any]
         return {}
     return {name: came_back(verdicts[name], claim["verdicts"])
             for name, claim in record["claims"].items() if name in verdicts}  # fmt: skip
+
+
+def verdicts_of_cells(result: Mapping[str, Any]) -> dict[str, str]:
+    """By cell of the map who wins for the change of WᵀW on the forward side; "diverged" where training did.
+
+    Parameters
+    ----------
+    result : mapping
+        The content of reports/atlas.json; cells with a known answer are left out.
+    """
+    found = {name: cell["sides"]["forward"]["change"]["winner"] for name, cell in result["cells"].items()
+             if not cell["answer"]}  # fmt: skip
+    return {**found, **dict.fromkeys(result["diverged"], "diverged")}
+
+
+def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:
+    """How the atlas came out on fresh seeds, counted against the verdicts of ``result``.
+
+    Parameters
+    ----------
+    result : mapping
+        The content of reports/atlas.json.
+
+    Returns
+    -------
+    dict
+        "roots": their names; "cells": by cell "verdicts" by root, and what `came_back` says; "known": by root which
+        known answers came out; "sentences": by root which sentences hold. Empty where the atlas was not repeated.
+    """
+    path = ROOT / ATLAS_FILE
+    if not path.is_file():
+        return {}
+    record, own = json.loads(path.read_text(encoding="utf-8")), verdicts_of_cells(result)
+    cells = {name: {"verdicts": of["verdicts"], **came_back(own[name], of["verdicts"])}
+             for name, of in record["cells"].items() if name in own}  # fmt: skip
+    return {"roots": list(record["roots"]), "cells": cells, "known": record["known"],
+            "sentences": record["sentences"]}  # fmt: skip

@@ -18,9 +18,13 @@ AVERAGED = ("x", "step", "layer", "case", "dtype", "seed")  # in this order, unt
 
 
 def judged_rows(table: pd.DataFrame, claim: Any) -> pd.DataFrame:
-    """The rows of the quantities that a claim's statements and hypotheses read, with ``rows`` = 1 measurement each."""
+    """The rows of the quantities that a claim's statements and hypotheses read, with ``rows`` = 1 measurement each.
+
+    Beside a quantity stands what chance gives, where the table has it: null/Q, or null/NAME of a KIND/NAME.
+    """
     readers: Iterable[Any] = (*claim.STATEMENTS, *getattr(claim, "HYPOTHESES", ()))
     names = {name for reader in readers for name in reader.reads}
+    names |= {f"null/{each}" for name in names for each in (name, name.partition("/")[2])}
     rows = table.loc[table["quantity"].isin(names), [*LABELS, "value"]]
     return rows.assign(smallest=rows["value"], largest=rows["value"], rows=1)
 

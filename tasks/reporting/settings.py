@@ -37,7 +37,7 @@ def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None
         quick = flat(scales["quick"].entry(section, key))
         affordable = entry.pop("affordable", None)
         paper, run = flat(entry), flat(_affordable(section, entry, affordable))
-        for name in paper | quick:
+        for name in paper | run | quick:
             values = (paper.get(name), run.get(name), quick.get(name))
             shown = names is None or section == "data" or name.split(".")[0] in names
             if any(value is not None for value in values) and shown and name.split(".")[0] != "affordable":
@@ -86,10 +86,12 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
     entry = settings.entry("simulate", experiment)  # not validated: the class of its settings imports torch
     for name, value in (entry.get("affordable") or {}).items():
         paper_value = entry.get(name)
-        if isinstance(paper_value, list):
+        if isinstance(paper_value, list | dict):
             notes += [f"{_line(part)} left out" for part in paper_value if part not in value]
         else:
-            notes.append(f"{name} {value} instead of {paper_value}")
+            notes.append(f"{name} {value} instead of {'all' if paper_value is None else paper_value}")
+        if isinstance(paper_value, dict):
+            notes += [f"{part} in their place" for part in value if part not in paper_value]
     return notes
 
 

@@ -14,7 +14,7 @@ from tasks.settings import ROOT
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class SnapshotError(Exception):
+class SnapshotError(ValueError):
     """There is no such commit, or a file of it cannot be read."""
 
 

@@ -14,9 +14,19 @@ SOUGHT = (
     (r"is in (\S+) \+- (\S+)", "{0} ± {1}"),
     (r"left / right <= 1", "at most 1"),
     (r"<= 1 on every", "at most 1"),
+    (r"<= ([\d.]+) on every", "at most {0}"),
     (r"every instance at most ([\d.e+-]*\d)", "at most {0}"),
     (r"^no .* on any instance", "0"),
 )
+# what the statistic is of a rule over instances, which have no mean: a pattern of the rule's text, and the words for it
+STATISTICS = (
+    (r"float64 residual <=", "largest residual: "),
+    (r"slope's 95 % interval", "median slope: "),
+    (r"^(\w+ / \w+) <=", "largest {0}: "),
+    (r"^no (.*) on any instance", "count of “{0}”: "),
+)
+OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
+POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
 MET = {True: "met", False: "not met", None: "not shown to be met"}
 
 
@@ -28,9 +38,23 @@ def number(value: float | None) -> str:
         return str(value)
     if value != 0 and not 1e-3 <= abs(value) < 9999.5:
         mantissa, exponent = f"{value:.1e}".split("e")
-        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return f"{mantissa}·10{power}".replace("-", "−")
+        return f"{mantissa}·10{_superscript(int(exponent))}".replace("-", "−")
     return f"{value:.4g}".replace("-", "−")
+
+
+def typeset(text: str) -> str:
+    """A text with its numbers as print has them: 1.3e+08 as 1.3·10⁸, and with minus signs.
+
+    Examples
+    --------
+    >>> typeset("from -0.5 to 1.3e-08")
+    'from −0.5 to 1.3·10⁻⁸'
+    """
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", POWER.sub(lambda match: "·10" + _superscript(int(match[1])), text))
+
+
+def _superscript(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def signed(value: float) -> str:
@@ -43,7 +67,7 @@ def measured(claim: dict[str, Any]) -> str:
     data = f" ({claim['altered']})" if claim["altered"] else ""
     statement = deciding(claim)
     own = estimate(deciding_part(deciding_form(statement))) if statement else "–"
-    return (claim["measured"] or own) + data
+    return (typeset(claim["measured"]) or own) + data
 
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -63,6 +87,73 @@ def deciding_part(form: dict[str, Any]) -> dict[str, Any]:
     return form
 
 
+def why(claim: dict[str, Any]) -> str:
+    """The measurement on which a claim's verdict rests; empty of a claim that was not run.
+
+    Of a claim that is found, what was measured for its statements. Else the statement that decides, and the condition
+    that is not met or the controls that are kept, if these are the reason.
+    """
+    statement = deciding(claim)
+    if not statement:
+        return ""
+    if claim["verdict"] in ("holds", "holds corrected") and claim["measured"]:
+        return typeset(claim["measured"])
+    name, form = f"“{statement['name']}”", deciding_form(statement)
+    unmet = unmet_condition(claim, statement)
+    if unmet:
+        shown = [f"{name} needs the condition “{unmet['name']}”, which is not met"]
+        shown += [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
+        return "; ".join(shown)
+    shown = [typeset(form["measured"])] if form["measured"] else []
+    shown.append(f"{_measure(form)}{result(statement)}")
+    p = form.get("p, Holm", form["p"])
+    if statement["reason"] == "too few seeds" and p is not None:
+        shown.append(f"p after Holm {number(p)}, must be at most 0.025")
+    if claim["reason"] == "control kept":
+        kept = [control for control, found_in in form["controls"].items() if not found_in["rejected"]]
+        shown.append(f"not rejected: {', '.join(kept)}" if kept else "no control breaks it")
+    corrected = "in the corrected form, " * (statement["form"] == "corrected")
+    return f"{name}: {corrected}{'; '.join(shown)}"
+
+
+def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any] | None:
+    """The condition that leaves a statement undecided; None where another reason does."""
+    for each in claim["hypotheses"]:
+        needed = not each["statements"] or statement["name"] in each["statements"]
+        met = any(form["holds"] is True for form in each["forms"].values())
+        if needed and not met and statement["verdict"] == "inconclusive" and statement["reason"] == each["reason"]:
+            return each
+    return None
+
+
+def condition(form: dict[str, Any]) -> str:
+    """What a condition's rule measures, and its value."""
+    return (_measure(form) or f"{deciding_part(form)['rule']}: ") + interval(deciding_part(form))
+
+
+def _measure(form: dict[str, Any]) -> str:
+    """What the statistic of a rule is, and in which part of the rule; empty where the rule's text does not say it."""
+    rule = deciding_part(form)["rule"]
+    for pattern, words in STATISTICS:
+        if match := re.search(pattern, rule):
+            return words.format(*match.groups())
+    what = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
+    if what == rule:
+        return ""
+    tau = "Kendall’s τ of " * ("Kendall's tau" in rule)
+    return typeset_rule("".join(f"{name}, " for name in _part_names(form)) + f"{tau}{what}: ")
+
+
+def _part_names(form: dict[str, Any]) -> list[str]:
+    """The parts that lead to the one whose statistic is shown; none of a rule with one part."""
+    names: list[str] = []
+    while form.get("part") and form["part"] in form.get("parts", {}):
+        if len(form["parts"]) > 1:
+            names.append(form["part"].replace("_", " "))
+        form = form["parts"][form["part"]]
+    return names
+
+
 def verdict(thing: dict[str, Any]) -> str:
     """The verdict on a claim or a statement, with its reason."""
     return thing["verdict"] + (f": {thing['reason']}" if thing["reason"] else "")
@@ -74,6 +165,13 @@ def rejection(control: dict[str, Any]) -> str:
     held = f"although these parts held: {', '.join(control['kept'])}".replace("_", " ") if control["kept"] else ""
     notes = [note for note in (undecided if control["holds"] is None else "", held) if note]
     return ("rejected" if control["rejected"] else "not rejected") + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def found(claim: dict[str, Any]) -> str:
+    """How many asserted statements are found to hold, and how many of them were not judged."""
+    asserted = [each for each in claim["statements"] if each["kind"] == "asserted"]
+    unjudged = sum(not each["forms"] for each in asserted)
+    return f"{claim['supported']} of {claim['asserted']}" + (f", {unjudged} not judged" if unjudged else "")
 
 
 def controls(claim: dict[str, Any]) -> str:
@@ -126,16 +224,36 @@ def result(statement: dict[str, Any]) -> str:
 
 
 def rule(form: dict[str, Any]) -> str:
-    """The rule in a sentence: of a rule with parts, that of the part whose statistic is shown."""
-    count = len(form.get("parts") or ())
+    """The rule in a sentence: of a rule with parts, that of the part whose statistic is shown; and of few others."""
     part = deciding_part(form)
-    if count < 2:
-        return part["rule"]
-    names, current = [], form
-    while current.get("part") and current["part"] in current.get("parts", {}):
-        names.append(current["part"].replace("_", " "))
-        current = current["parts"][current["part"]]
-    return f"in each of {count} parts; shown is the weakest, {', '.join(names)}: {part['rule']}"
+    leaves = _leaves(form)
+    if len(leaves) < 2:
+        return typeset_rule(part["rule"])
+    others = dict.fromkeys(each["rule"] for each in leaves if each["rule"] != part["rule"])
+    also = f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else ""
+    return typeset_rule(
+        f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(_part_names(form))}: {part['rule']}{also}"
+    )
+
+
+def _leaves(form: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a rule that have no parts."""
+    parts = (form.get("parts") or {}).values()
+    return [leaf for part in parts for leaf in _leaves(part)] or [form]
+
+
+def typeset_rule(text: str) -> str:
+    """A rule's text with its relations, powers and numbers as print has them.
+
+    Examples
+    --------
+    >>> typeset_rule("R^2 <= 1 + 1e-09, in 1 +- 0.1, by 2^25, cosine of AGOP^(1/L)")
+    'R² ≤ 1 + 10⁻⁹, in 1 ± 0.1, by 2²⁵, cosine of AGOP^(1/L)'
+    """
+    for plain, symbol in (("<=", "≤"), (">=", "≥"), ("+-", "±"), ("W^T W", "WᵀW"), ("||", "‖")):
+        text = text.replace(plain, symbol)
+    text = re.sub(r"(?<![\d.])1e(-?)0*(\d+)", lambda match: "10" + _superscript(int(match[1] + match[2])), text)
+    return typeset(re.sub(r"(?<=\w)\^(\d+)", lambda match: _superscript(int(match[1])), text))
 
 
 def against(claim: dict[str, Any]) -> str:
@@ -159,9 +277,11 @@ def measured_lines(statement: dict[str, Any]) -> list[str]:
         prefix = {"claim": "as printed: ", "corrected": "corrected: "}[name] if len(statement["forms"]) > 1 else ""
         wanted, less = sought(form), difference(part)
         p, label = (form["p, Holm"], "p after Holm") if "p, Holm" in form else (form["p"], "p")
-        texts = [estimate(part) + (f"; must be {wanted}" if wanted else ""), form["measured"]]
-        texts += [f"less the print: {less}"] * bool(less) + [f"{label}: {number(p)}"] * (p is not None)
-        lines.append(prefix + ". ".join(filter(None, texts)))
+        statistic = estimate(part) + (f"; must be {wanted}" if wanted else "")
+        statistic += f"; less the print: {less}" * bool(less) + f"; {label}: {number(p)}" * (p is not None)
+        in_words = [typeset(form["measured"])] if form["measured"] else []
+        first, *others = [*in_words, (_measure(form) or "statistic: ") + statistic]
+        lines += [prefix + first, *others]
     return lines
 
 

@@ -1,5 +1,7 @@
 """The site, made of the committed results in a copy of the project, and a browser without a network."""
 
+import copy
+import itertools
 import json
 import resource
 import shutil
@@ -11,11 +13,41 @@ from playwright.sync_api import sync_playwright
 
 from gramlab import tables
 from tasks import papers
+from tasks.atlas.cells import all_cells
 from tasks.reporting import rows
 
 CHROMIUM = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
             "--disable-component-update", "--disable-sync"]  # fmt: skip
 REPLY = "From: Ada Example, author\nDate: 2026-11-23\nCommit: 7241471\n\nThe rate was **0.01**. <b>raw</b>\n"
+
+
+OUTCOMES = ("FACT", "tie", "nobody", "AGOP", "a law of your own")  # planted in turn
+
+
+def planted_atlas(result):
+    """An atlas in which all cells but two were run, with outcomes of every kind; one law's features do not fail."""
+    grid = [cell for cell in all_cells().values() if not cell.answer]
+    template, known = result["cells"]["mlp_images_adam_decay"], copy.deepcopy(result["cells"])
+    known["known_linear_2"]["facts"]["helped"] = True
+    cells = {name: cell for name, cell in known.items() if cell["answer"]}
+    for cell, outcome in zip(grid[:-2], itertools.cycle(OUTCOMES)):
+        cells[cell.name] = copy.deepcopy(template)
+        cells[cell.name]["sides"]["forward"]["change"]["winner"] = outcome
+    halves = {"cells": 85, "right": 44, "most_frequent_right": 31, "p": 0.0312}
+    return {**result, "cells": cells, "missing": [cell.name for cell in grid[-2:]], "diverged": [grid[-1].name],
+            "prediction": {"halves": halves, "rule": "|--- weight decay <= 0.5"}}  # fmt: skip
+
+
+def planted_fresh(result):
+    """The planted atlas at another root: every third cell, from the first, has the next of the planted outcomes."""
+    grid = [(name, cell["sides"]["forward"]["change"]["winner"]) for name, cell in result["cells"].items()
+            if not cell["answer"]]  # fmt: skip
+    following = dict(zip(OUTCOMES, OUTCOMES[1:] + OUTCOMES[:1], strict=True))
+    cells = {name: {"verdicts": {"11": following[outcome] if index % 3 == 0 else outcome}}
+             for index, (name, outcome) in enumerate(grid)}  # fmt: skip
+    known = {"11": {row["cell"]: row["cell"] != "known_linear_2" for row in result["known"]}}
+    return {"scale": "atlas", "roots": {"11": {"seconds": 1.0}}, "cells": cells, "known": known,
+            "sentences": {"11": [True, False, True, True, False]}}  # fmt: skip
 
 
 def processor_seconds() -> float:
@@ -35,6 +67,9 @@ def made(copy_project, environment):
     claims = json.loads((reports / "paper/claims.json").read_text())
     claims["A.tl"] |= {"verdict": "fails", "reason": "refuted"}
     (reports / "paper/claims.json").write_text(json.dumps(claims))
+    atlas = planted_atlas(json.loads((reports / "atlas.json").read_text()))
+    (reports / "atlas.json").write_text(json.dumps(atlas))
+    (reports / "atlas_fresh.json").write_text(json.dumps(planted_fresh(atlas)))
     many = [{"arm": arm, "quantity": "pearson/vcs_gram_diagonal", "seed": seed, "x": float(x), "value": seed + x / 10}
             for arm in ("claim", "control: shuffled labels") for seed in range(5) for x in range(200)]  # fmt: skip
     table = tables.table(many).to_pandas()

@@ -11,6 +11,8 @@ from tasks.settings import load
 KEYS = list(load("quick").claims)
 SAMPLE = ("a_fig7", "a_lem1", "b_fig8", "c_fig1", "d_thm4_3")  # a level, a correction, many statements, not run
 
+ATLAS = ["atlas/index.html", "atlas/training.html", "atlas/mlp_images_sgd_decay.html"]
+
 
 def rows(page) -> list[str]:
     """The keys of the claims that the table shows, in its order."""
@@ -30,6 +32,7 @@ def expected(claims, condition) -> list[str]:
 def test_every_kind_of_page_fits_its_width_and_asks_for_nothing(page, site, width):
     page.set_viewport_size({"width": width, "height": 800})
     kinds = [path.name for path in site.glob("*.html")] + ["papers/C.html"] + [f"claims/{key}.html" for key in SAMPLE]
+    kinds += ATLAS
     for name in kinds:
         page.goto((site / name).as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
@@ -147,7 +150,7 @@ def test_provenance_is_shown_where_a_run_left_it(page, site):
 def test_text_stands_out_from_its_background(browser, site, scheme):
     """At least 4.5 to 1, by the definition of WCAG 2.1."""
     page = browser.new_context(color_scheme=scheme, offline=True).new_page()
-    for name in ("index.html", "claims/a_lem1.html", "claims/a_fig7.html", "controls.html"):
+    for name in ("index.html", "claims/a_lem1.html", "claims/a_fig7.html", "controls.html", *ATLAS):
         page.goto((site / name).as_uri())
         assert page.evaluate(CONTRASTS) == [], name
 
@@ -177,7 +180,7 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("name", ["index.html", "papers/A.html", "claims/a_lem1.html", "controls.html", "checks.html",
-                                  "glossary.html", "how-to-read.html"])  # fmt: skip
+                                  "glossary.html", "how-to-read.html", *ATLAS])  # fmt: skip
 def test_axe_finds_no_barrier(browser, site, name):
     """By the rules of axe-core."""
     page = browser.new_context(offline=True).new_page()
@@ -187,7 +190,15 @@ def test_axe_finds_no_barrier(browser, site, name):
 
 
 def test_headings_labels_and_tables_are_named(page, site):
-    for name in ("index.html", "papers/A.html", "claims/a_fig7.html", "controls.html", "checks.html", "glossary.html"):
+    for name in (
+        "index.html",
+        "papers/A.html",
+        "claims/a_fig7.html",
+        "controls.html",
+        "checks.html",
+        "glossary.html",
+        *ATLAS,
+    ):
         page.goto((site / name).as_uri())
         assert page.locator("main").count() == 1
         assert page.locator("h1").count() == 1

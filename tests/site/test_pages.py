@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from tasks import papers
+from tasks.reporting.words import typeset
 from tasks.settings import load
 
 KEYS = list(load("quick").claims)
@@ -33,7 +34,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(site):
-    folders = (site, site / "papers", site / "claims")
+    folders = (site, site / "papers", site / "claims", site / "atlas")
     return {path: Links(path.read_text()) for folder in folders for path in folder.glob("*.html")}
 
 
@@ -60,7 +61,7 @@ def test_every_link_leads_to_a_file_and_a_place_in_it(pages):
 
 
 def test_every_link_of_the_markdown_leads_to_a_file(site):
-    for path in [site / "README.md", *(site / "claims").glob("*.md")]:
+    for path in [site / "README.md", site / "atlas/README.md", *(site / "claims").glob("*.md")]:
         text = path.read_text()
         links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'href="([^"]+)"', text)
         for link in links:
@@ -69,7 +70,13 @@ def test_every_link_of_the_markdown_leads_to_a_file(site):
 
 
 def test_no_page_is_larger_than_300_kilobytes(site):
-    for path in [*site.glob("*.html"), *site.glob("*.md"), *site.glob("claims/*"), *site.glob("papers/*")]:
+    for path in [
+        *site.glob("*.html"),
+        *site.glob("*.md"),
+        *site.glob("claims/*"),
+        *site.glob("papers/*"),
+        *site.glob("atlas/*"),
+    ]:
         assert path.stat().st_size <= 300_000, path
 
 
@@ -92,7 +99,7 @@ def test_a_claims_page_has_its_verdicts_statements_and_controls(pages, site, cla
                 assert statement["place"] in text
                 for form in statement["forms"].values():
                     if form["measured"]:
-                        assert form["measured"] in text
+                        assert typeset(form["measured"]) in text
             for control in claim["controls"]:
                 assert control in text
 

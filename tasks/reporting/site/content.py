@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks import papers
+from tasks.judging.statement import NO_DATA, OLD_TABLE
 from tasks.reporting import words
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.settings import left_out, settings_of, stages_of
@@ -63,7 +64,10 @@ class Claim:
 
     def reason(self, scale: str) -> str:
         """Why it is not found at a scale; empty where it is."""
-        return self.results[scale]["reason"] if scale in self.results else "data not here"
+        if scale in self.results:
+            return self.results[scale]["reason"]
+        table = ROOT / "reports" / scale / "tables" / f"{self.experiment}.parquet"  # one that its statements refuse
+        return OLD_TABLE if table.is_file() else NO_DATA
 
     @property
     def statements(self) -> list[tuple[str, dict[str, dict[str, Any]]]]:
@@ -85,6 +89,13 @@ class Claim:
             same = len(by_scale) > 1 and len(shown) == 1
             rows.append((name, judged, [("both", judged)] if same else list(by_scale.items())))
         return rows
+
+    @property
+    def waiting_for(self) -> str:
+        """What it needs before it can run at the scales at which it did not."""
+        if OLD_TABLE in map(self.reason, self.waiting):
+            return "Its table is older than its statements"
+        return "; ".join(filter(None, self.waiting.values())) or "The data or the machine that it needs is not here"
 
     @property
     def changes(self) -> bool:
@@ -143,8 +154,8 @@ def read(path: Path) -> Any:
 def all_papers() -> list[Paper]:
     """The papers by letter."""
     packages: dict[str, ModuleType] = {name: papers.paper(name) for name in papers.names()}
-    found = [Paper(name, package.LETTER, package.TITLE, package.ARXIV) for name, package in packages.items()]
-    return sorted(found, key=lambda paper: paper.letter)
+    titled = [Paper(name, package.LETTER, package.TITLE, package.ARXIV) for name, package in packages.items()]
+    return sorted(titled, key=lambda paper: paper.letter)
 
 
 def all_claims() -> list[Claim]:
@@ -161,7 +172,8 @@ def all_claims() -> list[Claim]:
             of_claim = {scale: by_key[scale][key] for scale in SCALES if key in by_key[scale]}
             if not of_claim:
                 continue
-            waiting = {scale: "; ".join(left_out(settings[scale], key)) for scale in SCALES
+            needs = getattr(papers.claim(paper.name, key), "NEEDS", "")
+            waiting = {scale: needs or "; ".join(left_out(settings[scale], key)) for scale in SCALES
                        if scale not in of_claim or of_claim[scale]["verdict"] == NOT_RUN}  # fmt: skip
             name = next(iter(of_claim.values()))["id"]
             claims.append(Claim(key, paper, settings["quick"], of_claim, fresh.get(name), waiting))

@@ -19,33 +19,34 @@ from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
 from tasks.reporting.prose import prose
 from tasks.reporting.replies import replies
-from tasks.reporting.site import explore, glossary
+from tasks.reporting.site import atlas, choices, explore, glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
 from tasks.settings import ROOT, SCALES
 
 TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
 VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
-    "every asserted statement is found to hold, and controls break each of them",
-    "as printed a statement is not found to hold; in the corrected form all hold",
+    "every asserted statement that is judged is found to hold, and controls break each of them",
+    "as printed a statement is not found to hold; in the corrected form all that are judged hold",
     "an asserted statement is refuted, at this scale's settings",
     "no asserted statement is refuted, and not all are decided",
-    "the data or the machine that the claim needs are not here",
+    "no asserted statement can be judged: the data or the machine are not here, or the table is out of date",
 ), strict=True))  # fmt: skip
 REASONS = dict(zip(REASON_NAMES, (
     "the rule finds the opposite, after Holm's correction",
     "the paper states it under a condition that the measured networks do not meet",
     "the interval does not decide, or not after Holm's correction over the paper's statements",
-    "the reduced settings miss a condition that the paper's settings meet",
+    "the reduced settings miss a condition that the paper's settings meet, or cannot be compared with the print",
     "no control breaks the statement, so that the check shows nothing",
     "the measured number differs from the printed number",
+    "the table was measured before the statement or its condition was written; it has to be measured again",
     "the data or the machine that it needs is not here",
 ), strict=True))  # fmt: skip
 STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
     "paper": "paper scale: the papers' settings, and their data except where said",
 }
-FILTERS = ("against", "control_lines", "controls", "deciding_form", "interval", "measured", "measured_lines", "number",
-           "rejection", "result", "rule", "verdict")  # fmt: skip
+FILTERS = ("against", "condition", "control_lines", "controls", "deciding_form", "found", "interval", "measured",
+           "measured_lines", "number", "rejection", "result", "rule", "verdict", "why")  # fmt: skip
 REPORTS = ROOT / "reports"
 
 
@@ -94,7 +95,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
         content = {**of_claim(claim), **neighbours, "claim": claim, "root": "../", "current": claim.paper.letter}
         yield f"claims/{claim.key}.html", page("claim.html", **content)
         yield f"claims/{claim.key}.md", page("claim.md", **content)
-    for name in ("site.css", "site.js", "explore.css", "explore.js"):
+    yield from atlas.pages(page)
+    for name in ("atlas.css", "site.css", "site.js", "explore.css", "explore.js"):
         yield f"assets/{name}", (TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -111,6 +113,7 @@ class Renderer:
             self.environment.filters[name] = getattr(words, name)
         self.environment.filters["terms"] = glossary.mark
         self.environment.filters["prose"] = prose
+        self.environment.filters["words"] = lambda text: str(prose(text)).replace("&#39;", "'")  # in Markdown
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
         self.environment.filters["markdown"] = markdown
@@ -144,6 +147,7 @@ def of_claim(claim: Claim) -> dict[str, Any]:
         "counterexample_path": program.relative_to(ROOT).as_posix() if program else "",
         "derivation": derivation(claim.key),
         "replies": replies(ROOT / "replies", claim.key),
+        "universes": choices.universes(claim.key),
         "violations": violations(claim),
         "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
         "full_tables": {scale: f"reports/{scale}/tables/{claim.experiment}.parquet" for scale in SCALES
@@ -152,10 +156,15 @@ def of_claim(claim: Claim) -> dict[str, Any]:
 
 
 def violations(claim: Claim) -> list[tuple[str, str]]:
-    """The smallest violations of the printed and of the corrected form, each once."""
+    """The smallest violations of the printed and of the corrected form, each once.
+
+    A search covers some of a claim's statements. That it found none says nothing where the print does not hold.
+    """
     forms = {"claim": "as printed", "corrected": "as corrected"}
-    texts = [(forms[arm], text) for scale in claim.run
-             for arm, text in claim.results[scale]["smallest violations"].items() if arm in forms]  # fmt: skip
+    wrong = claim.corrected or bool(claim.refuted)
+    texts = [(forms[arm], words.typeset(text)) for scale in claim.run
+             for arm, text in claim.results[scale]["smallest violations"].items()
+             if arm in forms and not (wrong and arm == "claim" and text.startswith("none"))]  # fmt: skip
     return list(dict.fromkeys(texts))
 
 

@@ -1,0 +1,158 @@
+"""``gramlab claims list`` and ``show``: the committed verdicts, and what each rests on."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gramlab.cli.errors import one_line
+from gramlab.files import BadInput, did_you_mean
+from tasks import papers
+from tasks.reporting.counts import counts
+from tasks.reporting.words import controls, estimate
+from tasks.settings import ROOT, SCALES, load
+
+Scale = Literal["quick", "paper"]
+AtScale = Annotated[Scale, typer.Option(help="quick, or the papers' own scale")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON in place of text")]
+VERDICTS = ("holds", "holds corrected", "fails", "inconclusive", "not run")
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="List, show and judge the papers' claims."
+)
+
+
+def keys(incomplete: str) -> list[str]:
+    """The keys of the claims that begin so, for the shell's completion."""
+    return [key for key in load("quick").claims if key.startswith(incomplete.lower())]
+
+
+Claim = Annotated[str, typer.Argument(help="the claim's id or key: A.fig7 or a_fig7", autocompletion=keys)]
+
+
+def report(scale: str) -> dict[str, Any]:
+    """The claims of a scale's report by key; BadInput where there is no report."""
+    path = ROOT / "reports" / scale / "claims.json"
+    try:
+        claims = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise BadInput(f"{path.relative_to(ROOT)} cannot be read ({error}); `make repro` makes it anew") from error
+    return {claim["key"]: claim for claim in claims.values()}
+
+
+def key_of(name: str, known: Iterable[str]) -> str:
+    """The key of the claim with this id or key; BadInput that names the nearest one."""
+    key, known = name.lower().replace(".", "_"), list(known)
+    if key not in known:
+        raise BadInput(f"no claim {name!r}{did_you_mean(key, known)}")
+    return key
+
+
+@app.command("list")
+def list_claims(
+    scale: AtScale = "quick",
+    paper: Annotated[str | None, typer.Option(help="only of this paper: its letter or its folder")] = None,
+    verdict: Annotated[str | None, typer.Option(help=f"only with this verdict: {', '.join(VERDICTS)}")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the claims with their verdicts."""
+    with one_line("claims list"):
+        claims = report(scale)
+        if paper is not None:
+            letters = {name: papers.paper(name).LETTER for name in papers.names()}
+            letter = letters.get(paper, paper.upper())
+            if letter not in letters.values():
+                raise BadInput(f"no paper {paper!r}{did_you_mean(paper, letters)}; the papers are {_named(letters)}")
+            claims = {key: claim for key, claim in claims.items() if claim["paper"] == letter}
+        if verdict is not None:
+            if verdict not in VERDICTS:
+                raise BadInput(f"no verdict {verdict!r}{did_you_mean(verdict, VERDICTS)}; {', '.join(VERDICTS)}")
+            claims = {key: claim for key, claim in claims.items() if claim["verdict"] == verdict}
+        if as_json:
+            names = ("id", "key", "paper", "title", "verdict", "reason", "supported", "asserted")
+            print_json([{name: claim[name] for name in names} for claim in claims.values()])
+            return
+        table = Table("claim", "title", "verdict", "why", "statements supported")
+        for claim in claims.values():
+            supported = f"{claim['supported']} of {claim['asserted']}"
+            table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], supported)
+        console().print(table)
+        number_of = counts(claims)
+        total = number_of.pop("claims")
+        typer.echo(f"{total} claims: " + ", ".join(f"{number} {name}" for name, number in number_of.items() if number))
+
+
+def _named(letters: dict[str, str]) -> str:
+    return ", ".join(f"{letter} ({name})" for name, letter in sorted(letters.items(), key=lambda item: item[1]))
+
+
+@app.command()
+def show(claim: Claim, scale: AtScale = "quick", as_json: AsJson = False) -> None:
+    """Show a claim. Print its statements with what was measured, its controls, and the files it rests on."""
+    with one_line("claims show"):
+        claims = report(scale)
+        entry = claims[key_of(claim, claims)]
+        other = next(each for each in SCALES if each != scale)
+        elsewhere = _report_if_there(other).get(entry["key"])
+        if as_json:
+            print_json(entry)
+            return
+        describe(entry)
+        if elsewhere:
+            typer.echo(f"verdict at the {other} scale: {_verdict(elsewhere)}")
+        typer.echo(f"judge it anew: gramlab claims run {entry['key']}")
+
+
+def describe(entry: dict[str, Any]) -> None:
+    """Print a claim, its verdict, its statements and controls, and the files that it rests on."""
+    typer.echo(f"{entry['id']}: {entry['title']}")
+    typer.echo(f"{entry['statement']}\n")
+    typer.echo(f"printed: {entry['printed']}")
+    if entry["correction"]:
+        typer.echo(f"corrected: {entry['correction']}")
+    typer.echo(f"verdict at the {entry['scale']} scale: {_verdict(entry)}")
+    table = Table("statement", "kind", "verdict", "printed", "measured")
+    for statement in entry.get("statements", ()):
+        measured = statement.get("measured") or (estimate(statement) if statement["forms"] else "")
+        table.add_row(statement["name"], statement["kind"], _verdict(statement), statement["printed"], measured)
+    console().print(table)
+    if "controls" in entry:  # else it was not run
+        typer.echo(f"controls: {controls(entry)}")
+    for path in files(entry):
+        typer.echo(f"  {path}")
+
+
+def _verdict(judged: dict[str, Any]) -> str:
+    return judged["verdict"] + (f" ({judged['reason']})" if judged["reason"] else "")
+
+
+def files(entry: dict[str, Any]) -> list[str]:
+    """The files of a claim: its code, its figure and its table, as far as they are here."""
+    settings = load("quick")
+    key, paper = entry["key"], settings.paper[entry["key"]]
+    code, data, experiment = f"tasks/papers/{paper}", f"data/{entry['scale']}", entry["experiment"]
+    named = [f"{code}/claims/{key}.py", f"{code}/experiments/{experiment}.py", f"{code}/counterexamples/{key}.py",
+             f"{data}/tables/{experiment}.parquet", f"{data}/figures/{key}.svg",
+             f"reports/{entry['scale']}/figures/{key}.svg"]  # fmt: skip
+    return [path for path in named if (ROOT / path).is_file()]
+
+
+def _report_if_there(scale: str) -> dict[str, Any]:
+    try:
+        return report(scale)
+    except BadInput:
+        return {}
+
+
+def console() -> Console:
+    """A console that is wide where nobody watches."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=150)
+
+
+def print_json(content: Any) -> None:
+    """Print JSON for programs, with letters of all alphabets as they are."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

@@ -1,0 +1,120 @@
+"""The five sentences on the atlas: they agree with its committed results, and say so when they no longer do."""
+
+import copy
+import json
+
+import pytest
+
+from tasks.atlas.judging.contest import FAMILIES
+from tasks.atlas.laws import LAWS
+from tasks.reporting.atlas.findings import entries, finding, findings, laws, number
+from tasks.settings import ROOT
+
+RESULT = json.loads((ROOT / "reports" / "atlas.json").read_text(encoding="utf-8"))
+CELLS = {
+    "a": {"answer": "", "change": {"winner": "FACT"}, "gram": {"winner": "AGOP"}, "facts": {"stationarity": 0.1}},
+    "b": {"answer": "", "change": {"winner": "tie"}, "gram": {"winner": "tie"}, "facts": {"stationarity": 0.4}},
+    "c": {"answer": "FACT", "change": {"winner": "FACT"}, "gram": {"winner": "FACT"}, "facts": {}},
+}
+
+
+def test_every_sentence_agrees_with_the_committed_atlas():
+    """Where this fails, correct the sentence in findings.toml, or find out why the atlas moved."""
+    problems = {index: each.problem for index, each in enumerate(findings(RESULT), start=1) if not each.agrees}
+    assert problems == {}
+
+
+def every_cell(change):
+    """The results after a change of every cell."""
+    result = copy.deepcopy(RESULT)
+    for cell in result["cells"].values():
+        change(cell, cell["sides"]["forward"])
+    return result
+
+
+def wins_everywhere(cell, forward):
+    forward["change"]["winner"] = "FACT"
+
+
+def far_from_fact(cell, forward):
+    if "FACT" in forward["change"]["entrants"]:
+        forward["change"]["entrants"]["FACT"]["score"][0] = 0.5
+
+
+def agop_wins_with_decay(cell, forward):
+    forward["change"]["winner"] = "AGOP"
+
+
+def features_help(cell, forward):
+    cell["facts"]["helped"] = True
+
+
+def whatever_the_choice(cell, forward):
+    cell["multiverse"]["agree"] = cell["multiverse"]["choices"]
+
+
+CONTRADICTIONS = (wins_everywhere, far_from_fact, agop_wins_with_decay, features_help, whatever_the_choice)
+
+
+def test_there_are_five_sentences_and_a_contradiction_of_each():
+    assert len(entries()) == len(CONTRADICTIONS) == 5
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_a_sentence_that_the_table_contradicts_does_not_agree(index):
+    sentence = findings(every_cell(CONTRADICTIONS[index]))[index]
+    assert not sentence.agrees
+    assert "it needs" in sentence.problem
+
+
+def test_a_sentence_without_its_cells_does_not_agree():
+    empty = {**RESULT, "cells": {}, "known": []}
+    assert all(not each.agrees for each in findings(empty))
+    assert "–" in findings(empty)[1].text
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ({}, 2),
+        ({"known": True}, 3),
+        ({"where": {"change.winner": "FACT"}}, 1),
+        ({"known": True, "where": {"change.winner": {"not": ["tie"]}}}, 2),
+        ({"where": {"change.winner": {"among": ["tie", "AGOP"]}}}, 1),
+        ({"where": {"facts.stationarity": {"below": 0.2}}}, 1),
+        ({"mean": "facts.stationarity"}, 0.25),
+        ({"differ": ["gram.winner", "change.winner"]}, 1),
+        ({"mean": "facts.no such fact"}, None),
+    ],
+)
+def test_numbers_are_taken_from_the_cells(query, value):
+    assert number(query, CELLS) == value
+
+
+def test_ratios_are_of_each_cell():
+    cells = {name: {"answer": "", "of": above, "to": below} for name, above, below in (("a", 1, 2), ("b", 3, 4))}
+    assert number({"ratio": ["of", "to"]}, cells) == 0.625
+    assert number({"ratio": ["of", "to"], "of": "least"}, cells) == 0.5
+
+
+def test_a_comparison_that_cannot_be_read_is_refused():
+    entry = {"text": "words", "numbers": {"one": {}}, "expects": ["one more or less 2"]}
+    with pytest.raises(ValueError, match="one more or less 2"):
+        finding(entry, RESULT)
+
+
+def test_links_lead_to_cells_and_text_is_escaped():
+    entry = {"text": "a < b in [this cell](known_linear_2), [that one](gone)", "numbers": {}, "expects": []}
+    html = finding(entry, RESULT, "at/{cell}.html").text
+    assert html == 'a &lt; b in <a href="at/known_linear_2.html">this cell</a>, that one'
+
+
+def test_every_law_is_explained_with_its_formula():
+    """Except a law that a reader has entered: it has no family, and need not be in laws.toml."""
+    words = {law["name"]: law for law in laws()}
+    for law in LAWS:
+        if law.name.startswith("AGOP^"):
+            assert "AGOP^s" in words
+        elif law.name in FAMILIES or law.control or law.name == "accumulated steps" or law.name in words:
+            assert words[law.name]["formula"].endswith(law.formula) or law.control
+            assert (words[law.name]["source"] == "must lose") == law.control

@@ -1,0 +1,105 @@
+"""The line under a verdict: on which statement and measurement it rests, and which condition or control decides it."""
+
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gramlab import tables
+from tasks.judging.rows import Rows
+from tasks.judging.rules import all_of, bound, never, positive, trend
+from tasks.reporting import words
+from tasks.reporting.site.pages import violations
+
+
+def form(finding, **more):
+    """A finding as claims.json has it, with a control that breaks it."""
+    rejected = {"rejected": True, "kept": [], **asdict(finding)}
+    return {**asdict(finding), "controls": {"shuffled labels": rejected}, **more}
+
+
+def claim(verdict, reason, of_form, hypotheses=(), measured="", **more):
+    statement = {"name": "faster", "verdict": verdict, "reason": reason, "form": "printed", "forms": {"claim": of_form}}
+    return {"verdict": verdict, "reason": reason, "deciding": "faster", "statements": [statement | more],
+            "hypotheses": list(hypotheses), "measured": measured}  # fmt: skip
+
+
+LEAD = np.array([-0.1, -0.2, -0.3])
+
+
+def test_a_refuted_claim_names_its_statement_the_measure_and_the_threshold():
+    text = words.why(claim("fails", "refuted", form(positive(LEAD, "whitened minus original"))))
+    assert text.startswith("“faster”: whitened minus original: −0.2 [")
+    assert text.endswith("; must be above 0")
+
+
+def test_a_claim_that_is_found_shows_what_was_measured():
+    assert words.why(claim("holds", "", form(positive(-LEAD, "lead")), measured="lead 1e-08")) == "lead 1·10⁻⁸"
+
+
+def test_the_weakest_part_is_named():
+    finding = all_of(MNIST=positive(-LEAD, "lead"), CIFAR_10=positive(LEAD, "lead"))
+    assert "“faster”: CIFAR 10, lead: −0.2" in words.why(claim("fails", "refuted", form(finding)))
+
+
+def test_an_undecided_claim_shows_its_corrected_p_value():
+    text = words.why(claim("inconclusive", "too few seeds", form(positive(-LEAD, "lead"), **{"p, Holm": 0.348})))
+    assert text.endswith("p after Holm 0.348, must be at most 0.025")
+
+
+def test_a_corrected_form_is_called_so():
+    of_form = form(positive(LEAD, "lead"))
+    refuted = claim("fails", "refuted", of_form, form="corrected", forms={"claim": of_form, "corrected": of_form})
+    assert words.why(refuted).startswith("“faster”: in the corrected form, lead: ")
+
+
+def test_kept_controls_are_named():
+    of_form = form(positive(-LEAD, "lead"))
+    of_form["controls"]["shuffled labels"]["rejected"] = False
+    assert words.why(claim("inconclusive", "control kept", of_form)).endswith("; not rejected: shuffled labels")
+
+
+@pytest.mark.parametrize("statements", [[], ["faster"]])
+def test_a_condition_that_is_not_met_is_named_with_its_measurement(statements):
+    fitted = asdict(positive(LEAD, "training accuracy minus 0.9"))
+    condition = {"name": "fitted", "reason": "hypothesis not met", "statements": statements, "forms": {"claim": fitted}}
+    text = words.why(claim("inconclusive", "hypothesis not met", form(positive(-LEAD, "lead")), [condition]))
+    assert text.startswith(
+        "“faster” needs the condition “fitted”, which is not met; training accuracy minus 0.9: −0.2 "
+    )
+
+
+def test_a_condition_of_another_statement_is_not_named():
+    fitted = asdict(positive(LEAD, "training accuracy minus 0.9"))
+    condition = {"name": "fitted", "reason": "hypothesis not met", "statements": ["x"], "forms": {"claim": fitted}}
+    undecided = claim("inconclusive", "too few seeds", form(positive(-LEAD, "lead")), [condition])
+    assert words.unmet_condition(undecided, undecided["statements"][0]) is None
+
+
+def test_rules_over_instances_say_what_their_number_is():
+    rows = Rows(tables.table([{"arm": "claim", "quantity": "q", "value": value} for value in (2.0, 0.5)]))
+    assert (
+        words.why(claim("fails", "refuted", form(bound(rows))))
+        == "“faster”: largest left / right: 2; must be at most 1"
+    )
+    counted = words.why(claim("fails", "refuted", form(never(rows, "opposite sign"))))
+    assert counted == "“faster”: count of “opposite sign”: 2.5; must be 0"
+
+
+def test_a_trend_is_called_kendalls():
+    falling = trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "TL with the epoch")
+    text = words.why(claim("fails", "refuted", form(falling)))
+    assert text == "“faster”: Kendall’s τ of TL with the epoch: −1; must be above 0"
+
+
+def searched(corrected, /, **found):
+    return SimpleNamespace(run=["quick"], corrected=corrected, refuted=[], results={
+        "quick": {"smallest violations": found}})  # fmt: skip
+
+
+def test_a_search_that_found_nothing_is_not_shown_of_a_print_that_does_not_hold():
+    nothing = "none among 300 instances"
+    assert violations(searched(True, claim=nothing, corrected=nothing)) == [("as corrected", nothing)]
+    assert violations(searched(False, claim=nothing)) == [("as printed", nothing)]
+    assert violations(searched(True, claim="x = [1]: 2e+14 times")) == [("as printed", "x = [1]: 2·10¹⁴ times")]
