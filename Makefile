@@ -5,7 +5,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
 export PYTHONUTF8 := 1
 
-.PHONY: repro test lint paper browser calibrate fresh mutants
+.PHONY: repro test lint docs paper atlas browser calibrate fresh fresh-atlas mutants
 
 repro: .venv/installed
 	$(BIN)/python -m flows.reproduce
@@ -15,6 +15,11 @@ paper: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale paper
 	$(BIN)/python -m tasks.summary --scale paper
 
+# every cell of the atlas, docs/atlas.md: an estimated half hour of one core
+atlas: .venv/installed
+	$(BIN)/python -m flows.reproduce --scale atlas
+	$(BIN)/python -m tasks.site
+
 # how often the statistical rules err, on simulated seeds: once after a change of tasks/judging
 calibrate: .venv/installed
 	$(BIN)/python -m tasks.calibrate
@@ -22,11 +27,26 @@ calibrate: .venv/installed
 # stream roots, named before any of them had run, so that none is chosen by its outcome; 0 is the report's
 ROOTS ?= 11 12 13 14 15
 
+# a stage of the quick scale and what it needs, for example `make check@a_fig7`
+check@% measure@% prepare@% simulate@% train@% verdicts@%: .venv/installed
+	$(BIN)/python -m flows $@
+
 fresh: .venv/installed
 	$(BIN)/python -m flows.fresh $(ROOTS) --jobs 2
 
+# the whole atlas at other roots, an estimated half hour of one core each; named before it ran
+ATLAS_ROOTS ?= 11
+
+fresh-atlas: .venv/installed
+	$(BIN)/python -m flows.fresh $(ATLAS_ROOTS) --scale atlas
+	$(BIN)/python -m tasks.site
+
 test: .venv/installed browser lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# the documentation as a site, build/docs/index.html; a warning is an error
+docs: .venv/installed
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
 
 # plants mistakes, one at a time, and runs the tests that should find them: docs/mutants.md
 mutants: .venv/installed browser
@@ -38,6 +58,10 @@ browser:
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { \
 	  echo "make test needs Chromium or Chrome on the PATH; please install one"; exit 1; }
+
+# the help of the command gramlab, as a page
+docs/reference/cli.md: .venv/installed gramlab/cli/*.py tasks/commands/*.py tasks/compare.py flows/claims.py
+	$(BIN)/typer gramlab.cli utils docs --name gramlab --title "The command gramlab" --output docs/reference/cli.md
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -50,10 +50,10 @@ class Console:
 terminal: Console | None = None  # where a person has typed the command
 
 
-def attach() -> Console:
+def attach(stream: TextIO = sys.stdout) -> Console:
     """Have `show` write to this process's output; where it goes."""
     global terminal
-    terminal = terminal or Console()
+    terminal = terminal or Console(stream)
     return terminal
 
 
@@ -106,9 +106,8 @@ class Progress:
 
 def last_duration(graph: Graph, name: str) -> float | None:
     """The seconds that the stage's program took the last time in this clone, where it has left them."""
-    record = graph.root / "data" / graph.scale / "provenance" / f"{name.replace('simulate@', 'measure@')}.json"
     try:
-        return float(json.loads(record.read_text(encoding="utf-8"))["seconds"])
+        return float(json.loads(graph.provenance(name).read_text(encoding="utf-8"))["seconds"])
     except (OSError, ValueError, KeyError):
         return None
 

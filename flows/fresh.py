@@ -1,8 +1,9 @@
-"""Repeat every verdict of the quick scale on fresh seeds: ``python -m flows.fresh 11 12 13``.
+"""Repeat every verdict of the quick scale, or of the atlas, on fresh seeds: ``python -m flows.fresh 11 12 13``.
 
 Each root of the random streams has a copy of the project, ``.scratch/fresh/ROOT``, whose params.yaml names this root.
 The flow runs in the copy, and DVC says there what is stale: a call that was interrupted goes on, and a change of code
-or settings repeats only the stages that it concerns. reports/fresh.json says how often each verdict came back.
+or settings repeats only the stages that it concerns. reports/fresh.json says how often each verdict came back. With
+``--scale atlas`` the copy runs the whole atlas, and reports/atlas_fresh.json says in which cells its verdict came back.
 """
 
 import filecmp
@@ -13,40 +14,53 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 
+from tasks.reporting.atlas.findings import findings
 from tasks.reporting.comparison import table_hashes
-from tasks.reporting.fresh import FILE, came_back
+from tasks.reporting.fresh import ATLAS_FILE, FILE, came_back, verdicts_of_cells
 from tasks.settings import load
 from tasks.stage import commit, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("flows", "gramlab", "pipeline", "tasks")
+OF_ATLAS = ("cells", "chart")  # kinds of the atlas's stages
 NO_GIT = "[core]\n    no_scm = true\n[cache]\n    type = reflink,hardlink,copy\n"
+# by scale: the record, the report that it counts against, what makes that, and the target that a copy brings up to date
+RUNS = {"quick": (FILE, "reports/quick/claims.json", "make repro", "verdicts"),
+        "atlas": (ATLAS_FILE, "reports/atlas.json", "make atlas", "chart@whole")}  # fmt: skip
 
 
 def main(
     roots: Annotated[list[int], Argument(help="roots of the random streams; 0 is that of the report", min=1)],
     jobs: Annotated[int, Option(min=1, help="stages at once")] = 2,
+    scale: Annotated[Literal["quick", "atlas"], Option(help="quick, or atlas for the map of all cells")] = "quick",
 ) -> None:
-    """Run the quick scale once for each root, and count how often each verdict of the report came back."""
+    """Run a scale once for each root, and count how often each verdict of the report came back."""
     if len(set(roots)) < len(roots):
         raise typer.BadParameter("each root counts once")
-    report = ROOT / "reports" / "quick" / "claims.json"
-    if not report.is_file():
-        raise typer.BadParameter("reports/quick/claims.json is missing; `make repro` makes it")
+    record_file, report, maker, target = RUNS[scale]
+    if not (ROOT / report).is_file():
+        raise typer.BadParameter(f"{report} is missing; `{maker}` makes it")
     copies = {root: copy(root) for root in roots}
-    failed = [str(root) for root in roots if run(copies[root], jobs)]
+    failed = [str(root) for root in roots if run(copies[root], jobs, scale, target)]
     if failed:  # a root that is left out would be chosen by its outcome
-        print(f"reports/fresh.json is not written: root {', '.join(failed)} failed", file=sys.stderr)
+        print(f"{record_file} is not written: root {', '.join(failed)} failed", file=sys.stderr)
         raise SystemExit(1)
-    record = summary(json.loads(report.read_text(encoding="utf-8")), copies)
-    write_json(ROOT / FILE, record)
-    fragile = [name for name, claim in record["claims"].items() if claim["fragile"]]
-    print(f"{len(record['claims'])} claims on {len(roots)} roots; fragile: {', '.join(fragile) or 'none'}")
+    committed = json.loads((ROOT / report).read_text(encoding="utf-8"))
+    if scale == "atlas":
+        record = summary_of_cells(committed, copies)
+        shares = f"{sum(of['came back'] for of in record['cells'].values())} of {len(record['cells']) * len(roots)}"
+        said = f"{len(record['cells'])} cells on {len(roots)} roots; {shares} verdicts came back"
+    else:
+        record = summary(committed, copies)
+        fragile = [name for name, claim in record["claims"].items() if claim["fragile"]]
+        said = f"{len(record['claims'])} claims on {len(roots)} roots; fragile: {', '.join(fragile) or 'none'}"
+    write_json(ROOT / record_file, record)
+    print(said)
 
 
 def copy(root: int) -> Path:
@@ -73,10 +87,11 @@ def copy(root: int) -> Path:
     return folder
 
 
-def run(folder: Path, jobs: int) -> int:
+def run(folder: Path, jobs: int, scale: str, target: str) -> int:
     """Bring all verdicts in this copy up to date; the exit status of the flow."""
     print(f"root {folder.name}", flush=True)
-    command = [sys.executable, "-m", "flows.reproduce", "verdicts", "--root", str(folder), "--workers", str(jobs)]
+    options = ["--scale", scale, "--root", str(folder), "--workers", str(jobs)]
+    command = [sys.executable, "-m", "flows.reproduce", target, *options]
     raw = str(load("quick").machine.root())  # the project's own, so that nothing is downloaded for each root
     return subprocess.run(command, cwd=folder, env={**os.environ, "GRAMLAB_DATA": raw}).returncode
 
@@ -94,8 +109,28 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
         if len({each.get(table) for each in hashes}) > 1:
             by_root = {str(root): each[name] for root, each in verdicts.items()}
             claims[name] = {"verdict": claim["verdict"], "verdicts": by_root, **came_back(claim["verdict"], by_root)}
-    seconds = {str(root): {"seconds": _seconds(folder)} for root, folder in copies.items()}
-    return {"scale": "quick", "commit": commit(), "roots": seconds, "claims": claims}
+    return {"scale": "quick", "commit": commit(), "roots": _roots(copies, of_atlas=False), "claims": claims}
+
+
+def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:
+    """By cell the verdict of the map and that of each root; which known answers came out, and which sentences hold."""
+    own, results = verdicts_of_cells(committed), {str(root): _atlas(folder) for root, folder in copies.items()}
+    verdicts = {root: verdicts_of_cells(result) for root, result in results.items()}
+    if any(each.keys() != own.keys() for each in verdicts.values()):
+        raise SystemExit("reports/atlas.json has other cells than pipeline/atlas/cells.yaml; run `make atlas`")
+    cells = {}
+    for name, verdict in own.items():
+        by_root = {root: each[name] for root, each in verdicts.items()}
+        cells[name] = {"verdict": verdict, "verdicts": by_root, **came_back(verdict, by_root)}
+    return {
+        "scale": "atlas", "commit": commit(), "roots": _roots(copies, of_atlas=True), "cells": cells,
+        "known": {root: {row["cell"]: row["right"] for row in result["known"]} for root, result in results.items()},
+        "sentences": {root: [each.agrees for each in findings(result)] for root, result in results.items()},
+    }  # fmt: skip
+
+
+def _atlas(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "reports" / "atlas.json").read_text(encoding="utf-8"))
 
 
 def _verdicts(folder: Path) -> dict[str, str]:
@@ -104,9 +139,15 @@ def _verdicts(folder: Path) -> dict[str, str]:
     return {verdict["id"]: verdict["verdict"] for paper in papers for verdict in paper.values()}
 
 
-def _seconds(folder: Path) -> float:
+def _roots(copies: dict[int, Path], of_atlas: bool) -> dict[str, dict[str, float]]:
+    """By root the seconds that its stages took, of the atlas or of all others."""
+    return {str(root): {"seconds": _seconds(folder, of_atlas)} for root, folder in copies.items()}
+
+
+def _seconds(folder: Path, of_atlas: bool) -> float:
     """The seconds that the stages of a copy took; no repeated or interrupted call changes them."""
-    records = (folder / "data" / "quick" / "provenance").glob("*.json")
+    records = [path for path in (folder / "data" / "quick" / "provenance").glob("*.json")
+               if (path.name.split("@")[0] in OF_ATLAS) == of_atlas]  # fmt: skip
     return round(sum(json.loads(path.read_text(encoding="utf-8"))["seconds"] for path in records), 1)
 
 

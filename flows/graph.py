@@ -21,6 +21,9 @@ from flows import parameters
 from flows.lockfiles import mend_lock_file, remove_torn_process_list
 from gramlab.files import did_you_mean
 
+# files of stages that belong to a scale and do not lie in its folder
+BESIDE = {"quick": ["dvc.yaml"], "atlas": ["pipeline/quick/atlas/dvc.yaml"]}
+
 
 class Refused(ValueError):
     """A mistake in the project's files or in what was asked for, in one line."""
@@ -35,7 +38,7 @@ class Graph:
     def __init__(self, root: Path, scale: str):
         self.root, self.scale, self.thread = root, scale, threading.Lock()
         self.likely: set[str] | None = None
-        scales = [path.parent.name for path in sorted(root.glob("pipeline/*/data"))]
+        scales = [path.name for path in sorted(root.glob("pipeline/*")) if any(path.rglob("dvc.yaml"))]
         if scale not in scales:
             raise Refused(f"unknown scale {scale!r}{did_you_mean(scale, scales)}; allowed: {', '.join(scales)}")
         try:
@@ -48,7 +51,7 @@ class Graph:
             with self.locked():
                 remove_torn_process_list(self.repo)
                 files = sorted((root / "pipeline" / scale).rglob("dvc.yaml"))
-                files += [root / "dvc.yaml"] if scale == "quick" else []
+                files += [root / file for file in BESIDE.get(scale, []) if (root / file).is_file()]
                 for file in files:
                     mend_lock_file(file.with_suffix(".lock"))
                 stages = [stage for file in files for stage in load_file(self.repo, str(file)).stages.values()]
@@ -145,6 +148,10 @@ class Graph:
             users = self.edges.subgraph(names)
             self.likely = stale.union(*(networkx.ancestors(users, name) for name in stale))
         return self.likely
+
+    def provenance(self, name: str) -> Path:
+        """Where the program of a stage says when, where and with which code it ran."""
+        return self.root / "data" / self.scale / "provenance" / f"{name.replace('simulate@', 'measure@')}.json"
 
     def on_gpu(self, name: str) -> bool:
         """Whether params.yaml says ``gpu: true`` of a stage."""

@@ -59,7 +59,7 @@ def hand_out(
 
 
 @flow(name="stage", flow_run_name="{names}")
-def stage(names: list[str], scale: Literal["quick", "paper"], commit: str) -> State:
+def stage(names: list[str], scale: Literal["quick", "paper", "atlas"], commit: str) -> State:
     """In a node's clone: check out the commit, bring these stages up to date, and push their results."""
     from flows.run import Options, bring_all_up_to_date
 

@@ -15,7 +15,7 @@ from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 from dvc_data.hashfile.hash_info import HashInfo
 
-from flows import cache
+from flows import cache, provenance
 from flows.graph import Graph
 from flows.lockfiles import drop_entry, write_entry
 
@@ -89,6 +89,7 @@ class Recorder:
                 pass  # refused before anything is removed where somebody else works on its files
             stage.remove_outs(ignore_remove=False, force=False)
             restored, started = self._restored(stage), time.monotonic()
+            made_here = not restored
             before = {dep.def_path: dep.hash_info for dep in stage.deps}
             if not restored:
                 with self.graph.reserved(stage), self.graph.unlocked():
@@ -99,6 +100,7 @@ class Recorder:
                     self.repo.stage_cache.pull(None)
                     if not self._restored(stage, force=False):
                         return Outcome(stage.name, failure="DVC's remote has no result of it for this code and data")
+                    made_here = False
             seconds = time.monotonic() - started
             stage.save(run_cache=False)
             if changed := [dep.def_path for dep in stage.deps if dep.hash_info != before[dep.def_path]]:
@@ -109,6 +111,8 @@ class Recorder:
             if in_run_cache(stage):
                 self.repo.stage_cache.save(stage)
             stage.commit()
+            if in_run_cache(stage):
+                (provenance.keep if made_here else provenance.take)(self.graph, stage)
             if self.push and in_run_cache(stage):
                 for objects in stage.get_used_objs().values():
                     self.repo.cloud.push(objects)

@@ -43,7 +43,7 @@ def run_name() -> str:
 @flow(name="reproduce", flow_run_name=run_name)
 def reproduce(
     targets: Annotated[list[str] | None, Argument(help="stages, or keys of claims and experiments")] = None,
-    scale: Annotated[Literal["quick", "paper"], Option(help="quick or paper")] = "quick",
+    scale: Annotated[Literal["quick", "paper", "atlas"], Option(help="quick, paper or atlas")] = "quick",
     workers: Annotated[
         int | None, Option(min=1, help="stages at once; one a core by default"), Field(ge=1, le=1000)
     ] = None,
@@ -57,10 +57,10 @@ def reproduce(
     ] = 1,
     hours: Annotated[float | None, Option(min=0, help="the longest that a stage may take"), Field(gt=0)] = None,
     launch: Annotated[
-        str | None, Option(help="command that runs a stage's program elsewhere, such as 'srun -n1'; docs/running.md")
+        str | None, Option(help="command that runs a stage's program elsewhere: 'srun -n1'; docs/how-to/machines.md")
     ] = None,
     nodes: Annotated[
-        str | None, Option(help="deployment that runs stages in other clones, such as stage/node; docs/running.md")
+        str | None, Option(help="deployment that runs stages in other clones: stage/node; docs/how-to/machines.md")
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="only say which stages are stale")] = False,
     root: Annotated[str, Option(help="the project")] = str(ROOT),
@@ -162,5 +162,5 @@ if __name__ == "__main__":
     try:
         app(standalone_mode=False)
     except UsageError as error:
-        print(error.format_message(), file=sys.stderr)  # type: ignore[attr-defined]
+        print(error.format_message().replace("Value error, ", ""), file=sys.stderr)  # type: ignore[attr-defined]
         raise SystemExit(2) from None

@@ -63,7 +63,7 @@ def bring_up_to_date(
         last.clear()
         launch = options.launch if kind(stage.name) in LAUNCHED else None
         environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
-        environment |= {"GRAMLAB_LAUNCHED": "1"} if launch else {}  # the provenance then names the node
+        environment |= {"GRAMLAB_LAUNCHED": "1"} if launch or options.push else {}  # the provenance then names the node
         seconds = options.hours * 3600 if options.hours else None
         for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
             if options.nodes and in_run_cache(stage):

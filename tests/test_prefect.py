@@ -1,4 +1,4 @@
-"""The commands of docs/running.md on schedules: server, pool, deployments, automation, worker; and what a run shows."""
+"""The commands of docs/how-to/schedule.md: server, pool, deployments, automation, worker; and what a run shows."""
 
 import json
 import re
@@ -21,7 +21,7 @@ COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 def commands() -> list[list[str]]:
     """The five commands of the section on schedules."""
-    section = (ROOT / "docs/running.md").read_text().split("## On a schedule")[1]
+    section = (ROOT / "docs/how-to/schedule.md").read_text()
     block = re.search(r"```sh\n(.*?)```", section, re.S)
     assert block
     lines = [shlex.split(line, comments=True) for line in block[1].splitlines()]
@@ -80,8 +80,8 @@ def request(project: Path, env: dict[str, str], deployment: str, *parameters: st
 
 def logs(server: str, run: dict[str, Any]) -> str:
     """What a run has said."""
-    found = ask(f"{server}/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}}) or []
-    return "\n".join(log["message"] for log in found)
+    messages = ask(f"{server}/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}}) or []
+    return "\n".join(log["message"] for log in messages)
 
 
 def test_a_scheduled_run_finishes_and_shows_its_verdicts(

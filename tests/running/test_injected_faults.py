@@ -19,6 +19,11 @@ from dummy_project import ROOT, background, begun, call, environment, order, unt
 from flows.graph import Graph
 from flows.turn import FILE
 
+DRY = """
+import sys
+from flows.reproduce import reproduce
+print(reproduce(["run", "s0"], root=sys.argv[1], dry_run=True, return_state=True).message)
+"""
 FACT = "pipeline/quick/fact/dvc.yaml"
 
 
@@ -107,9 +112,9 @@ def test_a_truncated_object_of_the_cache_is_found_and_made_anew(project: Path, s
     (project / table).unlink()
     call("dvc", "checkout", f"{FACT}:simulate@s0", cwd=project)
     assert (project / table).read_text() == whole[:2], "DVC does not notice"
-    found = check_cache(project)
-    assert (found.returncode, found.stdout.count("\n")) == (1, 1), found.stderr
-    assert "1 damaged objects" in found.stdout
+    checked = check_cache(project)
+    assert (checked.returncode, checked.stdout.count("\n")) == (1, 1), checked.stderr
+    assert "1 damaged objects" in checked.stdout
     assert flow(server, project, "s0").returncode == 0
     assert (project / table).read_text() == whole
     assert check_cache(project).returncode == 0
@@ -158,6 +163,59 @@ def test_a_clone_that_another_machine_uses_is_refused(project: Path, tmp_path: P
     assert begun(project) == []
 
 
+def test_a_full_disk_is_one_line_and_the_next_run_is_whole(project: Path, server: dict[str, str]) -> None:
+    """DVC's cache lies on a small file system that is full, in a mount namespace of its own."""
+    script = """
+    mkdir -p .dvc/cache && mount -t tmpfs -o size=64k tmpfs .dvc/cache
+    cat /dev/zero > .dvc/cache/full 2>/dev/null
+    cd "$1" && shift && exec "$@"
+    """
+    namespace = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(ROOT)]
+    try:
+        subprocess.run(["unshare", "--map-root-user", "--mount", "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"this machine allows no mount namespace: {error}")
+    full = subprocess.run(
+        [*namespace, *command(project, "s0")], cwd=project, env=server, capture_output=True, text=True
+    )
+    assert full.returncode == 1
+    line = "simulate@s0 failed: the disk is full; free some space, type `python -m flows.cache`, and run again"
+    assert line in full.stdout, full.stdout + full.stderr
+    assert "Traceback" not in full.stdout + full.stderr
+    assert not (project / FACT).with_suffix(".lock").exists()
+    assert flow(server, project, "s0").returncode == 0
+    assert begun(project) == ["simulate@s0", "simulate@s0"]
+    assert check_cache(project).returncode == 0
+    assert not stale(project, "simulate@s0")
+
+
+def test_a_dry_run_names_what_is_stale_and_runs_nothing(project: Path, tmp_path: Path, server: dict[str, str]) -> None:
+    nobody = environment(tmp_path / "home")  # no server is there, and none is started
+    done = flow(nobody, project, "--dry-run", "run", "s0")
+    stages = {"prepare@roll", "train@run", "measure@run", "check@c_run", "simulate@s0", "check@c_s0"}
+    *named, last = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert {line.removesuffix(" is stale") for line in named} <= stages
+    count = len(named)
+    assert re.fullmatch(rf"{count} of \d stages are stale, \d more need one of them", last), done.stdout
+    assert begun(project) == []
+    assert not list((tmp_path / "home").glob("prefect.db*"))
+    assert flow(server, project, "run", "s0").returncode == 0
+    ran = begun(project)
+    assert (
+        flow(nobody, project, "--dry-run", "run", "s0").stdout
+        == f"0 of {len(ran)} stages are stale, 0 more need one of them\n"
+    )
+    (project / "params.yaml").write_text((project / "params.yaml").read_text().replace("lr: 0.1", "lr: 0.2"))
+    done = flow(nobody, project, "--dry-run", "run", "s0")
+    assert done.stdout.splitlines()[0] == "train@run is stale"
+    assert begun(project) == ran
+    state = subprocess.run(
+        [sys.executable, "-c", DRY, str(project)], cwd=ROOT, env=server, capture_output=True, text=True
+    )
+    assert state.stdout == done.stdout, "a deployment's run says the same as its state's message"
+
+
 @pytest.mark.parametrize("section", ["data", "claims", "paper"])
 def test_a_key_that_a_shell_would_run_is_refused(project: Path, tmp_path: Path, section: str) -> None:
     settings = dummy_project.params(1)
@@ -178,7 +236,7 @@ def test_a_key_that_a_shell_would_run_is_refused(project: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [(["--workers", "-1"], r"Invalid value for '--workers': .* greater than or equal to 1"),
-     (["--scale", "huge"], r".*'huge' is not one of 'quick', 'paper'."),
+     (["--scale", "huge"], r".*'huge' is not one of 'quick', 'paper', 'atlas'."),
      (["--worker", "2"], r"No such option: --worker.* --workers.*"),
      (["c_rum"], r"unknown target 'c_rum'; did you mean 'c_run'\?; allowed: prepare, .*")],
 )  # fmt: skip

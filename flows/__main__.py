@@ -1,0 +1,60 @@
+"""Bring a few stages up to date in this process, without Prefect: ``python -m flows check@a_fig7``.
+
+The stages are named as for `flows.reproduce`, and DVC says which are stale. One claim takes a few seconds: DVC's own
+command reads all stages of both scales first, and Prefect's takes as long to start.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from dvc.stage import PipelineStage
+
+from flows.graph import Graph, Refused
+from flows.recorder import Recorder
+from flows.turn import OtherMachine, turn
+
+
+def run(stage: PipelineStage) -> int:
+    """Run a stage's program as DVC does; its exit status."""
+    environment = {**os.environ, "DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for `python`
+    command = stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd)
+    return subprocess.run(command, shell=True, cwd=stage.repo.root_dir, env=environment).returncode
+
+
+def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
+    """Bring the targets and what they need up to date, up to the first that fails; whether none does."""
+    chosen = graph.select(targets)
+    recorder = Recorder(graph, force, pull=False)
+    for name in chosen:
+        if force or graph.stale([name]):
+            recorder.reproduce([name], run, print)
+            if name not in recorder.recorded:
+                return False
+    ran = len(recorder.recorded)
+    print(f"{ran} stages brought up to date, {len(chosen) - ran} already were")
+    return True
+
+
+def main() -> None:
+    """Exit with status 2 on a mistake, 1 where a stage has failed."""
+    parser = argparse.ArgumentParser(prog="python -m flows", description="Bring a few stages up to date.")
+    parser.add_argument("targets", nargs="+", help="stages, or keys of claims and experiments")
+    parser.add_argument("--scale", default="quick", help="quick or paper")
+    parser.add_argument("--force", "-f", action="store_true", help="run also what is up to date")
+    asked = parser.parse_args()
+    try:
+        with turn(Path.cwd(), print):
+            done = bring_up_to_date(Graph(Path.cwd(), asked.scale), asked.targets, asked.force)
+    except (Refused, OtherMachine) as error:
+        parser.exit(2, f"{error}\n")
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    raise SystemExit(not done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""``gramlab claims run``: bring what a claim rests on up to date, and judge the claim."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from gramlab import tables
+from gramlab.cli.errors import one_line
+from gramlab.files import BadInput, did_you_mean
+from tasks import papers
+from tasks.commands.claims import AsJson, AtScale, Claim, app, describe, key_of, print_json, report
+from tasks.judging.verdict import judge
+from tasks.settings import ROOT, load
+
+
+@app.command()
+def run(
+    claim: Claim,
+    scale: AtScale = "quick",
+    force: Annotated[bool, typer.Option("--force", "-f", help="run also what is up to date")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run what is stale of a claim and judge it. The paper's other claims count as the report has them."""
+    with one_line("claims run"):
+        settings = load(scale)
+        key = key_of(claim, settings.claims)
+        with _stdout_to_stderr():
+            done = _bring_up_to_date(key, scale, force)
+        if not done:
+            raise typer.Exit(1)
+        finding = ROOT / "data" / scale / "findings" / settings.paper[key] / f"{key}.json"
+        entry = judged(json.loads(finding.read_text(encoding="utf-8")), key, scale)
+        print_json(entry) if as_json else describe(entry)
+        lacking = not_in_the_table(key, scale)
+        for line in lacking:
+            typer.echo(f"gramlab claims run: {line}", err=True)
+        if lacking:
+            raise typer.Exit(1)
+
+
+def _bring_up_to_date(key: str, scale: str, force: bool) -> bool:
+    from flows.__main__ import bring_up_to_date
+    from flows.graph import Graph
+    from flows.turn import OtherMachine, turn
+
+    os.chdir(ROOT)  # DVC takes some paths from the working directory
+    try:
+        with turn(ROOT, print):
+            return bring_up_to_date(Graph(ROOT, scale), [f"check@{key}"], force)
+    except OtherMachine as error:
+        raise BadInput(str(error)) from error
+
+
+def not_in_the_table(key: str, scale: str) -> list[str]:
+    """Lines on the quantities that the claim's statements read, and that its experiment's table does not have."""
+    settings = load(scale)
+    claim = import_module(f"tasks.papers.{settings.paper[key]}.claims.{key}")
+    table = ROOT / "data" / scale / "tables" / f"{settings.claims[key]}.parquet"
+    if not table.is_file():
+        return []
+    columns = tables.read(table).select(["arm", "quantity"]).to_pandas()
+    known = set(columns.loc[columns["arm"] == "claim", "quantity"])
+    return [
+        f"{claim.ID}, {statement.name}: the table has no quantity {quantity!r}{did_you_mean(quantity, known)}"
+        for statement in claim.STATEMENTS
+        if scale in statement.scales and not statement.data_sets
+        for quantity in statement.reads
+        if quantity not in known
+    ]
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send what is printed here and by the stages' programs to stderr: stdout is the claim's."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
+def judged(finding: dict[str, Any], key: str, scale: str) -> dict[str, Any]:
+    """The verdict on the finding of a claim, with Holm's correction over the claims of its paper."""
+    settings = load(scale)
+    paper = settings.paper[key]
+    try:
+        committed = report(scale)
+    except BadInput:  # no report yet
+        committed = {}
+    letter = papers.paper(paper).LETTER
+    others = {name: _tests(entry) for name, entry in committed.items() if entry["paper"] == letter and name != key}
+    waiting = len(set(settings.claims_of(paper)) - {key, *others})
+    return {**judge({key: finding, **others}, waiting)[key], "key": key}
+
+
+def _tests(entry: dict[str, Any]) -> dict[str, Any]:
+    """What Holm's correction needs of another claim in the report, which may be older than today's rules."""
+    asserted = [each for each in entry.get("statements", ()) if each["kind"] == "asserted" and each["forms"]]
+    return {"statements": asserted, "hypotheses": [], "ran": bool(asserted), "tests": entry["asserted"]}

@@ -1,0 +1,39 @@
+"""Provenance that travels with a result: a copy of it lies in DVC's run-cache, which clones push and pull.
+
+No stage depends on provenance, so DVC keeps none of it. A result that comes from another clone or from the cache would
+have no provenance, or that of another result.
+"""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+from dvc.stage import PipelineStage
+from dvc.stage.serialize import to_lockfile
+
+from flows.graph import Graph
+from gramlab.files import atomic
+
+
+def keep(graph: Graph, stage: PipelineStage) -> None:
+    """Put the provenance that a stage's program has left beside the entry of its result."""
+    record = graph.provenance(stage.name)
+    if record.is_file():
+        with atomic(_copy(graph, stage)) as temporary:
+            shutil.copyfile(record, temporary)
+
+
+def take(graph: Graph, stage: PipelineStage) -> None:
+    """Give a restored result the provenance of the run that made it, where the flow has kept it."""
+    record, copy = graph.provenance(stage.name), _copy(graph, stage)
+    if copy.is_file():
+        with atomic(record) as temporary:
+            shutil.copyfile(copy, temporary)
+
+
+def _copy(graph: Graph, stage: PipelineStage) -> Path:
+    """The copy for this command, code, data, settings and results; DVC copies all files below ``runs``."""
+    entry = json.dumps(to_lockfile(stage), sort_keys=True)
+    name = hashlib.sha256(entry.encode()).hexdigest()
+    return Path(graph.repo.cache.legacy.path, "runs", "provenance", f"{name}.json")
