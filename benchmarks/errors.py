@@ -1,4 +1,4 @@
-"""Write docs/errors.md: the measured error of every quantity by precision and batch size.
+"""Write docs/performance/errors.md: the measured error of every quantity by precision and batch size.
 
     python benchmarks/errors.py [--check]
 
@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 import gramlab
 
-PAGE = Path(__file__).parents[1] / "docs/errors.md"
+PAGE = Path(__file__).parents[1] / "docs/performance/errors.md"
 N, DECAY, LR = 1024, 0.01, 0.1
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 BATCHES = (1, 64, 1024)

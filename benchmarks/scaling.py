@@ -1,7 +1,7 @@
 """Replay recorded durations through the flow's own schedule, with 1 to 64 workers: ``python benchmarks/scaling.py``.
 
 Time is simulated: each stage takes what its provenance says that it took, plus what the flow itself spends on a stage.
-The schedule (flows/schedule.py) decides what begins when, as in a real run. docs/scaling.md has the tables.
+The schedule (flows/schedule.py) decides what begins when, as in a real run. docs/performance/scaling.md has the tables.
 """
 
 import argparse

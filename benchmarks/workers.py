@@ -1,7 +1,7 @@
 """Wall time of a run at 1, 2 and 4 workers against the sum of its work: ``python benchmarks/workers.py``.
 
 The stages are a dummy project's, which sleep, so that the numbers show what the flow itself costs on any machine.
-`--launch` sends them through an engine, as in docs/running.md.
+`--launch` sends them through an engine, as in docs/how-to/machines.md.
 """
 
 import argparse

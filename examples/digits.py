@@ -1,12 +1,12 @@
 """What does a network on handwritten digits learn? A first tour of gramlab.
 
-    python examples/digits.py            # writes to ./digits
+    python examples/digits.py            # writes to ./build/digits
 
 This trains a small network, measures it during training, and draws the papers' figures for it. The folder then holds
 the weights and the data too, so that the command line can measure the same network:
 
-    gramlab probe examples/digits.py:network --data digits --checkpoint digits/trained.pt \
-        --initial digits/initial.pt --weight-decay 0.01 --out digits
+    gramlab probe examples/digits.py:network --data build/digits --checkpoint build/digits/trained.pt \
+        --initial build/digits/initial.pt --weight-decay 0.01 --out build/digits
 """
 
 import sys
@@ -84,4 +84,4 @@ def main(out: Path, epochs: int = 100) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "digits"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/digits"))

@@ -1,6 +1,6 @@
 """What do the projections of a small causal transformer learn? FACT, AGOP and Target Linearity along training.
 
-    python examples/transformer.py            # writes to ./transformer, in a minute or so
+    python examples/transformer.py            # writes to ./build/transformer, in a minute or so
 
 The task: go on with sequences a, a + b, a + 2b, ... modulo 11. From the third token on the next one is determined. The
 recorder measures every projection of the attention, the feed-forward layers, the embedding and the readout, estimates
@@ -69,4 +69,4 @@ def main(out: Path, steps: int = 400) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "transformer"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/transformer"))

@@ -112,8 +112,8 @@ def surrogates(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     )
     layers = [SimpleNamespace(weight=weight) for weight in subject.weights]
     alive = [h[:, h.any(0)] for h in hidden]
-    for layer, kept in zip(layers[1:], hidden, strict=True):
-        layer.weight = layer.weight[:, kept.any(0)]
+    for layer, inputs in zip(layers[1:], hidden, strict=True):
+        layer.weight = layer.weight[:, inputs.any(0)]
     values = taken.compute_layerwise_metrics(SimpleNamespace(layers=layers), alive, subject.labels)
     centred = Y - Y.mean(0)
     follows = [gramlab.surrogate(h, W, centred) / CLASSES for h, W in zip(hidden, subject.weights[1:], strict=True)]
