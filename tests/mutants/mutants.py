@@ -118,7 +118,7 @@ def places(source: str) -> dict[tuple, list[tuple[str, int]]]:
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator, operator_names
 
-    nodes, found = list(ast_nodes(get_ast(source))), {}
+    nodes, operators_at = list(ast_nodes(get_ast(source))), {}
     for name in operator_names():
         # "|" is in annotations, where nothing computes
         if name.removeprefix("core/").split("_")[0] not in OPERATORS or "_BitOr_" in name:
@@ -126,8 +126,8 @@ def places(source: str) -> dict[tuple, list[tuple[str, int]]]:
         operator = get_operator(name)()
         positions = (position for node in nodes for position in operator.mutation_positions(node))
         for occurrence, position in enumerate(positions):
-            found.setdefault(position, []).append((name, occurrence))
-    return found
+            operators_at.setdefault(position, []).append((name, occurrence))
+    return operators_at
 
 
 def _is_python(text: str) -> bool:
@@ -147,12 +147,12 @@ def edits(source: str, seed: str, count: int) -> list[tuple[str, str, str]]:
     def rank(value: object) -> bytes:
         return hashlib.sha256(f"{seed} {value}".encode()).digest()
 
-    found, count_before = places(source), Counter[str]()
+    operators_at, count_before = places(source), Counter[str]()
     chosen: dict[tuple, tuple[str, str]] = {}
-    for position in sorted(found, key=rank):
+    for position in sorted(operators_at, key=rank):
         if len(chosen) == count:
             break
-        operator, occurrence = min(found[position], key=rank)
+        operator, occurrence = min(operators_at[position], key=rank)
         mutated = mutate_code(source, get_operator(operator)(), occurrence)
         if _is_python(mutated):
             chosen[position] = operator, mutated
