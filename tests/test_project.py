@@ -1,4 +1,4 @@
-"""The promises of the README and of the layout: its example runs, and arrows between packages go one way."""
+"""The promises of the layout: arrows between packages go one way, a claim is a file, every public name loads."""
 
 import ast
 import re
@@ -20,14 +20,6 @@ def imported(path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return names
-
-
-def test_the_readmes_example_runs():
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("torch.Size([20, 20])")
-    assert len(done.stdout.splitlines()) == 4
 
 
 @pytest.mark.parametrize(

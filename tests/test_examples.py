@@ -1,0 +1,56 @@
+"""The examples run as they are; what they write lies in build/, which git does not see, or where one says."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """What an example prints, run in a folder of its own."""
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def example(name: str) -> str:
+    return str(ROOT / "examples" / f"{name}.py")
+
+
+def test_an_rfm_finds_the_inputs_of_the_target(tmp_path):
+    printed = run(tmp_path, example("rfm"))
+    diagonal = [float(number) for number in printed.split("[")[1].rstrip("]\n").split()]
+    assert min(diagonal[:2]) > 5 * max(diagonal[2:])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cnn_learns_a_folder_of_images(tmp_path):
+    printed = run(tmp_path, example("images"))
+    assert float(printed.split("test accuracy ")[1].split()[0]) > 0.9
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*")] == ["build/images"]
+
+
+def test_tables_are_read_with_pandas_and_duckdb(tmp_path):
+    printed = run(tmp_path, example("tables"), str(ROOT / "reports/paper/tables"))
+    assert "pearson/vcs_gram_diagonal" in printed
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("trainer", "package"), [("lightning", "lightning"), ("hugging-face", "accelerate")])
+def test_a_trainers_run_is_recorded(tmp_path, trainer, package):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    printed = run(tmp_path, "-W", "ignore", example("trainers"), trainer)
+    first, *_, last = [line.split() for line in printed.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+    assert first[0] == "0"
+    assert float(last[1]) > float(first[1])  # the first layer's cosine with the AGOP
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")] == [f"build/{trainer}.parquet"]
+
+
+def test_git_does_not_see_what_examples_write():
+    ignored = subprocess.run(["git", "check-ignore", "build/digits", "build/lightning.parquet"], cwd=ROOT)
+    assert ignored.returncode == 0
