@@ -1,467 +1,475 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 0.471,
+  "seconds": 1.252,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.406,
+  "seconds": 1.219,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.733,
+  "seconds": 1.827,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.43,
+  "seconds": 1.515,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 1.818,
+  "seconds": 4.632,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "27d66255254e4489"
  },
- "check@a_fig12": {
-  "seconds": 0.726,
+ "check@a_fig11": {
+  "seconds": 2.404,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
+  "settings": "84ea2fb3a0a290b6"
+ },
+ "check@a_fig12": {
+  "seconds": 3.933,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.441,
+  "seconds": 2.337,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.519,
+  "seconds": 2.16,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.488,
+  "seconds": 2.506,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.017,
+  "seconds": 0.516,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 0.605,
+  "seconds": 1.748,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 0.633,
+  "seconds": 1.4,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.121,
+  "seconds": 0.429,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.287,
+  "seconds": 1.531,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 0.713,
+  "seconds": 2.623,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 0.626,
+  "seconds": 1.724,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.154,
+  "seconds": 0.754,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.134,
+  "seconds": 0.609,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 1.109,
+  "seconds": 2.999,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.189,
+  "seconds": 0.606,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 0.312,
+  "seconds": 0.984,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.204,
+  "seconds": 1.01,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 0.339,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 0.441,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 0.558,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 0.411,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 0.761,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.353,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 1.911,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 0.795,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.268,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 0.405,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.185,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.346,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 1.297,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.215,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 0.614,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 0.846,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 0.994,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 1.501,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 1.169,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 0.553,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.29,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.211,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "30722e5",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
   "seconds": 1.536,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.955,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 2.116,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 0.906,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 2.473,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 1.515,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 5.418,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 3.495,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.729,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 1.708,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.46,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.471,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 4.238,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.266,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 2.217,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 2.578,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 2.029,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 3.553,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 3.608,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 2.059,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.89,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.608,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.931,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "5812448c",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.336,
+  "seconds": 1.082,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 0.835,
+  "seconds": 3.237,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.021,
+  "seconds": 0.417,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.196,
+  "seconds": 1.033,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 0.404,
+  "seconds": 1.927,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.34,
+  "seconds": 1.107,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.514,
+  "seconds": 1.253,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.323,
+  "seconds": 1.28,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 0.568,
+  "seconds": 1.475,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.328,
+  "seconds": 0.439,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.232,
+  "seconds": 0.789,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 0.809,
+  "seconds": 2.367,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.111,
+  "seconds": 2.649,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -473,131 +481,131 @@ provenance.paper = {
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab3": {
-  "seconds": 0.128,
+  "seconds": 0.223,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.61,
+  "seconds": 0.947,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.281,
+  "seconds": 0.977,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.006,
+  "seconds": 2.583,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 0.561,
+  "seconds": 0.726,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "acb038d2",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.276,
+  "seconds": 1.204,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 0.329,
+  "seconds": 1.619,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.461,
+  "seconds": 1.383,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.369,
+  "seconds": 0.998,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.268,
+  "seconds": 1.915,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.282,
+  "seconds": 0.599,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 0.309,
+  "seconds": 1.239,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.45,
+  "seconds": 1.432,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.309,
+  "seconds": 0.826,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 2.138,
+  "seconds": 6.163,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.337,
+  "seconds": 1.386,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "5812448c",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -636,6 +644,16 @@ provenance.paper = {
   "memory_gib": 24,
   "seconds": 2222.444,
   "torch": "2.15.0+cu132"
+ },
+ "measure@a_fig11": {
+  "seconds": 1511.946,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6d3d8ea7",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "ed535d4b5a846d11"
  },
  "measure@a_fig12": {
   "commit": "9dfaa97",
@@ -1024,13 +1042,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@few_digits": {
-  "commit": "8b27606",
+  "seconds": 6.343,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 9.535,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "68e2c08",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "e5c0ad9df22a174e"
  },
  "prepare@few_photos": {
   "commit": "8c02327",
@@ -1042,13 +1061,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@generated": {
-  "commit": "4b40083, 8c02327+",
+  "seconds": 34.003,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 20.453,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "68e2c08",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "d9d874373f6c77e6"
  },
  "prepare@linear_map": {
   "commit": "b32ab4c",
@@ -1077,13 +1097,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@staircase": {
-  "commit": "5b915ef",
+  "seconds": 0.278,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 0.15,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "68e2c08",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "c89741dd2ed4b39f"
  },
  "prepare@swiss_roll": {
   "commit": "1048de8",
@@ -1221,35 +1242,35 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.032,
+  "seconds": 0.105,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "acb038d2",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.018,
+  "seconds": 0.079,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "acb038d2",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.014,
+  "seconds": 0.085,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "acb038d2",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.033,
+  "seconds": 0.108,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "30722e5",
+  "commit": "acb038d2",
   "settings": "4f53cda18c2baa0c"
  }
 };
