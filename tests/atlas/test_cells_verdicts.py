@@ -136,14 +136,14 @@ def test_halves_and_groups_are_two_answers(monkeypatch):
     assert found["halves"]["most_frequent_right"] == found["groups"]["most_frequent_right"] == 20
 
 
-def rows_of(name, layers):
-    """Two snapshots of two seeds of a cell in which FACT is right."""
+def rows_of(name, layers, right=("FACT",)):
+    """Two snapshots of two seeds of a cell in which FACT is right, or the laws of ``right``."""
     made = [{"cell": name, "seed": seed, "layer": str(layer), "depth": layer, "step": step, "side": "forward",
              "target": target, "entrant": entrant, "badge": "",
              **{f"{kind}{score}": value for score in table.SCORES for kind, value in
-                (("", 0.9 if entrant == "FACT" else 0.5 + seed / 100), ("null_", 0.1), ("scrambled_", 0.2))}}
+                (("", (0.9 if entrant in right else 0.5) + seed / 100), ("null_", 0.1), ("scrambled_", 0.2))}}
             for seed in range(2) for layer in range(layers) for step in (0, 9) for target in ("gram", "change")
-            for entrant in ("FACT", "AGOP^1/4", "AGOP^1/3", "AGOP^1/2", "AGOP^2/3", "AGOP^1")]  # fmt: skip
+            for entrant in (*right, "AGOP^1/4", "AGOP^1/3", "AGOP^1/2", "AGOP^2/3", "AGOP^1")]  # fmt: skip
     return made
 
 
@@ -156,6 +156,19 @@ def test_the_depth_of_a_cell_is_the_number_of_its_measured_layers():
     judged = judge_all({cell.name: cell for cell in (shallow, deep)}, scores, facts)["cells"]
     assert [judged[cell.name]["facts"]["layers"] for cell in (shallow, deep)] == [3, 8]
     assert [features(judged[cell.name])[-1] for cell in (shallow, deep)] == [3.0, 8.0]
+
+
+def test_two_names_of_one_matrix_do_not_tie():
+    """Without decay accumulated FACT less W₀ᵀW₀ is the sum of the virtual shifts; with decay it is another matrix."""
+    names = "virtual shifts", "accumulated FACT"
+    without, decayed = (all_cells()[name] for name in ("mlp_images_adam", "mlp_images_adam_decay"))
+    scores = pd.DataFrame([*rows_of(without.name, 1, names), *rows_of(decayed.name, 1, names)])
+    facts = pd.DataFrame({"quantity": [], "step": [], "layer": [], "value": [], "case": [], "seed": []})
+    judged = judge_all({cell.name: cell for cell in (without, decayed)}, scores, facts)["cells"]
+    alone, both = (judged[cell.name]["sides"]["forward"]["change"] for cell in (without, decayed))
+    assert (alone["winner"], "accumulated FACT" in alone["above_chance"]) == ("virtual shifts", False)
+    assert alone["entrants"]["accumulated FACT"]["same_as"] == "virtual shifts"
+    assert (both["winner"], {both["law"], both["runner_up"]}) == (TIE, set(names))
 
 
 def test_a_table_refuses_rows_that_lack_a_score():

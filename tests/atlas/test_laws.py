@@ -9,7 +9,7 @@ from torch.nn import functional as F
 import gramlab
 from gramlab.data import DataSet
 from tasks.atlas.cells import Cell, Group
-from tasks.atlas.judging.contest import FAMILIES
+from tasks.atlas.judging.contest import FAMILIES, same_matrix
 from tasks.atlas.laws import LAWS, badge
 from tasks.atlas.measuring.measure import layers_of
 from tasks.atlas.measuring.networks import network
@@ -94,6 +94,21 @@ def test_what_is_accumulated_is_what_the_library_accumulates(optimizer):
         moved = float((own[name] - start).norm())
         assert float((sums["forward", "own"][1] - own[name]).norm()) < 1e-3 * moved  # the decay's second order
         assert float((sums["forward", "accumulated"][1] - sgd[name]).norm()) < 1e-9 * moved
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize("optimizer", ["momentum", "adam", "muon"])
+def test_without_decay_accumulated_fact_less_its_start_is_the_virtual_shifts(optimizer, decay):
+    """The contest lets one of the two names compete exactly where training makes one matrix of them."""
+    cell, model, data = small(optimizer=optimizer, weight_decay=decay)
+    snapshots, _ = train(cell, model, data, 1)
+    layers = layers_of(cell, snapshots[-1], model, snapshots[0].network(model, 0), data, 0)
+    for layer in layers.values():
+        shifts = LAW["virtual shifts"].matrix(layer)
+        rest = LAW["accumulated FACT"].matrix(layer) - layer.initial_gram - shifts
+        equal = float(rest.norm()) < 1e-10 * float(shifts.norm())
+        assert equal == bool(same_matrix("accumulated FACT", "change", decay))
+    assert not same_matrix("accumulated FACT", "gram", decay)
 
 
 def test_own_steps_leave_the_square_of_each_step():

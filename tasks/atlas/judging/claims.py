@@ -106,19 +106,20 @@ def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, A
 
 def _universe(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
     rows = table[table["arm"] == comparison.arm]
-    found = []
+    verdicts = []
     for values in product(*comparison.axes.values()):
         choice = dict(zip(comparison.axes, values, strict=True))
         first, second = (_by_seed(comparison, rows, name, choice) for name in (comparison.first, comparison.second))
         seeds = first.index.intersection(second.index)
         mean, low, high = interval((first[seeds] - second[seeds]).to_numpy())
         verdict = "ahead" if low > 0 else "behind" if high < 0 else "tie"
-        found.append((choice, verdict, [mean, low, high]))
-    own = found[0][1]
-    counts = {name: sum(verdict == name for _, verdict, _ in found) for name in ("ahead", "tie", "behind")}
-    return {"claim": comparison.claim, "says": comparison.says, "own": own, "choices": len(found), **counts,
-            "agree": counts[own], "others": [{**choice, "verdict": verdict, "lead": lead}
-                                             for choice, verdict, lead in found if verdict != own]}  # fmt: skip
+        verdicts.append((choice, verdict, [mean, low, high]))
+    papers_verdict = verdicts[0][1]
+    counts = {name: sum(verdict == name for _, verdict, _ in verdicts) for name in ("ahead", "tie", "behind")}
+    others = [{**choice, "verdict": verdict, "lead": lead} for choice, verdict, lead in verdicts
+              if verdict != papers_verdict]  # fmt: skip
+    return {"claim": comparison.claim, "says": comparison.says, "own": papers_verdict, "choices": len(verdicts),
+            **counts, "agree": counts[papers_verdict], "others": others}  # fmt: skip
 
 
 def _by_seed(comparison: Comparison, rows: pd.DataFrame, pattern: str, choice: dict[str, str]) -> pd.Series:

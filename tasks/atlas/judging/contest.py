@@ -31,6 +31,20 @@ def family(law: str) -> str:
     return FAMILIES.get(law, law)
 
 
+def same_matrix(law: str, target: str, weight_decay: float) -> str:
+    """Another law of the contest whose matrix is this law's; empty where there is none.
+
+    Without weight decay accumulated FACT less W₀ᵀW₀ is the sum of the virtual shifts, step by step. Only one of two
+    names for the same matrix competes, because a law cannot be ahead of itself.
+
+    Examples
+    --------
+    >>> same_matrix("accumulated FACT", "change", 0.0), same_matrix("accumulated FACT", "change", 0.01)
+    ('virtual shifts', '')
+    """
+    return "virtual shifts" if law == "accumulated FACT" and target == "change" and not weight_decay else ""
+
+
 NOBODY, TIE = "nobody", "tie"
 
 

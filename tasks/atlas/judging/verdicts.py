@@ -8,8 +8,9 @@
      "exponents": {...}, "known": [...], "controls": [...], "prediction": {...}, "missing": [NAMES],
      "diverged": [NAMES], "seeds": 5}
 
-A CONTEST is a `tasks.atlas.judging.contest.Verdict`, with "entrants": {ENTRANT: {"badge", "score", "null", "skill",
-"scrambled"}}, where score and skill are [mean, low, high] over seeds, and "curves": {ENTRANT: [[step, score], ...]}.
+A CONTEST is a `tasks.atlas.judging.contest.Verdict`, with "entrants": {ENTRANT: {"badge", "same_as", "score", "null",
+"skill", "scrambled"}}, where score and skill are [mean, low, high] over seeds and "same_as" names a law with the same
+matrix, which competes in its place, and "curves": {ENTRANT: [[step, score], ...]}.
 All numbers are means over layers of the cosine unless they say otherwise.
 """
 
@@ -23,14 +24,14 @@ import pandas as pd
 
 from tasks.atlas.cells import Cell
 from tasks.atlas.judging.choices import CHOICES, PRIMARY, Choice
-from tasks.atlas.judging.contest import NOBODY, TIE, Verdict, half_of, judge, skill
+from tasks.atlas.judging.contest import NOBODY, TIE, Verdict, half_of, judge, same_matrix, skill
 from tasks.atlas.judging.prediction import predict
 from tasks.atlas.table import SCORES
 from tasks.judging.statistics import interval
 
 FITTED = "AGOP^s"
 POWER = "AGOP^"
-Found = dict[tuple[str, str], dict[str, np.ndarray]]  # by entrant and badge: by score the seeds' values
+Entrants = dict[tuple[str, str], dict[str, np.ndarray]]  # by entrant and badge: by score the seeds' values
 
 
 @dataclass
@@ -53,14 +54,14 @@ class CellScores:
         return sorted(self.rows["step"].unique().tolist())
 
     @cached_property
-    def _means(self) -> dict[tuple[str, str, int, str], Found]:
+    def _means(self) -> dict[tuple[str, str, int, str], Entrants]:
         """By side, target, step and choice of layers the entrants' means over layers."""
         last = max(int(self.rows["depth"].max()) - 1, 0)  # before the readout
         parts = {"mean": self.rows, "first": self.rows[self.rows["depth"] == 0],
                  "last": self.rows[self.rows["depth"] == last]}  # fmt: skip
         numbers = [name for name in self.rows.columns if name.split("_")[-1] in SCORES]
         labels = ["side", "target", "step", "entrant", "badge"]
-        means: dict[tuple[str, str, int, str], Found] = {}
+        means: dict[tuple[str, str, int, str], Entrants] = {}
         for layer, rows in parts.items():
             by_seed = rows.groupby([*labels, "seed"], sort=True)[numbers].mean()
             for (side, target, step, entrant, badge), of in by_seed.groupby(level=labels, sort=True):
@@ -68,24 +69,24 @@ class CellScores:
                 means.setdefault((side, target, step, layer), {})[entrant, badge] = values
         # an entrant that is missing in some seeds cannot be paired
         seeds = self.rows["seed"].nunique()
-        return {key: {label: of for label, of in found.items() if len(of["cosine"]) == seeds}
-                for key, found in means.items()}  # fmt: skip
+        return {key: {label: of for label, of in entrants.items() if len(of["cosine"]) == seeds}
+                for key, entrants in means.items()}  # fmt: skip
 
-    def at(self, side: str, target: str, step: int, layer: str = "mean") -> Found:
+    def at(self, side: str, target: str, step: int, layer: str = "mean") -> Entrants:
         """By entrant and badge the means over layers, (seeds,) by score; nothing where the target is undefined."""
         return self._means.get((side, target, step, layer), {})
 
     def verdict(self, choice: Choice, exponent: str, side: str = "forward") -> Verdict:
         """The verdict under a choice; ``exponent`` is the fitted one."""
         step = self.steps[-1] if choice.snapshot == "last" else self.steps[len(self.steps) * 2 // 3]
-        found = self.at(side, choice.target, step, choice.layer)
+        entrants = self.at(side, choice.target, step, choice.layer)
         power = {"1/2": "1/2", "s": exponent, "1": "1"}[choice.exponent]
         chosen: dict[str, dict[str, np.ndarray]] = {}
         controls: dict[str, np.ndarray] = {}
-        for (entrant, badge), frame in found.items():
+        for (entrant, badge), frame in entrants.items():
             if badge == "control":
                 controls[entrant] = frame[choice.score]
-            elif badge == "identity":
+            elif badge == "identity" or same_matrix(entrant, choice.target, self.cell.weight_decay):
                 continue
             elif entrant.startswith(POWER):
                 if entrant == f"{POWER}{power}":
@@ -117,25 +118,25 @@ def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFra
     by_cell = {
         name: CellScores(cells[name], rows) for name, rows in scores.groupby("cell", sort=False) if name in cells
     }
-    grid = [name for name, found in by_cell.items() if not found.cell.answer]
+    grid = [name for name, cell_scores in by_cell.items() if not cell_scores.cell.answer]
     halves = half_of(grid)
     exponents = fitted_exponents({name: by_cell[name] for name in grid}, halves)
     diverged = facts[facts["quantity"] == "diverged"]["case"].tolist()
     result: dict[str, Any] = {"seeds": int(scores["seed"].nunique()), "cells": {}, "diverged": diverged,
                               "missing": [name for name in cells if name not in by_cell]}  # fmt: skip
     for name in (name for name in cells if name in by_cell):
-        found, cell = by_cell[name], cells[name]
+        cell_scores, cell = by_cell[name], cells[name]
         exponent = exponents["used"][1 - halves[name]] if name in halves else "1/2"
         of = facts[facts["case"] == name]
         entry = {"architecture": cell.of.architecture, "task": cell.of.task, "group": cell.group,
                  "optimizer": cell.optimizer, "lr": cell.lr, "weight_decay": cell.weight_decay,
-                 "steps": found.steps[-1], "answer": cell.answer, "exponent": exponent,
-                 "facts": cell_facts(of) | {"layers": int(found.rows["layer"].nunique())}}  # fmt: skip
+                 "steps": cell_scores.steps[-1], "answer": cell.answer, "exponent": exponent,
+                 "facts": cell_facts(of) | {"layers": int(cell_scores.rows["layer"].nunique())}}  # fmt: skip
         entry["sides"] = {
-            side: {target: contest(found, side, target, exponent) for target in ("gram", "change")}
+            side: {target: contest(cell_scores, side, target, exponent) for target in ("gram", "change")}
             for side in ("forward", "backward")
         }
-        entry["multiverse"] = multiverse(found, exponent)
+        entry["multiverse"] = multiverse(cell_scores, exponent)
         result["cells"][name] = entry
     result["exponents"] = exponents
     result["known"] = [known(by_cell[name]) for name in by_cell if by_cell[name].cell.answer]
@@ -144,24 +145,25 @@ def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFra
     return result
 
 
-def contest(found: CellScores, side: str, target: str, exponent: str) -> dict[str, Any]:
+def contest(cell_scores: CellScores, side: str, target: str, exponent: str) -> dict[str, Any]:
     """The contest of one side and target, with all entrants and their curves along training."""
     choice = Choice(target=target)
-    last = found.at(side, target, found.steps[-1])
+    last = cell_scores.at(side, target, cell_scores.steps[-1])
     if not last:
         return {**Verdict(NOBODY).as_json(), "entrants": {}, "curves": {}}
     entrants = {}
     for (entrant, badge), frame in last.items():
         values, nulls, scrambled = (frame[name] for name in ("cosine", "null_cosine", "scrambled_cosine"))
-        entrants[entrant] = {"badge": badge, "score": list(interval(values)), "null": float(nulls.mean()),
-                             "skill": list(interval(skill(values, nulls))),
+        same_as = same_matrix(entrant, target, cell_scores.cell.weight_decay)
+        entrants[entrant] = {"badge": badge, "same_as": same_as, "score": list(interval(values)),
+                             "null": float(nulls.mean()), "skill": list(interval(skill(values, nulls))),
                              "scrambled": None if np.isnan(scrambled).any() else float(scrambled.mean())}  # fmt: skip
     curves: dict[str, list[list[float]]] = {name: [] for name in entrants}
-    for step in found.steps:
-        for (entrant, _), frame in found.at(side, target, step).items():
+    for step in cell_scores.steps:
+        for (entrant, _), frame in cell_scores.at(side, target, step).items():
             if entrant in curves:
                 curves[entrant].append([step, float(frame["cosine"].mean())])
-    return {**found.verdict(choice, exponent, side).as_json(), "entrants": entrants, "curves": curves}
+    return {**cell_scores.verdict(choice, exponent, side).as_json(), "entrants": entrants, "curves": curves}
 
 
 def cell_facts(rows: pd.DataFrame) -> dict[str, Any]:
@@ -169,15 +171,15 @@ def cell_facts(rows: pd.DataFrame) -> dict[str, Any]:
     if rows.empty:
         return {}
     last = rows[rows["step"] == rows["step"].max()]
-    found: dict[str, Any] = {name: float(of["value"].mean()) for name, of in last.groupby("quantity")}
+    facts: dict[str, Any] = {name: float(of["value"].mean()) for name, of in last.groupby("quantity")}
     kernel = rows[rows["quantity"] == "kernel_test_error"].set_index("seed")["value"]
     network = last[last["quantity"] == "test_error"].set_index("seed")["value"]
     if len(kernel):
         mean, low, high = interval((kernel - network).to_numpy())
-        found |= {"kernel_test_error": float(kernel.mean()), "gain": [mean, low, high]}
-        found["helped"] = True if low > 0 else False if high < 0 else None
+        facts |= {"kernel_test_error": float(kernel.mean()), "gain": [mean, low, high]}
+        facts["helped"] = True if low > 0 else False if high < 0 else None
     curve = rows[rows["quantity"] == "stationarity"].groupby("step")["value"].mean()
-    return {**found, "stationarity_curve": [[int(step), float(value)] for step, value in curve.items()]}
+    return {**facts, "stationarity_curve": [[int(step), float(value)] for step, value in curve.items()]}
 
 
 def fitted_exponents(grid: Mapping[str, CellScores], halves: Mapping[str, int]) -> dict[str, Any]:
@@ -190,8 +192,8 @@ def fitted_exponents(grid: Mapping[str, CellScores], halves: Mapping[str, int]) 
         that it fits and of 1/2, and the interval over cells of their difference.
     """
     powers: dict[str, dict[str, float]] = {}
-    for name, found in grid.items():
-        last = found.at("forward", PRIMARY.target, found.steps[-1])
+    for name, cell_scores in grid.items():
+        last = cell_scores.at("forward", PRIMARY.target, cell_scores.steps[-1])
         powers[name] = {entrant.removeprefix(POWER): float(skill(frame["cosine"], frame["null_cosine"]).mean())
                         for (entrant, _), frame in last.items() if entrant.startswith(POWER)}  # fmt: skip
     used, judged = [], []
@@ -206,31 +208,33 @@ def fitted_exponents(grid: Mapping[str, CellScores], halves: Mapping[str, int]) 
     return {"used": used, "judged": judged}
 
 
-def known(found: CellScores) -> dict[str, Any]:
+def known(cell_scores: CellScores) -> dict[str, Any]:
     """Whether a cell with a known answer comes out right.
 
     A balanced deep linear network of L layers: the first layer's WᵀW is AGOP^(1/L), with a score above 0.999 and
     above every other power's. Theorem 3.4's network: FACT
     wins in the first layer, of which the theorem speaks. Initialisation: nobody.
     """
-    cell, step = found.cell, found.steps[-1]
+    cell, step = cell_scores.cell, cell_scores.steps[-1]
     if cell.answer.startswith(POWER):
-        last = found.at("forward", "gram", step, "first")
+        last = cell_scores.at("forward", "gram", step, "first")
         powers = {entrant: float(frame["cosine"].mean()) for (entrant, _), frame in last.items()
                   if entrant.startswith(POWER)}  # fmt: skip
         best = max(powers, key=lambda name: powers[name])
         return {"cell": cell.name, "answer": cell.answer, "found": best, "scores": powers,
                 "right": best == cell.answer and powers[best] > 0.999}  # fmt: skip
-    verdict = found.verdict(Choice(target="gram", layer="first", exponent="1/2"), "1/2")
+    verdict = cell_scores.verdict(Choice(target="gram", layer="first", exponent="1/2"), "1/2")
     return {"cell": cell.name, "answer": cell.answer, "found": verdict.winner, "verdict": verdict.as_json(),
             "right": verdict.winner == cell.answer}  # fmt: skip
 
 
-def controls_ahead(found: CellScores, exponents: Mapping[str, Any], halves: Mapping[str, int]) -> list[dict[str, Any]]:
+def controls_ahead(
+    cell_scores: CellScores, exponents: Mapping[str, Any], halves: Mapping[str, int]
+) -> list[dict[str, Any]]:
     """The entrants that must lose and do not: a control whose score exceeds the best law's, and by how much."""
     rows = []
     for target in ("gram", "change"):
-        last = found.at("forward", target, found.steps[-1])
+        last = cell_scores.at("forward", target, cell_scores.steps[-1])
         laws = {entrant: frame["cosine"] for (entrant, badge), frame in last.items() if badge == ""}
         if not laws:
             continue
@@ -239,17 +243,17 @@ def controls_ahead(found: CellScores, exponents: Mapping[str, Any], halves: Mapp
             if badge == "control":
                 lead = interval(frame["cosine"] - laws[best])
                 if lead[2] > 0:  # it does not lose by an interval that excludes a tie
-                    rows.append({"cell": found.cell.name, "target": target, "control": entrant, "best_law": best,
+                    rows.append({"cell": cell_scores.cell.name, "target": target, "control": entrant, "best_law": best,
                                  "lead": list(lead)})  # fmt: skip
     return rows
 
 
-def multiverse(found: CellScores, exponent: str) -> dict[str, Any]:
+def multiverse(cell_scores: CellScores, exponent: str) -> dict[str, Any]:
     """How many choices give the map's verdict."""
-    primary = found.verdict(PRIMARY, exponent).winner
+    primary = cell_scores.verdict(PRIMARY, exponent).winner
     winners: dict[str, int] = {}
     for choice in CHOICES:
-        winner = found.verdict(choice, exponent).winner
+        winner = cell_scores.verdict(choice, exponent).winner
         winners[winner] = winners.get(winner, 0) + 1
     undecided = sum(winners.get(name, 0) for name in (TIE, NOBODY)) if primary not in (TIE, NOBODY) else 0
     return {"choices": len(CHOICES), "agree": winners[primary], "undecided": undecided,

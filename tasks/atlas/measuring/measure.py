@@ -170,16 +170,16 @@ def _scored(
             if float(target.norm()) <= 1e-9 * float(layer.gram.norm()):
                 continue  # nothing has changed, so that no correlation is defined
             matrices[RANDOM] = turned.one_of(target)
-            found = scores(_of_target(matrices, layer, target_name), target, turned.of(target))
+            law_scores = scores(_of_target(matrices, layer, target_name), target, turned.of(target))
             copies = [scores(_of_target(copy, layer, target_name), target, None) for copy in scrambled]
-            for law in (law for law in LAWS if law.name in found):
+            for law in (law for law in LAWS if law.name in law_scores):
                 of_copies = [each[law.name] for each in copies if law.name in each]
                 means = {f"scrambled_{score}": sum(each[score] for each in of_copies) / len(of_copies)
                          for score in (of_copies[0] if of_copies else ())}  # fmt: skip
                 yield {"cell": cell.name, "seed": seed, "layer": name, "depth": depths[name], "step": step,
                        "side": side, "target": target_name, "entrant": law.name,
                        "badge": badge(law, cell.optimizer, cell.weight_decay, step),
-                       **found[law.name], **means}  # fmt: skip
+                       **law_scores[law.name], **means}  # fmt: skip
 
 
 def _of_target(matrices: dict[Law, Tensor | None], layer: Layer, target: str) -> dict[str, Tensor]:

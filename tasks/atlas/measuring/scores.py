@@ -58,17 +58,17 @@ def scores(matrices: dict[str, Tensor], target: Tensor, null_targets: Tensor | N
     if not matrices:
         return {}
     entrants = torch.stack(list(matrices.values()))
-    found: dict[str, dict[str, float]] = {name: {} for name in matrices}
+    by_matrix: dict[str, dict[str, float]] = {name: {} for name in matrices}
     for score in SCORES:
         units = _units(entrants, score)
         for name, value in zip(matrices, (units @ _units(target[None], score)[0]).tolist(), strict=True):
-            found[name][score] = value
+            by_matrix[name][score] = value
         if null_targets is not None:
             products = units @ _units(null_targets, score).mT
             nulls = torch.quantile(products, 0.975, dim=1).tolist()
             for name, value in zip(matrices, nulls, strict=True):
-                found[name][f"null_{score}"] = value
-    return found
+                by_matrix[name][f"null_{score}"] = value
+    return by_matrix
 
 
 def _units(stack: Tensor, score: str) -> Tensor:

@@ -201,11 +201,11 @@ def _minimise(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[
     slopes = jacfwd(residuals)
     for seed in range(seeds):
         flat = torch.cat([start[seed].flatten() for start in starts.values()]).numpy()
-        found = least_squares(
+        minimum = least_squares(
             lambda flat: residuals(torch.from_numpy(flat)).numpy(), flat, method="lm",
             jac=lambda flat: slopes(torch.from_numpy(flat)).numpy(), xtol=1e-15, ftol=1e-15, gtol=1e-12,
         )  # fmt: skip
-        for name, part in unflat(torch.from_numpy(np.asarray(found.x))).items():
+        for name, part in unflat(torch.from_numpy(np.asarray(minimum.x))).items():
             ensemble.stacked.values[name][seed] = part
     history += ensemble.evaluate(1)
     ends = {name: value.clone() for name, value in ensemble.stacked.values.items()}

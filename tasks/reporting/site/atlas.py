@@ -91,12 +91,6 @@ class Place:
             return "blank"
         return f"law-{FAMILIES.index(winner)}" if winner in FAMILIES else "law-other"
 
-    def same_law(self, side: str = "forward", target: str = "change") -> bool:
-        """Whether a law ties with itself: without decay accumulated FACT is W₀ᵀW₀ plus the virtual shifts."""
-        contest = self.contest(side, target)
-        leading = {contest.get("law"), contest.get("runner_up")}
-        return target == "change" and not self.cell.weight_decay and leading == {"virtual shifts", "accumulated FACT"}
-
     @property
     def share(self) -> float | None:
         """The share of the ways to judge the cell that agree with the map."""
@@ -153,7 +147,8 @@ def entrants(contest: Mapping[str, Any], exponent: str) -> list[dict[str, Any]]:
     Of the powers of the AGOP the fitted one alone is judged, as "AGOP^s".
     """
     judged = {f"AGOP^{exponent}": "AGOP^s"}
-    rows = [{"name": name, **row, "above": contest["above_chance"].get(judged.get(name, name))}
+    competing = {name: row["same_as"] or name for name, row in contest.get("entrants", {}).items()}
+    rows = [{"name": name, **row, "above": contest["above_chance"].get(judged.get(competing[name], competing[name]))}
             for name, row in contest.get("entrants", {}).items()]  # fmt: skip
     order = {"": 0, "identity": 1, "control": 2}
     return sorted(rows, key=lambda row: (order[row["badge"]], -row["skill"][0]))
@@ -168,7 +163,7 @@ def curves(contest: Mapping[str, Any], exponent: str) -> dict[str, list[list[flo
     for name, row in contest.get("entrants", {}).items():
         points = contest["curves"].get(name)
         wrong_power = name.startswith("AGOP^") and name != f"AGOP^{exponent}"
-        if not points or wrong_power or (row["badge"] and name != "input covariance"):
+        if not points or wrong_power or row["same_as"] or (row["badge"] and name != "input covariance"):
             continue
         label = "AGOP" if name.startswith("AGOP^") else family(name)
         if label not in best or row["score"][0] > best[label][0]:
