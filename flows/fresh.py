@@ -54,13 +54,13 @@ def main(
     if scale == "atlas":
         record = summary_of_cells(committed, copies)
         shares = f"{sum(of['came back'] for of in record['cells'].values())} of {len(record['cells']) * len(roots)}"
-        said = f"{len(record['cells'])} cells on {len(roots)} roots; {shares} verdicts came back"
+        last_line = f"{len(record['cells'])} cells on {len(roots)} roots; {shares} verdicts came back"
     else:
         record = summary(committed, copies)
         fragile = [name for name, claim in record["claims"].items() if claim["fragile"]]
-        said = f"{len(record['claims'])} claims on {len(roots)} roots; fragile: {', '.join(fragile) or 'none'}"
+        last_line = f"{len(record['claims'])} claims on {len(roots)} roots; fragile: {', '.join(fragile) or 'none'}"
     write_json(ROOT / record_file, record)
-    print(said)
+    print(last_line)
 
 
 def copy(root: int) -> Path:
@@ -114,12 +114,12 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
 
 def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:
     """By cell the verdict of the map and that of each root; which known answers came out, and which sentences hold."""
-    own, results = verdicts_of_cells(committed), {str(root): _atlas(folder) for root, folder in copies.items()}
+    of_map, results = verdicts_of_cells(committed), {str(root): _atlas(folder) for root, folder in copies.items()}
     verdicts = {root: verdicts_of_cells(result) for root, result in results.items()}
-    if any(each.keys() != own.keys() for each in verdicts.values()):
+    if any(each.keys() != of_map.keys() for each in verdicts.values()):
         raise SystemExit("reports/atlas.json has other cells than pipeline/atlas/cells.yaml; run `make atlas`")
     cells = {}
-    for name, verdict in own.items():
+    for name, verdict in of_map.items():
         by_root = {root: each[name] for root, each in verdicts.items()}
         cells[name] = {"verdict": verdict, "verdicts": by_root, **came_back(verdict, by_root)}
     return {

@@ -8,7 +8,7 @@ from rich.table import Table
 from tasks import stage as stages
 from tasks.reporting.comparison import reproduction
 from tasks.reporting.counts import counts
-from tasks.reporting.words import controls, found
+from tasks.reporting.words import controls, statements_found
 
 
 def main() -> None:
@@ -23,7 +23,9 @@ def main() -> None:
     table = Table(*columns, title=f"{stage.scale} scale")
     claims = json.loads(path.read_text(encoding="utf-8"))
     for claim in claims.values():
-        table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], found(claim), controls(claim))
+        table.add_row(
+            claim["id"], claim["title"], claim["verdict"], claim["reason"], statements_found(claim), controls(claim)
+        )
     console.print(table)
     number_of = counts(claims)
     print(f"{number_of.pop('claims')} claims: " + ", ".join(f"{n} {name}" for name, n in number_of.items() if n))

@@ -36,9 +36,9 @@ def verdicts_of_cells(result: Mapping[str, Any]) -> dict[str, str]:
     result : mapping
         The content of reports/atlas.json; cells with a known answer are left out.
     """
-    found = {name: cell["sides"]["forward"]["change"]["winner"] for name, cell in result["cells"].items()
+    winners = {name: cell["sides"]["forward"]["change"]["winner"] for name, cell in result["cells"].items()
              if not cell["answer"]}  # fmt: skip
-    return {**found, **dict.fromkeys(result["diverged"], "diverged")}
+    return {**winners, **dict.fromkeys(result["diverged"], "diverged")}
 
 
 def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,8 +66,8 @@ def measured(claim: dict[str, Any]) -> str:
     """The measurement in the print's terms, or else the deciding statement's statistic; and how the data differ."""
     data = f" ({claim['altered']})" if claim["altered"] else ""
     statement = deciding(claim)
-    own = estimate(deciding_part(deciding_form(statement))) if statement else "–"
-    return (typeset(claim["measured"]) or own) + data
+    statistic = estimate(deciding_part(deciding_form(statement))) if statement else "–"
+    return (typeset(claim["measured"]) or statistic) + data
 
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -88,20 +88,20 @@ def deciding_part(form: dict[str, Any]) -> dict[str, Any]:
 
 
 def why(claim: dict[str, Any]) -> str:
-    """The measurement on which a claim's verdict rests; empty of a claim that was not run.
+    """The measurement on which a claim's verdict rests; empty for a claim that was not run.
 
-    Of a claim that is found, what was measured for its statements. Else the statement that decides, and the condition
-    that is not met or the controls that are kept, if these are the reason.
+    A claim that holds shows what was measured for its statements. Any other claim shows the statement that decides it,
+    with the statistic and the reason: a condition that is not met, too few seeds, or controls that are not rejected.
     """
     statement = deciding(claim)
     if not statement:
         return ""
     if claim["verdict"] in ("holds", "holds corrected") and claim["measured"]:
         return typeset(claim["measured"])
-    name, form = f"“{statement['name']}”", deciding_form(statement)
+    quoted_name, form = f"“{statement['name']}”", deciding_form(statement)
     unmet = unmet_condition(claim, statement)
     if unmet:
-        shown = [f"{name} needs the condition “{unmet['name']}”, which is not met"]
+        shown = [f"{quoted_name} needs the condition “{unmet['name']}”, which is not met"]
         shown += [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
         return "; ".join(shown)
     shown = [typeset(form["measured"])] if form["measured"] else []
@@ -110,10 +110,10 @@ def why(claim: dict[str, Any]) -> str:
     if statement["reason"] == "too few seeds" and p is not None:
         shown.append(f"p after Holm {number(p)}, must be at most 0.025")
     if claim["reason"] == "control kept":
-        kept = [control for control, found_in in form["controls"].items() if not found_in["rejected"]]
-        shown.append(f"not rejected: {', '.join(kept)}" if kept else "no control breaks it")
+        not_rejected = [name for name, control in form["controls"].items() if not control["rejected"]]
+        shown.append(f"not rejected: {', '.join(not_rejected)}" if not_rejected else "no control breaks it")
     corrected = "in the corrected form, " * (statement["form"] == "corrected")
-    return f"{name}: {corrected}{'; '.join(shown)}"
+    return f"{quoted_name}: {corrected}{'; '.join(shown)}"
 
 
 def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any] | None:
@@ -167,7 +167,7 @@ def rejection(control: dict[str, Any]) -> str:
     return ("rejected" if control["rejected"] else "not rejected") + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def found(claim: dict[str, Any]) -> str:
+def statements_found(claim: dict[str, Any]) -> str:
     """How many asserted statements are found to hold, and how many of them were not judged."""
     asserted = [each for each in claim["statements"] if each["kind"] == "asserted"]
     unjudged = sum(not each["forms"] for each in asserted)
@@ -176,9 +176,9 @@ def found(claim: dict[str, Any]) -> str:
 
 def controls(claim: dict[str, Any]) -> str:
     """How many of a claim's controls its statements reject, and which are kept."""
-    kept = [name for name, control in claim["controls"].items() if not control["rejected"]]
-    count = f"{len(claim['controls']) - len(kept)} of {len(claim['controls'])} rejected"
-    return count + (f"; kept: {', '.join(kept)}" if kept else "")
+    not_rejected = [name for name, control in claim["controls"].items() if not control["rejected"]]
+    count = f"{len(claim['controls']) - len(not_rejected)} of {len(claim['controls'])} rejected"
+    return count + (f"; not rejected: {', '.join(not_rejected)}" if not_rejected else "")
 
 
 def interval(finding: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ class Place:
     ----------
     name : str
     cell : Cell
-    found : dict or None
+    judged : dict or None
         Its entry in reports/atlas.json; None where it was not run.
     diverged : bool
     fresh : dict or None
@@ -54,7 +54,7 @@ class Place:
 
     name: str
     cell: Cell
-    found: dict[str, Any] | None = None
+    judged: dict[str, Any] | None = None
     diverged: bool = False
     fresh: dict[str, Any] | None = None
 
@@ -76,25 +76,25 @@ class Place:
 
     def contest(self, side: str = "forward", target: str = "change") -> dict[str, Any]:
         """The contest of a side and target."""
-        return self.found["sides"][side][target] if self.found else {}
+        return self.judged["sides"][side][target] if self.judged else {}
 
     def outcome(self, side: str = "forward", target: str = "change") -> str:
         """Who wins, or why it is not known."""
-        if self.found:
+        if self.judged:
             return self.contest(side, target)["winner"]
         return "diverged" if self.diverged else "not run"
 
     def kind(self, side: str = "forward", target: str = "change") -> str:
         """The class of the style sheet: a colour for a winner, none for a tie."""
         winner = self.outcome(side, target)
-        if winner in (TIE, NOBODY) or not self.found:
+        if winner in (TIE, NOBODY) or not self.judged:
             return "blank"
         return f"law-{FAMILIES.index(winner)}" if winner in FAMILIES else "law-other"
 
     @property
     def share(self) -> float | None:
         """The share of the ways to judge the cell that agree with the map."""
-        return self.found["multiverse"]["agree"] / self.found["multiverse"]["choices"] if self.found else None
+        return self.judged["multiverse"]["agree"] / self.judged["multiverse"]["choices"] if self.judged else None
 
     @property
     def with_other_seeds(self) -> str:
@@ -108,7 +108,7 @@ class Place:
     @property
     def helped(self) -> str:
         """Whether the features that the network learned helped."""
-        facts = self.found["facts"] if self.found else {}
+        facts = self.judged["facts"] if self.judged else {}
         return HELPED[facts["helped"]] if "helped" in facts else "not measured"
 
     @property
@@ -188,7 +188,7 @@ def drawing(place: Place, target: str, width: int = 220, height: int = 130, axis
     Markup
         An SVG with a title for readers who do not see it; empty without curves.
     """
-    lines = curves(place.contest("forward", target), place.found["exponent"]) if place.found else {}
+    lines = curves(place.contest("forward", target), place.judged["exponent"]) if place.judged else {}
     steps = sorted({0, *(int(step) for points in lines.values() for step, _ in points)})
     if not lines or len(steps) < 3:
         return Markup("")
@@ -237,7 +237,7 @@ def content() -> dict[str, Any]:
         "known": [(place, next((row for row in result["known"] if row["cell"] == place.name), None))
                   for place in shown if place.cell.answer],
         "grid": grid,
-        "run": [place for place in shown if place.found],
+        "run": [place for place in shown if place.judged],
         "charts": {key: chart(grid, *key) for key in TARGETS},
         "targets": TARGETS,
         "optimizers": [OPTIMIZERS[name] for name in OPTIMIZERS if any(place.cell.optimizer == name for place in grid)],
@@ -267,17 +267,17 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     winner; "known" and "right": how many answers are known, and how many of them came out; "sentences": by root how
     many of them hold.
     """
-    found = fresh_cells(result)
-    if not found:
+    repeated = fresh_cells(result)
+    if not repeated:
         return {}
-    own = verdicts_of_cells(result)
-    pairs = [(own[name], verdict) for name, of in found["cells"].items() for verdict in of["verdicts"].values()]
+    of_map = verdicts_of_cells(result)
+    pairs = [(of_map[name], verdict) for name, of in repeated["cells"].items() for verdict in of["verdicts"].values()]
     others = [pair for pair in pairs if pair[0] != pair[1]]
     undecided = sum(not {TIE, NOBODY, "diverged"}.isdisjoint(pair) for pair in others)
-    known = [right for of in found["known"].values() for right in of.values()]
-    return {"roots": found["roots"], "of": len(pairs), "same": len(pairs) - len(others), "undecided": undecided,
+    known = [right for of in repeated["known"].values() for right in of.values()]
+    return {"roots": repeated["roots"], "of": len(pairs), "same": len(pairs) - len(others), "undecided": undecided,
             "swapped": len(others) - undecided, "known": len(known), "right": sum(known),
-            "sentences": {root: sum(holds) for root, holds in found["sentences"].items()}}  # fmt: skip
+            "sentences": {root: sum(holds) for root, holds in repeated["sentences"].items()}}  # fmt: skip
 
 
 def again(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:

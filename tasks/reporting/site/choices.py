@@ -83,9 +83,9 @@ class Universe:
 
 def universes(claim: str | None = None) -> list[Universe]:
     """All comparisons in the order of the papers, or those of one claim; none where they were not judged."""
-    found = {(row["claim"], row["says"]): row for row in read(ROOT / FILE) or []}
-    rows = [(each.axes, found[each.claim, each.says]) for each in COMPARISONS
-            if (each.claim, each.says) in found and claim in (None, each.claim)]  # fmt: skip
+    by_comparison = {(row["claim"], row["says"]): row for row in read(ROOT / FILE) or []}
+    rows = [(each.axes, by_comparison[each.claim, each.says]) for each in COMPARISONS
+            if (each.claim, each.says) in by_comparison and claim in (None, each.claim)]  # fmt: skip
     return [_universe(axes, row) for axes, row in rows]
 
 

@@ -45,8 +45,8 @@ STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
     "paper": "paper scale: the papers' settings, and their data except where said",
 }
-FILTERS = ("against", "condition", "control_lines", "controls", "deciding_form", "found", "interval", "measured",
-           "measured_lines", "number", "rejection", "result", "rule", "verdict", "why")  # fmt: skip
+FILTERS = ("against", "condition", "control_lines", "controls", "deciding_form", "interval", "measured",
+           "measured_lines", "number", "rejection", "result", "rule", "statements_found", "verdict", "why")  # fmt: skip
 REPORTS = ROOT / "reports"
 
 
@@ -83,8 +83,11 @@ def all_pages() -> Iterator[tuple[str, str]]:
     content: dict[str, Any] = {"guide": guide, "missing": missing}
     yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
-        own = [claim for claim in claims if claim.paper == paper]
-        yield f"papers/{paper.letter}.html", page("paper.html", root="../", current=paper.letter, paper=paper, own=own)
+        of_paper = [claim for claim in claims if claim.paper == paper]
+        yield (
+            f"papers/{paper.letter}.html",
+            page("paper.html", root="../", current=paper.letter, paper=paper, claims=of_paper),
+        )
         if paper.letter in explored:
             views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
             address = f"explore/{paper.letter}.html"
