@@ -60,7 +60,9 @@ class Place:
 
     @property
     def title(self) -> str:
-        """Architecture, task, optimizer and decay."""
+        """Architecture, task, optimizer and decay; without decay where nothing is trained."""
+        if self.cell.optimizer == "none":
+            return f"{self.where}, {self.optimizer}"
         decay = "with weight decay" if self.cell.weight_decay else "without weight decay"
         return f"{self.where}, {self.optimizer}, {decay}"
 
