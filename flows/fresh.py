@@ -38,11 +38,14 @@ def main(
     roots: Annotated[list[int], Argument(help="roots of the random streams; 0 is that of the report", min=1)],
     jobs: Annotated[int, Option(min=1, help="stages at once")] = 2,
     scale: Annotated[Literal["quick", "atlas"], Option(help="quick, or atlas for the map of all cells")] = "quick",
+    keep: Annotated[bool, Option("--keep", help="keep the record of roots that ran before, here or elsewhere")] = False,
 ) -> None:
     """Run a scale once for each root, and count how often each verdict of the report came back."""
     if len(set(roots)) < len(roots):
         raise typer.BadParameter("each root counts once")
     record_file, report, maker, target = RUNS[scale]
+    if keep and scale == "atlas":
+        raise typer.BadParameter("the atlas's record is made of all its roots at once")
     if not (ROOT / report).is_file():
         raise typer.BadParameter(f"{report} is missing; `{maker}` makes it")
     copies = {root: copy(root) for root in roots}
@@ -51,14 +54,17 @@ def main(
         print(f"{record_file} is not written: root {', '.join(failed)} failed", file=sys.stderr)
         raise SystemExit(1)
     committed = json.loads((ROOT / report).read_text(encoding="utf-8"))
+    recorded = json.loads((ROOT / record_file).read_text(encoding="utf-8")) if keep else {}
     if scale == "atlas":
         record = summary_of_cells(committed, copies)
         shares = f"{sum(of['came back'] for of in record['cells'].values())} of {len(record['cells']) * len(roots)}"
         last_line = f"{len(record['cells'])} cells on {len(roots)} roots; {shares} verdicts came back"
     else:
-        record = summary(committed, copies)
+        record = with_recorded_roots(summary(committed, copies), recorded, committed)
         fragile = [name for name, claim in record["claims"].items() if claim["fragile"]]
-        last_line = f"{len(record['claims'])} claims on {len(roots)} roots; fragile: {', '.join(fragile) or 'none'}"
+        last_line = (
+            f"{len(record['claims'])} claims on {len(record['roots'])} roots; fragile: {', '.join(fragile) or 'none'}"
+        )
     write_json(ROOT / record_file, record)
     print(last_line)
 
@@ -110,6 +116,19 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
             by_root = {str(root): each[name] for root, each in verdicts.items()}
             claims[name] = {"verdict": claim["verdict"], "verdicts": by_root, **came_back(claim["verdict"], by_root)}
     return {"scale": "quick", "commit": commit(), "roots": _roots(copies, of_atlas=False), "claims": claims}
+
+
+def with_recorded_roots(record: dict[str, Any], recorded: dict[str, Any], committed: dict[str, Any]) -> dict[str, Any]:
+    """A record with the roots of an older one, where the two have no root in common; each root names its commit."""
+    older = {root: {"commit": recorded["commit"], **entry} for root, entry in recorded.get("roots", {}).items()
+             if root not in record["roots"]}  # fmt: skip
+    claims = {}
+    for name, claim in committed.items():
+        runs = [source.get("claims", {}).get(name, {}).get("verdicts", {}) for source in (recorded, record)]
+        by_root = {root: verdict for of_roots in runs for root, verdict in of_roots.items()}
+        if by_root:
+            claims[name] = {"verdict": claim["verdict"], "verdicts": by_root, **came_back(claim["verdict"], by_root)}
+    return {**record, "roots": {**older, **record["roots"]}, "claims": claims}
 
 
 def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:

@@ -91,6 +91,25 @@ def test_a_second_call_runs_only_what_has_changed(project, environment):
     assert tables(there, "11")["a_fig7"] == before["11"]["a_fig7"]
 
 
+def test_roots_that_ran_elsewhere_are_kept(project, environment):
+    """The kept root has a verdict that no run here gives; it counts against the report's verdict of today."""
+    there, _ = project
+    record = json.loads((there / fresh.FILE).read_text())
+    record["roots"]["99"] = {"seconds": 1.0}
+    for claim in record["claims"].values():
+        claim["verdicts"] = {"11": "another", "99": "from elsewhere"}
+    (there / fresh.FILE).write_text(json.dumps(record))
+    done = repeat(there, environment, "11", "--keep")
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = json.loads((there / fresh.FILE).read_text())
+    assert kept["roots"].keys() == {"11", "12", "99"}
+    assert kept["roots"]["99"] == {"commit": record["commit"], "seconds": 1.0}
+    by_hand = verdicts(there, "11")
+    for name, claim in kept["claims"].items():
+        assert claim["verdicts"] == {"11": by_hand[name], "99": "from elsewhere"}
+        assert (claim["came back"], claim["runs"]) == (int(by_hand[name] == COMMITTED[name]), 2)
+
+
 def test_a_root_that_fails_leaves_the_record_alone(project, environment):
     """Else a root could be left out because of its outcome."""
     there, _ = project
