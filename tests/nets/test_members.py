@@ -147,7 +147,9 @@ def test_observers_sum_over_every_member(digits, tmp_path):
     [
         ("sgd", torch.optim.SGD, {}),
         ("sgd", torch.optim.SGD, {"momentum": 0.9}),
+        ("adam", torch.optim.Adam, {}),  # both with their default betas
         ("adam", torch.optim.Adam, {"betas": (0.8, 0.99)}),
+        ("adamw", torch.optim.AdamW, {}),
         ("adamw", torch.optim.AdamW, {"betas": (0.9, 0.98)}),
     ],
 )
