@@ -1,7 +1,8 @@
 """Read gramlab's tables with pandas and DuckDB.
 
-    python examples/tables.py reports/paper/tables        # or data/quick/tables, after `make repro`
-    python examples/tables.py data/quick/tables
+    pip install duckdb
+    python examples/tables.py reports/paper/tables
+    python examples/tables.py data/quick/tables           # after `make repro`
 
 Prints how many rows and seeds each table has (DuckDB, over all files), and A.fig7's correlations by layer (pandas).
 """

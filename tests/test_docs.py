@@ -22,6 +22,9 @@ FENCED = re.compile(r"^```.*?^```\n", flags=re.S | re.M)
 # a snippet, after the comment that says why it is not run, or which test runs it
 SNIPPET = re.compile(r"^(?:<!-- (not run|run by):? ([^\n]+) -->\n)?```(python|sh)\n(.*?)^```", flags=re.S | re.M)
 PRINTED = re.compile(r"^print\(.*\)  # (-?\d+\.\d+)$", flags=re.M)  # a number, with the output beside it
+# a snippet of Python, and the page's next block, if this block shows what the snippet prints
+SHOWN = re.compile(r"^```python\n((?:(?!```).)*?)^```\n\n```text\n(.*?)^```", flags=re.S | re.M)
+NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
 def page_name(page: Path) -> str:
@@ -61,8 +64,8 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def run_python(code: str, where: str, namespace: dict) -> None:
-    """Run a snippet; where it prints one number a line, compare the numbers with those printed beside."""
+def run_python(code: str, where: str, namespace: dict, shown: str) -> None:
+    """Run a snippet; compare what it prints with the numbers beside its lines, and with the output below it."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(compile(code, where, "exec"), namespace)
@@ -70,6 +73,10 @@ def run_python(code: str, where: str, namespace: dict) -> None:
     if beside:
         printed = [float(number) for number in re.findall(r"^-?\d+\.\d+$", output.getvalue(), flags=re.M)]
         assert printed == pytest.approx(beside, abs=0.02), where
+    if shown:
+        assert NUMBER.sub("", shown).split() == NUMBER.sub("", output.getvalue()).split(), where
+        numbers = [[float(number) for number in NUMBER.findall(text)] for text in (output.getvalue(), shown)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=0.005, abs=0.02), where
 
 
 RUN = [page for page in PAGES if any(not mark for mark, *_ in snippets(page))]
@@ -83,11 +90,12 @@ def test_snippets_run(page, tmp_path, monkeypatch, request):
     folder = request.getfixturevalue("copy_project")("docs", locks=True) if shell else tmp_path
     monkeypatch.chdir(folder)
     namespace: dict = {"__name__": page.stem}
+    shown = dict(SHOWN.findall(page.read_text(encoding="utf-8")))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for number, (mark, _, language, code) in enumerate(snippets(page), start=1):
         where = f"{page_name(page)}, snippet {number}"
         if not mark and language == "python":
-            run_python(code, where, namespace)
+            run_python(code, where, namespace, shown.pop(code, ""))
         elif not mark:
             env = {**os.environ, "PATH": path, "PYTHONPATH": "", "DVC_NO_ANALYTICS": "1"}
             done = subprocess.run(["sh", "-ec", code], env=env, capture_output=True, text=True)
