@@ -84,13 +84,16 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
     u, v = _pair(a, b, diagonal)
     if u.numel() == 0:
         raise Undefined("the Pearson correlation of empty arrays is undefined")
-    uu, vv, uv = _centred_sums(u, v)
+    uu, vv, uv, *whole = _centred_sums(u, v)
     if not _in_range(uu, vv):
         u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
-        uu, vv, uv = _centred_sums(u, v)
+        uu, vv, uv, *whole = _centred_sums(u, v)
     # so small a spread may be rounding alone, of an array that is constant
-    for w, square in ((u, uu), (v, vv)):
-        if square <= 1e-20 * w.numel() * float(w.abs().max()) ** 2 and bool((w == w[0]).all()):
+    for w, square, bound in zip((u, v), (uu, vv), whole, strict=True):
+        small = 1e-20 * w.numel()
+        if square > 2 * small * bound:  # no entry's square exceeds the sum of squares, so none has to be looked at
+            continue
+        if square <= small * float(w.abs().max()) ** 2 and bool((w == w[0]).all()):
             raise Undefined("a Pearson correlation with a constant array is undefined: its spread is zero")
     return ratio(uu, vv, uv)
 
@@ -229,13 +232,17 @@ def _pair(a: Array, b: Array, diagonal: bool) -> tuple[Tensor, Tensor]:
     return u.reshape(-1).double(), v.reshape(-1).to(u.device).double()
 
 
-def _centred_sums(u: Tensor, v: Tensor) -> tuple[float, float, float]:
-    """Sums of squares and products around the means. Arrays far from zero for their spread are shifted first."""
+def _centred_sums(u: Tensor, v: Tensor) -> tuple[float, float, float, float, float]:
+    """Σu², Σv² and Σuv around the means, then Σu² and Σv² around 0.
+
+    Arrays far from zero for their spread are shifted first.
+    """
     n, (su, sv, uu, vv, uv) = u.numel(), _sums(u, v)
+    whole = uu, vv
     if uu - su * su / n < 1e-3 * uu or vv - sv * sv / n < 1e-3 * vv:
         u, v = u - su / n, v - sv / n
         su, sv, uu, vv, uv = _sums(u, v)
-    return uu - su * su / n, vv - sv * sv / n, uv - su * sv / n
+    return uu - su * su / n, vv - sv * sv / n, uv - su * sv / n, *whole
 
 
 def _sums(u: Tensor, v: Tensor) -> list[float]:

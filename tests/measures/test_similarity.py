@@ -1,5 +1,7 @@
 """Cosine, Pearson and psd powers against numpy and scipy, and what is undefined."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,27 @@ def test_pearson_far_from_zero(far):
     A, B = np.random.default_rng(0).integers(-9, 9, (2, 40, 40)).astype(float)
     assert gramlab.pearson(A + far, B) == pytest.approx(gramlab.pearson(A, B), rel=1e-13)
     assert gramlab.pearson(A, B - far) == pytest.approx(pearsonr(A.ravel(), B.ravel()).statistic, rel=1e-13)
+
+
+@pytest.mark.parametrize("size", [3, 400])
+@pytest.mark.parametrize("level", [0.1, 1e150, 1e-150])
+def test_one_entry_apart_from_a_constant_is_a_spread_and_none_is_not(size, level):
+    """In exact fractions: a constant but for one entry correlates with B as that entry's indicator does."""
+    B = np.random.default_rng(size).standard_normal(size)
+    constant = np.full(size, level)
+    with pytest.raises(gramlab.Undefined, match="constant"):
+        gramlab.pearson(constant, B)
+    with pytest.raises(gramlab.Undefined, match="constant"):
+        gramlab.pearson(B, constant)
+    for nudge in (1e-3, 1e-9):
+        nearly = constant.copy()
+        nearly[1] *= 1 + nudge
+        exact = [Fraction(value) for value in B]
+        mean = sum(exact) / size
+        spread = sum((value - mean) ** 2 for value in exact)
+        indicator = Fraction(1) - Fraction(1, size)  # its sum of squares around its mean
+        expected = float((exact[1] - mean) / Fraction(float(spread * indicator) ** 0.5))
+        assert gramlab.pearson(nearly, B) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(("d", "rank"), [(2, 2), (5, 1), (8, 8)])

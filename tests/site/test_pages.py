@@ -1,5 +1,6 @@
 """What the pages say, without a browser: every link leads somewhere, every claim has its page, numbers agree."""
 
+import json
 import re
 import subprocess
 import sys
@@ -137,6 +138,20 @@ def test_many_rows_are_shown_as_means_and_say_so(pages, site):
     # the mean over x = 0 … 199 of seed + x / 10, its smallest and largest value
     for number in ("9.95", "13.95", "0", "19.9", "23.9", "200"):
         assert f"<td>{number}</td>" in section
+
+
+def test_the_speed_page_has_every_pair_and_every_axis(pages, site):
+    text = pages[site / "speed.html"].text
+    folder = site.parent / "benchmarks"
+    pairs = json.loads((folder / "results.json").read_text(encoding="utf-8"))["pairs"]
+    assert len(pairs) > 10
+    for row in pairs:
+        assert row["quantity"].replace("`", "") in text
+        assert f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})" in text
+    slower = sum(row["high"] < 1 for row in pairs)
+    assert f"in {slower} it is slower in every round" in text
+    for row in json.loads((folder / "growth.json").read_text(encoding="utf-8"))["rows"]:
+        assert f"{row['axis'].capitalize()}, {row['sizes'][0]} to {row['sizes'][-1]}" in text
 
 
 def test_a_reply_is_shown_without_its_html(site):

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
-from tasks.reporting import authors, mutants, rows, words
+from tasks.reporting import authors, mutants, rows, speed, words
 from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
@@ -77,6 +77,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "README.md", page("README.md", **checks)
     yield "checks.html", page("checks.html", current="checks", **checks)
     yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
+    measured: dict[str, Any] = {"speed": speed.compared(), "growth": speed.grown()}
+    yield "speed.html", page("speed.html", current="speed", **measured)
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
     guide = Markup(str(guide).replace("<th>", '<th scope="col">'))

@@ -1,0 +1,1 @@
+"""The programs that ``benchmarks/compare.py`` times beside gramlab."""
