@@ -9,7 +9,7 @@ from torch.nn import functional as F
 import gramlab
 from gramlab.data import DataSet
 from tasks.atlas.cells import Cell, Group
-from tasks.atlas.judging.contest import FAMILIES, same_matrix
+from tasks.atlas.judging.contest import FAMILIES, badge_against, same_matrix
 from tasks.atlas.laws import LAWS, badge
 from tasks.atlas.measuring.measure import layers_of
 from tasks.atlas.measuring.networks import network
@@ -109,6 +109,22 @@ def test_without_decay_accumulated_fact_less_its_start_is_the_virtual_shifts(opt
         equal = float(rest.norm()) < 1e-10 * float(shifts.norm())
         assert equal == bool(same_matrix("accumulated FACT", "change", decay))
     assert not same_matrix("accumulated FACT", "gram", decay)
+
+
+@pytest.mark.parametrize(("optimizer", "first_order"), [("momentum", True), ("adam", False)])
+def test_virtual_shifts_repeat_the_steps_of_momentum_and_not_of_adam(optimizer, first_order):
+    """At an eighth of the rate, over the same time, what a multiple of the shifts leaves out is an eighth."""
+    rests = []
+    for parts in (1, 8):
+        cell, model, data = small(optimizer=optimizer, lr=0.02 / parts, weight_decay=0.0, steps=40 * parts)
+        snapshots, _ = train(cell, model, data, 1)
+        layers = layers_of(cell, snapshots[-1], model, snapshots[0].network(model, 0), data, 0)
+        layer = layers["0", "forward"]
+        shifts = LAW["virtual shifts"].matrix(layer)
+        factor = (shifts * layer.change).sum() / shifts.square().sum()
+        rests.append(float((layer.change - factor * shifts).norm() / layer.change.norm()))
+    assert (rests[1] < rests[0] / 4) == first_order
+    assert badge_against("change", "virtual shifts", "", optimizer, 0.0) == ("identity" if first_order else "")
 
 
 def test_own_steps_leave_the_square_of_each_step():

@@ -45,6 +45,24 @@ def same_matrix(law: str, target: str, weight_decay: float) -> str:
     return "virtual shifts" if law == "accumulated FACT" and target == "change" and not weight_decay else ""
 
 
+def badge_against(target: str, law: str, badge: str, optimizer: str, weight_decay: float) -> str:
+    """The badge of a law against a target, where the table's badge is that of the law alone.
+
+    SGD with momentum μ and without weight decay takes the steps −γ Σ_s μ^(t−s) G_s. To first order in γ they change the
+    Gram matrix by 1/(1 − μ) times the virtual shifts. The score takes no notice of the factor, so the virtual shifts
+    repeat there what the optimizer did, as they do under SGD without momentum.
+
+    Examples
+    --------
+    >>> badge_against("change", "virtual shifts", "", "momentum", 0.0)
+    'identity'
+    >>> badge_against("change", "virtual shifts", "", "adam", 0.0)
+    ''
+    """
+    name = same_matrix(law, target, weight_decay) or law
+    return "identity" if name == "virtual shifts" and optimizer == "momentum" and not weight_decay else badge
+
+
 NOBODY, TIE = "nobody", "tie"
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 
 from tasks.atlas.cells import Cell
 from tasks.atlas.judging.choices import CHOICES, PRIMARY, Choice
-from tasks.atlas.judging.contest import NOBODY, TIE, Verdict, half_of, judge, same_matrix, skill
+from tasks.atlas.judging.contest import NOBODY, TIE, Verdict, badge_against, half_of, judge, same_matrix, skill
 from tasks.atlas.judging.prediction import predict
 from tasks.atlas.table import SCORES
 from tasks.judging.statistics import interval
@@ -76,6 +76,10 @@ class CellScores:
         """By entrant and badge the means over layers, (seeds,) by score; nothing where the target is undefined."""
         return self._means.get((side, target, step, layer), {})
 
+    def badge(self, target: str, entrant: str, badge_of_law: str) -> str:
+        """The badge of an entrant against a target."""
+        return badge_against(target, entrant, badge_of_law, self.cell.optimizer, self.cell.weight_decay)
+
     def verdict(self, choice: Choice, exponent: str, side: str = "forward") -> Verdict:
         """The verdict under a choice; ``exponent`` is the fitted one."""
         step = self.steps[-1] if choice.snapshot == "last" else self.steps[len(self.steps) * 2 // 3]
@@ -83,7 +87,8 @@ class CellScores:
         power = {"1/2": "1/2", "s": exponent, "1": "1"}[choice.exponent]
         chosen: dict[str, dict[str, np.ndarray]] = {}
         controls: dict[str, np.ndarray] = {}
-        for (entrant, badge), frame in entrants.items():
+        for (entrant, badge_of_law), frame in entrants.items():
+            badge = self.badge(choice.target, entrant, badge_of_law)
             if badge == "control":
                 controls[entrant] = frame[choice.score]
             elif badge == "identity" or same_matrix(entrant, choice.target, self.cell.weight_decay):
@@ -152,7 +157,8 @@ def contest(cell_scores: CellScores, side: str, target: str, exponent: str) -> d
     if not last:
         return {**Verdict(NOBODY).as_json(), "entrants": {}, "curves": {}}
     entrants = {}
-    for (entrant, badge), frame in last.items():
+    for (entrant, badge_of_law), frame in last.items():
+        badge = cell_scores.badge(target, entrant, badge_of_law)
         values, nulls, scrambled = (frame[name] for name in ("cosine", "null_cosine", "scrambled_cosine"))
         same_as = same_matrix(entrant, target, cell_scores.cell.weight_decay)
         entrants[entrant] = {"badge": badge, "same_as": same_as, "score": list(interval(values)),
@@ -235,7 +241,8 @@ def controls_ahead(
     rows = []
     for target in ("gram", "change"):
         last = cell_scores.at("forward", target, cell_scores.steps[-1])
-        laws = {entrant: frame["cosine"] for (entrant, badge), frame in last.items() if badge == ""}
+        laws = {entrant: frame["cosine"] for (entrant, badge), frame in last.items()
+                if cell_scores.badge(target, entrant, badge) == ""}  # fmt: skip
         if not laws:
             continue
         best = max(laws, key=lambda name: laws[name].mean())
