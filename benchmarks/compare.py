@@ -3,7 +3,7 @@
     python benchmarks/compare.py [--peers FOLDER ...] [--authors FOLDER] [--rounds 7] [--only WORD ...] [--out FILE]
 
 FOLDER of ``--peers`` holds packages that the environment lacks (``pip install --no-deps --target FOLDER xrfm``); that
-of ``--authors`` holds checkouts of GramLin, centered_NFA and neural_collapse_rfm (docs/authors.md says how to get it).
+of ``--authors`` holds checkouts of the authors' repositories, which docs/authors.md names and says how to get.
 A peer that is not there is named with what installs it. On one thread; the programs take turns, and a ratio is taken
 within each round: above 1 the peer takes longer. A pair whose numbers do not agree is not timed, and the program ends
 with an error. ``--out benchmarks/results.json`` writes what the report shows; the pairs that ran replace those there.

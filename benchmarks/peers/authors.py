@@ -1,4 +1,4 @@
-"""The code of the papers' authors. Paper C has no public code.
+"""The code of the papers' authors, and rfm-grokking, whose modular arithmetic paper C repeats. Paper C has no code.
 
 The repositories of papers A, B and D have no licence, so this project holds nothing of them: functions are taken out of
 their files by name and run unchanged, on the CPU. Where an author's definition differs by a constant, the constant is
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.func import jacrev, vmap
 
 import gramlab
+from gramlab.kernels.functions import Kernel
+from gramlab.kernels.updates import next_features
 from peers.pair import Pair, Program, joined, network, number
 
 
@@ -96,6 +98,21 @@ def collapse(checkout: Checkout) -> tuple[Program, Program]:
     return lambda: number(gramlab.neural_collapse(H, labels).nc1), theirs
 
 
+def kernel_update(checkout: Checkout) -> tuple[Program, Program]:
+    """A kernel machine for modular arithmetic: the next M from centred gradients."""
+    distances = vars(checkout.take("models/__init__.py", "euclidean_distances", "euclidean_distances_M"))
+    taken = checkout.take("models/gaussian_kernel.py", "gaussian_M", "gaussian_M_update", "get_grads", **distances)
+    x, alpha = torch.randn(1000, 100, dtype=torch.float64), torch.randn(1000, 5, dtype=torch.float64)
+    W = torch.randn(100, 100, dtype=torch.float64) / 10
+    kernel, M = Kernel("gaussian", 10.0), W.T @ W
+
+    def theirs() -> Tensor:
+        found = taken.gaussian_M_update(x, x, 10.0, M, alpha, centering=True)
+        return found[0] if isinstance(found, tuple) else found
+
+    return lambda: next_features("agop", kernel, x, alpha, M, centered=True), theirs
+
+
 def _pair(paper: str, repository: str, quantity: str, size: str, tolerance: float, programs) -> Pair:
     return Pair(f"authors of paper {paper}", repository, quantity, size, tolerance, programs, checkout=True)
 
@@ -114,6 +131,8 @@ PAIRS = (
     _pair("B", "centered_NFA", "`ptk` of three layers, by `get_Ks`", "MLP 784-256-256-256-10, n = 2,048, float32",
           1e-5, tangent_kernels),
     _pair("B", "centered_NFA", "`pearson`, by `mat_cov`", "two 784 × 784 matrices, float64", 1e-10, correlation),
+    Pair("rfm-grokking", "rfm-grokking", "the next M of a Gaussian kernel machine, by `gaussian_M_update`",
+         "n = 1,000, d = 100, 5 outputs, float64", 1e-6, kernel_update, checkout=True),
     _pair("D", "neural_collapse_rfm", "`agop` of the input, by `measure_agop`", "MLP 784-512-512-10, n = 500, float32",
           1e-5, agop_of_inputs),
     _pair("D", "neural_collapse_rfm", "NC1, by `get_class_variance`", "n = 2,000, d = 512, float32", 1e-4, collapse),

@@ -1,6 +1,7 @@
 """Numbers that summarise one measurement: the papers' curves against training steps and layers."""
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
 from torch import Tensor
@@ -104,8 +105,9 @@ def summarize(
         if H.ndim == 2:
             add(name, "surrogate", surrogate, H, layer.weight, Y)
         if not labels.is_floating_point() and labels.ndim == 1:
-            add(name, "nc1", lambda H, y: neural_collapse(H, y).nc1, H, labels)
-            add(name, "nc2", lambda H, y: neural_collapse(H, y).nc2, H, labels)
+            collapse = cache(partial(neural_collapse, H, labels))  # both numbers come from one pass over the features
+            add(name, "nc1", lambda found: found().nc1, collapse)
+            add(name, "nc2", lambda found: found().nc2, collapse)
     return numbers, undefined
 
 
