@@ -106,8 +106,8 @@ def summarize(
             add(name, "surrogate", surrogate, H, layer.weight, Y)
         if not labels.is_floating_point() and labels.ndim == 1:
             collapse = cache(partial(neural_collapse, H, labels))  # both numbers come from one pass over the features
-            add(name, "nc1", lambda found: found().nc1, collapse)
-            add(name, "nc2", lambda found: found().nc2, collapse)
+            add(name, "nc1", lambda measured: measured().nc1, collapse)
+            add(name, "nc2", lambda measured: measured().nc2, collapse)
     return numbers, undefined
 
 
