@@ -41,8 +41,9 @@ fresh-atlas: .venv/installed
 	$(BIN)/python -m flows.fresh $(ATLAS_ROOTS) --scale atlas
 	$(BIN)/python -m tasks.site
 
+# three files of tests at once: on two cores one of them mostly waits, for a server or a timer
 test: .venv/installed browser lint
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # the documentation as a site, build/docs/index.html; a warning is an error
 docs: .venv/installed

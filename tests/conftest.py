@@ -8,6 +8,11 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# read when torch is first imported, here and in the programs that tests start: threads of several workers of pytest on
+# few cores spend their time on waiting for each other
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 settings.register_profile("gramlab", derandomize=True, deadline=None)
 settings.load_profile("gramlab")
 
@@ -17,10 +22,17 @@ def pytest_ignore_collect(collection_path):
     return True if collection_path.suffix == ".py" and not collection_path.name.startswith("test_") else None
 
 
+# the longest files first, so that all workers end at about the same time; servers and timers, which leave the
+# processors idle, run beside what keeps them busy
+FIRST = [
+    "test_pipeline.py", "test_prefect.py", "test_nodes.py", "test_fresh.py", "test_flows.py", "test_injected_faults.py",
+    "test_fake_gpu.py", "test_members.py", "test_compare.py", "test_fresh_atlas.py", "test_docs.py",
+]  # fmt: skip
+
+
 def pytest_collection_modifyitems(items):
-    """The longest files first, so that two workers end at about the same time."""
-    first = ["test_pipeline.py", "test_flows.py", "test_prefect.py"]
-    items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
+    """Put the files of FIRST first, in its order."""
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from gramlab.files import atomic
 from tasks.settings import SHARED
 
 A, DATA = (f"pipeline/quick/{folder}/dvc.yaml" for folder in ("weight_gram", "data"))
-CLAIMS = ("a_eq1", "a_thm1", "a_fig1", "a_fig4", "a_fig7", "a_tl", "b_prop2", "c_thm3_1", "d_svd")
+CLAIMS = ("a_eq1", "a_thm1", "a_fig1", "a_fig4", "a_fig7", "a_tl", "b_prop2", "c_lemf_1", "d_svd")
 TINY = {  # with as many cases, rows and seeds as the claims' statements need
     "train": {"epochs": 8, "snapshots": 1},
     "simulate": {},
@@ -40,7 +41,7 @@ def witness():
 
 
 def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
-    """A few claims, what they need, and tiny settings."""
+    """A few claims, what they need, tiny settings, and a short search for counterexamples."""
     raw = yaml.safe_load((project / "params.yaml").read_text())
     papers = {name: section for name, section in raw.items() if name not in SHARED}
     experiments, sets = set(), set()
@@ -55,6 +56,9 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
         sets |= {entry["paper"]["data"] for entry in paper["train"].values()}
     raw["data"] = {key: entry for key, entry in raw["data"].items() if key in sets}
     (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    search = project / "tasks/measuring/counterexamples.py"
+    assert "EXAMPLES = 300" in search.read_text()
+    search.write_text(search.read_text().replace("EXAMPLES = 300", "EXAMPLES = 20"))
     cells = project / "pipeline/atlas/cells.yaml"
     atlas = yaml.safe_load(cells.read_text())
     for group in atlas["groups"].values():
@@ -88,6 +92,23 @@ def project(copy_project, environment, tmp_path_factory):
     done = dvc(there, witnessed, "repro")
     loaded = [json.loads(line) for line in (watch / "loaded.jsonl").read_text().splitlines()]
     return there, done, {(stage, key): files for stage, key, files in loaded}
+
+
+@pytest.fixture(scope="module")
+def prepared(project, copy_project, environment):
+    """A copy with prepared data, in which a checkpoint is written whenever one can be; nothing is trained."""
+    there = copy_project("prepared", project[0])
+    raw = yaml.safe_load((there / "params.yaml").read_text())
+    raw["machine"]["checkpoint_seconds"] = 0
+    (there / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    dvc(there, environment, "repro", f"{DATA}:prepare@photos", f"{DATA}:prepare@photo_benchmarks")
+    return there
+
+
+@pytest.fixture
+def untrained(prepared, tmp_path):
+    """The same for one test alone."""
+    return shutil.copytree(prepared, tmp_path / "gramlab", symlinks=True)
 
 
 def test_every_claim_gets_a_verdict(project):
@@ -130,18 +151,13 @@ def test_forcing_a_stage_gives_the_same_bytes(project, environment):
     assert bytes_of(there) == before
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project, environment):
+def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, untrained, environment):
     """SIGKILL of the whole process group at several moments of the training stages; then a plain `dvc repro`.
 
     A kill while DVC writes its own files, which lasts milliseconds, is mended as docs/how-to/recovery.md says.
     """
-    there, _, _ = project
-    killed = copy_project("killed", there)
-    raw = yaml.safe_load((killed / "params.yaml").read_text())
-    raw["machine"]["checkpoint_seconds"] = 0
-    (killed / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    (there, _, _), killed = project, untrained
     targets = [f"{A}:train@a_fig7", f"{A}:train@a_fig4"]
-    dvc(killed, environment, "repro", f"{DATA}:prepare@photos", f"{DATA}:prepare@photo_benchmarks")
     kills = 0
     for seconds in (4.0, 5.5, 7.0):
         run = subprocess.Popen(
@@ -163,9 +179,8 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, copy_project
     assert not list((killed / ".scratch").glob("*"))
 
 
-def test_the_seconds_of_an_interrupted_run_count(project, copy_project, environment):
-    resumed = copy_project("resumed", project[0])
-    dvc(resumed, environment, "repro", f"{DATA}:prepare@photos")
+def test_the_seconds_of_an_interrupted_run_count(untrained, environment):
+    resumed = untrained
     name = (
         "from tasks import stage, train; one = stage.Stage('train', 'a_fig7', 'quick')\n"
         "print(train.fingerprint(one, one.settings.train['a_fig7'], stage.compute(one.settings)))"
@@ -184,17 +199,13 @@ def test_the_seconds_of_an_interrupted_run_count(project, copy_project, environm
     [("train", "a_fig7", True), ("machine", "", True), ("train", "a_fig4", False), ("claims", "a_fig7", False)],
 )
 def test_a_training_is_refused_if_its_own_settings_change_meanwhile(
-    project, copy_project, environment, section, key, refused
+    project, untrained, environment, section, key, refused
 ):
-    there, _, _ = project
-    edited = copy_project("edited", there)
+    (there, _, _), edited = project, untrained
     params = edited / "params.yaml"
-    raw = yaml.safe_load(params.read_text())
-    raw["machine"]["checkpoint_seconds"] = 0
-    params.write_text(yaml.safe_dump(raw, sort_keys=False))
     before = params.read_text()
+    raw = yaml.safe_load(before)
     train = [f"{A}:train@a_fig7"]
-    dvc(edited, environment, "repro", f"{DATA}:prepare@photos")
     run = subprocess.Popen(["dvc", "repro", *train], cwd=edited, env=environment, stderr=subprocess.PIPE, text=True)
     while run.poll() is None and not list(edited.glob(".scratch/*/**/step-*.sha256")):
         time.sleep(0.002)
@@ -300,9 +311,8 @@ def test_a_truncated_table_is_named_and_not_judged(project, environment):
 
 def test_a_check_and_the_report_load_no_torch(project, environment):
     there, _, _ = project
-    for program in ("check", "verdicts", "report", "site"):
-        code = f"import sys, tasks.{program}; assert 'torch' not in sys.modules"
-        subprocess.run([sys.executable, "-c", code], cwd=there, env=environment, check=True)
+    code = "import sys, tasks.check, tasks.verdicts, tasks.report, tasks.site; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=there, env=environment, check=True)
 
 
 def test_a_failed_check_keeps_the_committed_report(project, environment):
