@@ -1,6 +1,7 @@
-"""Two processes that measure one network, for test_parts.py: ``torchrun processes.py HOW OUT``.
+"""Two processes that measure one network, for test_parts.py: ``torchrun processes.py OUT HOW...``.
 
-HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), or "differ" (the processes disagree).
+HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), or "differ" (the processes disagree). The results
+of each are in a folder of its name.
 """
 
 import sys
@@ -23,9 +24,7 @@ def data():
     return torch.randn(23, 6, dtype=torch.float64), torch.randint(0, 9, (23,))
 
 
-def main(how: str, out: Path) -> None:
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+def measure(how: str, out: Path) -> None:
     rank = dist.get_rank()
     model, (x, y) = network(), data()
     options = {"weight_decay": 0.1, "batch_size": 4, "shard": "process"}
@@ -41,11 +40,20 @@ def main(how: str, out: Path) -> None:
         fully_shard(model, mesh=mesh)
     if how == "differ":
         options["weight_decay"] = 0.1 + rank
-    gramlab.measure(model, x, y, **options).save(out / f"exact{rank}.safetensors")
+    measured = gramlab.measure(model, x, y, **options)
+    out.mkdir(exist_ok=True)
+    measured.save(out / f"exact{rank}.safetensors")
     if how == "plain":
         gramlab.measure(model, x, y, outputs=3, **options).save(out / f"estimated{rank}.safetensors")
+
+
+def main(out: Path, *hows: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    for how in hows:
+        measure(how, out / how)
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

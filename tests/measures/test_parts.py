@@ -148,26 +148,33 @@ def test_a_distributed_sampler_is_refused():
         gramlab.measure(network(), loader, shard=(0, 2))
 
 
-def torchrun(how, out):
+def torchrun(out, *hows):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     script = Path(__file__).with_name("processes.py")
-    return subprocess.run([*command, str(script), how, str(out)], capture_output=True, text=True, timeout=300)
+    return subprocess.run([*command, str(script), str(out), *hows], capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def measured_by_two(tmp_path_factory):
+    """The folder with what two processes have measured in each way."""
+    out = tmp_path_factory.mktemp("two")
+    result = torchrun(out, "plain", "ddp", "fsdp")
+    assert result.returncode == 0, result.stderr[-3000:]
+    return out
 
 
 @pytest.mark.parametrize("how", ["plain", "ddp", "fsdp"])
-def test_two_processes_equal_one(how, tmp_path):
-    result = torchrun(how, tmp_path)
-    assert result.returncode == 0, result.stderr[-3000:]
+def test_two_processes_equal_one(how, measured_by_two):
     for rank in range(2):
-        assert_same(gramlab.Measurement.load(tmp_path / f"exact{rank}.safetensors"), entire())
+        assert_same(gramlab.Measurement.load(measured_by_two / how / f"exact{rank}.safetensors"), entire())
         if how == "plain":
-            estimated = gramlab.Measurement.load(tmp_path / f"estimated{rank}.safetensors")
+            estimated = gramlab.Measurement.load(measured_by_two / how / f"estimated{rank}.safetensors")
             assert_same(estimated, entire(outputs=3))
             assert estimated["0"].draws["ptk"].shape[0] == 3
 
 
 def test_processes_that_measure_different_things_all_fail(tmp_path):
-    result = torchrun("differ", tmp_path)
+    result = torchrun(tmp_path, "differ")
     assert result.returncode != 0
     assert "measure different things: their ['settings'] differ" in result.stderr
     assert not list(tmp_path.iterdir())
