@@ -3,15 +3,18 @@
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +100,18 @@ def pipeline(text: str) -> dict[str, Any]:
     return content
 
 
+@cache
+def initialised() -> "tempfile.TemporaryDirectory[str]":
+    """A new git and DVC repository that projects are copies of, since `dvc init` takes a second."""
+    made = tempfile.TemporaryDirectory()
+    call("git", "init", "--quiet", cwd=Path(made.name))
+    call("dvc", "init", "--quiet", cwd=Path(made.name))
+    return made
+
+
 def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
     """The project in a new git and DVC repository."""
-    folder.mkdir(parents=True)
+    shutil.copytree(initialised().name, folder)
     (folder / "params.yaml").write_text(yaml.safe_dump(settings))
     for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -107,8 +119,6 @@ def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
     (folder / "stage.py").write_text(PROGRAM)
     (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n/.scratch/\n__pycache__/\n")
     (folder / "orders.json").write_text(json.dumps(orders))
-    call("git", "init", "--quiet", cwd=folder)
-    call("dvc", "init", "--quiet", cwd=folder)
     (folder / ".dvcignore").write_text("__pycache__/\n")
     (folder / ".dvc/config").write_text("[core]\n    analytics = false\n    check_update = false\n")
     call("git", "add", "--all", cwd=folder)

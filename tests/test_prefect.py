@@ -72,6 +72,11 @@ def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
     return ask(f"{server}/flow_runs/filter", question) or []
 
 
+def until_run(server: str, deployment: str, *states: str) -> bool:
+    """Wait for a run in one of these states; seldom ask, since each answer keeps the server busy."""
+    return until(lambda: runs(server, deployment, *states), 150, every=0.5)
+
+
 def request(project: Path, env: dict[str, str], deployment: str, *parameters: str) -> None:
     """Ask for a run of a deployment with these parameters."""
     options = [word for parameter in parameters for word in ("--param", parameter)]
@@ -89,7 +94,7 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(
 ) -> None:
     schedule = ("prefect", "deployment", "schedule")
     call(*schedule, "create", "reproduce/nightly", "--interval", "15", "--accept-yes", cwd=project, env=env)
-    finished = until(lambda: runs(server, "nightly", "COMPLETED", "FAILED", "CRASHED"), 150, every=0.5)
+    finished = until_run(server, "nightly", "COMPLETED", "FAILED", "CRASHED")
     assert finished, (project / "worker.log").read_text() + (project / "server.log").read_text()
     call(*schedule, "clear", "reproduce/nightly", "--accept-yes", cwd=project, env=env)
     run = min(runs(server, "nightly", "COMPLETED"), key=lambda run: run["expected_start_time"])
@@ -117,7 +122,7 @@ def test_mistaken_parameters_are_one_line_each(
         assert refused.returncode, wrong
         assert line in " ".join((refused.stdout + refused.stderr).split())
     request(project, env, "on-demand", 'targets=["c_rum"]')
-    assert until(lambda: runs(server, "on-demand", "FAILED"), 150), (project / "worker.log").read_text()
+    assert until_run(server, "on-demand", "FAILED"), (project / "worker.log").read_text()
     (run,) = runs(server, "on-demand", "FAILED")
     assert run["name"] == "quick: c_rum"
     assert run["state"]["message"].startswith("unknown target 'c_rum'; did you mean 'c_run'?; allowed: prepare, ")
@@ -132,15 +137,15 @@ def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
     stage = until_hanging(project, 150)
     (run,) = runs(server, "on-demand", "RUNNING")
     request(project, env, "nightly")
-    assert until(lambda: runs(server, "nightly", "RUNNING"), 150)
+    assert until_run(server, "nightly", "RUNNING")
     (other,) = runs(server, "nightly", "RUNNING")
-    assert until(lambda: "waits for the flow that runs in this clone: process " in logs(server, other), 150)
+    assert until(lambda: "waits for the flow that runs in this clone: process " in logs(server, other), 150, 0.5)
     order(project)
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
     assert until(lambda: not any(map(dummy_project.alive, stage)), 150), (project / "worker.log").read_text()
-    assert until(lambda: runs(server, "on-demand", "CANCELLED"), 150), (project / "worker.log").read_text()
+    assert until_run(server, "on-demand", "CANCELLED"), (project / "worker.log").read_text()
     completed = lambda: [each["id"] for each in runs(server, "nightly", "COMPLETED")]  # noqa: E731
-    assert until(lambda: other["id"] in completed(), 150), (project / "worker.log").read_text()
+    assert until(lambda: other["id"] in completed(), 150, 0.5), (project / "worker.log").read_text()
 
 
 def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
@@ -160,7 +165,7 @@ def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
     order(project)
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
-    assert until(lambda: runs(server, "on-demand", "CRASHED"), 150)
+    assert until_run(server, "on-demand", "CRASHED")
     assert [each["id"] for each in runs(server, "on-demand", "CRASHED")] == [run["id"]]
     with background(commands()[-1], project, env, project / "worker.log"):
-        assert until(lambda: runs(server, "on-demand", "COMPLETED"), 150), (project / "worker.log").read_text()
+        assert until_run(server, "on-demand", "COMPLETED"), (project / "worker.log").read_text()
