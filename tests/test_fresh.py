@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dummy_project
 import pytest
 import yaml
 from test_pipeline import shrink
@@ -31,6 +32,15 @@ def tables(project: Path, root: str) -> dict[str, tuple[bytes, int]]:
     """Bytes of a root's tables, and when they were written."""
     files = (project / ".scratch/fresh" / root / "data/quick/tables").glob("*.parquet")
     return {file.stem: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
+
+
+@pytest.fixture(scope="module")
+def environment(environment, tmp_path_factory):
+    """With one Prefect server for all runs; those of tests/atlas/test_fresh_atlas.py start their own."""
+    home = tmp_path_factory.mktemp("server")
+    private = dummy_project.environment(home / "home", **dummy_project.at(dummy_project.port()))
+    with dummy_project.server(home, private):
+        yield {**private, **{name: environment[name] for name in ("PYTHONPATH", "DVC_NO_ANALYTICS")}}
 
 
 @pytest.fixture(scope="module")
