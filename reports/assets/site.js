@@ -18,7 +18,7 @@ if (form) {
   const keys = {
     order: (row) => rows.indexOf(row),
     verdict: (row) => Math.min(...ofScales().map((scale) => order[row.dataset[scale]])),
-    controls: (row) => Number(/kept:/.test(row.lastElementChild.textContent)),
+    controls: (row) => Number(/not rejected:/.test(row.lastElementChild.textContent)),
   };
 
   const matches = (row) => {
