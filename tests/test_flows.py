@@ -60,7 +60,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def flow(env: dict[str, str], root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "flows.reproduce", "--root", str(root), *arguments]
     pipe = subprocess.PIPE
-    return subprocess.run(command, cwd=ROOT, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=600)
+    return subprocess.run(command, cwd=ROOT, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=1500)
 
 
 def stale(root: Path, *targets: str) -> list[str]:

@@ -19,7 +19,7 @@ COMMITTED = {"A.fig7": "fails", "A.tl": "holds", "B.free": "holds", "C.lemF.1": 
 
 def repeat(project: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "flows.fresh", *arguments]
-    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=500)
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=1500)
 
 
 def verdicts(project: Path, root: str) -> dict[str, str]:

@@ -68,7 +68,7 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
 
 def dvc(project: Path, environment, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
     done = subprocess.run(
-        ["dvc", *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=500
+        ["dvc", *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=1500
     )
     if code is not None:
         assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]

@@ -46,7 +46,7 @@ def project(copy_project, environment):
     own["known_initialisation"]["answer"] = "nobody"
     (there / "reports/atlas.json").write_text(json.dumps({"cells": own, "known": [], "diverged": []}))
     command = [sys.executable, "-m", "flows.fresh", *ROOTS, "--scale", "atlas", "--jobs", "1"]
-    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stdout + done.stderr
     return there, json.loads((there / fresh.ATLAS_FILE).read_text())
 
