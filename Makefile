@@ -35,7 +35,7 @@ fresh: .venv/installed
 	$(BIN)/python -m flows.fresh $(ROOTS) --jobs 2
 
 # the whole atlas at other roots, an estimated half hour of one core each; named before it ran
-ATLAS_ROOTS ?= 11
+ATLAS_ROOTS ?= 12
 
 fresh-atlas: .venv/installed
 	$(BIN)/python -m flows.fresh $(ATLAS_ROOTS) --scale atlas
