@@ -121,7 +121,9 @@ def test_growth_of_surrogate_and_linearity(handmade, key, experiment, hidden, op
         return ("claim", RANDOM) if row["step"] == 0 else ("claim",)
 
     expected += [{**row, "case": row["case"].partition(" ")[0]} for row in accuracies(made, shown)]
-    assert_same_rows(experiment.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+    # the features are float32, and 13 rows of three of them nearly depend on one another: the rounding of another
+    # processor moves the linearity by 4e-5
+    assert_same_rows(experiment.measure(made.run), expected, rel=SINGLE, absolute=1e-4)
 
 
 @pytest.mark.parametrize("variants", [("momentum",), ("text", "momentum")], ids=["one", "two"])
