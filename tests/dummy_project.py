@@ -198,7 +198,7 @@ def port() -> int:
 
 @contextmanager
 def server(cwd: Path, env: dict[str, str], command: Sequence[str] = ("prefect", "server", "start")) -> Iterator[str]:
-    """A Prefect server on this machine; its address. A second start takes another port, which the environment then has."""
+    """A Prefect server on this machine; its address. A second start takes another port, which `env` then has."""
     for seconds in (60, 90, 120, 150):  # a server that never answers now and then is started again
         with background(list(command), cwd, env, cwd / "server.log"):
             if until(lambda: ask(f"{env['PREFECT_API_URL']}/health") is True, seconds):
