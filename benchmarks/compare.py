@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 from authors.checkout import Checkout
-from machine import machine
+from machine import machine, recorded
 from peers import authors, libraries, moments
 from peers.pair import Pair
 from timing import gap, race
@@ -99,10 +99,9 @@ def key(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     """Replace the pairs that ran and keep the others, in the order of ``PAIRS``."""
-    kept = json.loads(path.read_text(encoding="utf-8"))["pairs"] if path.is_file() else []
-    found = {key(row): row for row in kept + rows}
+    by_key = {key(row): row for row in recorded(path, "pairs") + rows}
     order = [(pair.peer, pair.quantity, pair.size) for pair in PAIRS]
-    content = {**machine(), "pairs": [found[name] for name in order if name in found]}
+    content = {**machine(), "pairs": [by_key[name] for name in order if name in by_key]}
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from machine import machine
+from machine import machine, recorded
 from timing import race
 
 import gramlab
@@ -163,10 +163,9 @@ def main() -> None:
                   f"{row['slope at the largest']} | {row['mebibytes']} | {row['slope of memory']} |",
                   flush=True)  # fmt: skip
     if options.out:
-        kept = json.loads(options.out.read_text(encoding="utf-8"))["rows"] if options.out.is_file() else []
-        found = {(row["axis"], row["task"]): row for row in kept + rows}
+        by_key = {(row["axis"], row["task"]): row for row in recorded(options.out, "rows") + rows}
         order = [(axis, TASKS[task]) for axis in SIZES for task in MEASURED[axis]]
-        content = {**machine(), "base": BASE, "rows": [found[key] for key in order if key in found]}
+        content = {**machine(), "base": BASE, "rows": [by_key[key] for key in order if key in by_key]}
         options.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -1,9 +1,11 @@
 """The machine of a measurement in words, the date, and the versions of what computes."""
 
 import datetime
+import json
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,3 +28,11 @@ def processor() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip().replace("(R)", "")
     return platform.machine()
+
+
+def recorded(path: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of an earlier run, if it was on this machine with these versions: the file names one machine for all."""
+    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    here = machine()
+    is_here = all(content.get(key) == here[key] for key in ("machine", "versions"))
+    return content[name] if is_here else []

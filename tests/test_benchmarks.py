@@ -78,6 +78,17 @@ def test_pairs_that_ran_again_replace_their_rows_and_no_others(tmp_path):
     assert re.fullmatch(r"\d+ cores, .+, \d+ GiB, .+; one thread", content["machine"])
 
 
+def test_rows_of_another_machine_are_not_kept(tmp_path):
+    """The file names one machine; rows that were measured elsewhere would carry its name."""
+    first, second = ({"peer": p.peer, "quantity": p.quantity, "size": p.size} for p in compare.PAIRS[:2])
+    path = tmp_path / "results.json"
+    compare.write(path, [second | {"ratio": 1.0}])
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "machine": "64 cores, another processor"}), encoding="utf-8")
+    compare.write(path, [first | {"ratio": 2.0}])
+    assert [row["ratio"] for row in json.loads(path.read_text(encoding="utf-8"))["pairs"]] == [2.0]
+
+
 def test_no_two_pairs_have_the_same_name():
     names = [(pair.peer, pair.quantity, pair.size) for pair in compare.PAIRS]
     assert len(set(names)) == len(names)

@@ -107,8 +107,8 @@ def kernel_update(checkout: Checkout) -> tuple[Program, Program]:
     kernel, M = Kernel("gaussian", 10.0), W.T @ W
 
     def theirs() -> Tensor:
-        found = taken.gaussian_M_update(x, x, 10.0, M, alpha, centering=True)
-        return found[0] if isinstance(found, tuple) else found
+        features = taken.gaussian_M_update(x, x, 10.0, M, alpha, centering=True)
+        return features[0] if isinstance(features, tuple) else features
 
     return lambda: next_features("agop", kernel, x, alpha, M, centered=True), theirs
 

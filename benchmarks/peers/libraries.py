@@ -20,15 +20,15 @@ def by_jacobians() -> tuple[Program, Program]:
         return joined([m[str(i)].agop for i in layers])
 
     def theirs() -> Tensor:
-        found = []
+        agops = []
         for i in layers:
             total = torch.zeros(256, 256, dtype=torch.float64)
             for rows in x.split(250):
                 with torch.no_grad():
                     J = vmap(jacrev(lambda h, i=i: model[i:](h)))(model[:i](rows)).flatten(0, 1)
                 total += (J.T @ J).double()
-            found.append(total / len(x))
-        return joined(found)
+            agops.append(total / len(x))
+        return joined(agops)
 
     return ours, theirs
 

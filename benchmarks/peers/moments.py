@@ -46,11 +46,11 @@ class Problem:
         m = gramlab.measure(
             self.model, self.x, self.y, loss="cross_entropy", quantities=["enfa"], batch_size=BATCH
         )  # fmt: skip
-        found = [m[name].enfa for name in LAYERS]
+        moments = [m[name].enfa for name in LAYERS]
         if self.both:
             inputs = gramlab.features(self.model, self.x, batch_size=BATCH)
-            found += [inputs[name].T @ inputs[name] for name in LAYERS]
-        return joined(found)
+            moments += [inputs[name].T @ inputs[name] for name in LAYERS]
+        return joined(moments)
 
     def of_sums(self, gradients: list[Tensor], inputs: list[Tensor]) -> Tensor:
         """The peer's two sums of each layer as gramlab's quantities."""
@@ -93,7 +93,7 @@ def by_kronfluence(both: bool) -> tuple[Program, Program]:
             return problem.loss(model(batch[0]), batch[1])
 
         def compute_measurement(self, batch, model):
-            raise NotImplementedError
+            raise NotImplementedError("the peer declares it abstract, and covariances do not need it")
 
     task, state, settings = Classification(), State(cpu=True), FactorArguments(use_empirical_fisher=True)
     model = prepare_model(copy.deepcopy(problem.model), task)
