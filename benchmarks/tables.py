@@ -146,9 +146,9 @@ def main() -> None:
         run("regression", np.eye(30), np.arange(30.0), np.eye(30), 0)
     results = {}
     for kind, name in tables(options.tables, options.half):
-        found = compare(options.tables, kind, name, options.splits, programs)
-        results[name] = {"kind": kind, "programs": found}
-        means = [(statistics.mean(each["score"]), statistics.mean(each["seconds"])) for each in found.values()]
+        measured = compare(options.tables, kind, name, options.splits, programs)
+        results[name] = {"kind": kind, "programs": measured}
+        means = [(statistics.mean(each["score"]), statistics.mean(each["seconds"])) for each in measured.values()]
         print(
             f"| {name} | " + " | ".join(f"{score:.3f} | {seconds:.3f}" for score, seconds in means) + " |", flush=True
         )

@@ -57,8 +57,8 @@ def fields(module: ModuleType, name: str) -> Iterator[tuple[str, str, str, str]]
     """Key, type, default and comment of each field of a settings class, from the source."""
     source = inspect.getsource(module)
     lines = source.splitlines()
-    (found,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name)
-    for node in found.body:
+    (class_node,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name)
+    for node in class_node.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             default = "" if node.value is None else ast.unparse(node.value)
             yield node.target.id, ast.unparse(node.annotation), default, comment(lines, node)

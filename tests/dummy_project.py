@@ -103,10 +103,10 @@ def pipeline(text: str) -> dict[str, Any]:
 @cache
 def initialised() -> "tempfile.TemporaryDirectory[str]":
     """A new git and DVC repository that projects are copies of, since `dvc init` takes a second."""
-    made = tempfile.TemporaryDirectory()
-    call("git", "init", "--quiet", cwd=Path(made.name))
-    call("dvc", "init", "--quiet", cwd=Path(made.name))
-    return made
+    repository = tempfile.TemporaryDirectory()
+    call("git", "init", "--quiet", cwd=Path(repository.name))
+    call("dvc", "init", "--quiet", cwd=Path(repository.name))
+    return repository
 
 
 def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:

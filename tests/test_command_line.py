@@ -90,8 +90,8 @@ def test_the_page_of_the_docs_is_the_help_of_today(tmp_path):
     (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "utils docs" in line]
     command = shlex.split(line)[1:]
     assert command[-1] == "docs/reference/cli.md"
-    made = [sys.executable, "-m", "typer", *command[:-1], str(tmp_path / "cli.md")]
-    subprocess.run(made, check=True, cwd=ROOT, capture_output=True)
+    documented = [sys.executable, "-m", "typer", *command[:-1], str(tmp_path / "cli.md")]
+    subprocess.run(documented, check=True, cwd=ROOT, capture_output=True)
     assert (tmp_path / "cli.md").read_text() == (ROOT / "docs/reference/cli.md").read_text()
 
 

@@ -40,8 +40,8 @@ def anchors(page: Path) -> set[str]:
     """The anchors that code hosts make of a page's headings, and those that the page sets itself."""
     text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.+)$", FENCED.sub("", text), flags=re.M)
-    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    return made | set(re.findall(r'<a id="([^"]+)">', text))
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

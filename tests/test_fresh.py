@@ -111,11 +111,11 @@ def test_roots_that_ran_elsewhere_are_kept(project, environment):
     (there / fresh.FILE).write_text(json.dumps(record))
     done = repeat(there, environment, "11", "--keep")
     assert done.returncode == 0, done.stdout + done.stderr
-    kept = json.loads((there / fresh.FILE).read_text())
-    assert kept["roots"].keys() == {"11", "12", "99"}
-    assert kept["roots"]["99"] == {"commit": record["commit"], "seconds": 1.0}
+    merged = json.loads((there / fresh.FILE).read_text())
+    assert merged["roots"].keys() == {"11", "12", "99"}
+    assert merged["roots"]["99"] == {"commit": record["commit"], "seconds": 1.0}
     by_hand = verdicts(there, "11")
-    for name, claim in kept["claims"].items():
+    for name, claim in merged["claims"].items():
         assert claim["verdicts"] == {"11": by_hand[name], "99": "from elsewhere"}
         assert (claim["came back"], claim["runs"]) == (int(by_hand[name] == COMMITTED[name]), 2)
 

@@ -52,7 +52,7 @@ def installed(wheel, tmp_path_factory):
 
 def closure(start: Distribution, extra: str) -> list[Distribution]:
     """The distributions that one needs with an extra, and that those need; itself left out."""
-    found: dict[tuple[str, str], Distribution] = {}
+    distributions: dict[tuple[str, str], Distribution] = {}
     waiting = [(start, extra)]
     while waiting:
         each, wanted = waiting.pop()
@@ -62,13 +62,13 @@ def closure(start: Distribution, extra: str) -> list[Distribution]:
                 continue
             for name in {"", *needed.extras}:
                 key = (re.sub("[-_.]+", "-", needed.name).lower(), name)
-                if key not in found:
+                if key not in distributions:
                     try:
-                        found[key] = start if key[0] == "gramlab" else distribution(needed.name)
+                        distributions[key] = start if key[0] == "gramlab" else distribution(needed.name)
                     except PackageNotFoundError:  # an optional one that is not needed on this machine
                         continue
-                    waiting.append((found[key], name))
-    return [each for each in dict.fromkeys(found.values()) if each is not start]
+                    waiting.append((distributions[key], name))
+    return [each for each in dict.fromkeys(distributions.values()) if each is not start]
 
 
 def run(python: Path, program: str, folder: Path) -> subprocess.CompletedProcess:

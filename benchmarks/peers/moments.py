@@ -99,11 +99,11 @@ def by_kronfluence(both: bool) -> tuple[Program, Program]:
     model = prepare_model(copy.deepcopy(problem.model), task)
 
     def theirs() -> Tensor:
-        _, found = fit_covariance_matrices_with_loader(
+        _, covariances = fit_covariance_matrices_with_loader(
             model, state, task, problem.batches(), settings, disable_tqdm=True
         )
         return problem.of_sums(*(
-            [found[kind][name] for name in LAYERS] for kind in ("gradient_covariance", "activation_covariance")
+            [covariances[kind][name] for name in LAYERS] for kind in ("gradient_covariance", "activation_covariance")
         ))  # fmt: skip
 
     return problem.ours, theirs

@@ -180,11 +180,11 @@ def captured_networks(
             if not all_finite(local_tensor(parameter.detach())):
                 raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
 
-        def captured(network: nn.Module, found: dict[str, Layer]) -> CapturedNetwork:
+        def captured(network: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
             last = None
             if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
                 last = stack.enter_context(last_product(network))
-            return CapturedNetwork(network, found, stack.enter_context(capture_calls(found)), forward, last)
+            return CapturedNetwork(network, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
         current, before = captured(model, measured), None
         if initial is not None and "initial" in needs:

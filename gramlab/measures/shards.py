@@ -41,8 +41,8 @@ def resolve_shard(shard: Shard) -> tuple[int, int] | None:
         if not dist.is_available() or not dist.is_initialized():
             raise ValueError("shard='process' needs torch.distributed.init_process_group first, as under torchrun")
         return dist.get_rank(), dist.get_world_size()
-    whole = isinstance(shard, (tuple, list)) and len(shard) == 2 and all(isinstance(i, Integral) for i in shard)
-    if not whole or not 0 <= int(shard[0]) < int(shard[1]):
+    is_pair = isinstance(shard, (tuple, list)) and len(shard) == 2 and all(isinstance(i, Integral) for i in shard)
+    if not is_pair or not 0 <= int(shard[0]) < int(shard[1]):
         raise ValueError(f"shard must be (i, n) with 0 <= i < n, 'process' or None, not {shard!r}")
     return int(shard[0]), int(shard[1])
 

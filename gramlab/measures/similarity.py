@@ -84,12 +84,12 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
     u, v = _pair(a, b, diagonal)
     if u.numel() == 0:
         raise Undefined("the Pearson correlation of empty arrays is undefined")
-    uu, vv, uv, *whole = _centred_sums(u, v)
+    uu, vv, uv, *uncentred = _centred_sums(u, v)
     if not _in_range(uu, vv):
         u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
-        uu, vv, uv, *whole = _centred_sums(u, v)
+        uu, vv, uv, *uncentred = _centred_sums(u, v)
     # so small a spread may be rounding alone, of an array that is constant
-    for w, square, bound in zip((u, v), (uu, vv), whole, strict=True):
+    for w, square, bound in zip((u, v), (uu, vv), uncentred, strict=True):
         small = 1e-20 * w.numel()
         if square > 2 * small * bound:  # no entry's square exceeds the sum of squares, so none has to be looked at
             continue
@@ -238,11 +238,11 @@ def _centred_sums(u: Tensor, v: Tensor) -> tuple[float, float, float, float, flo
     Arrays far from zero for their spread are shifted first.
     """
     n, (su, sv, uu, vv, uv) = u.numel(), _sums(u, v)
-    whole = uu, vv
+    uncentred = uu, vv
     if uu - su * su / n < 1e-3 * uu or vv - sv * sv / n < 1e-3 * vv:
         u, v = u - su / n, v - sv / n
         su, sv, uu, vv, uv = _sums(u, v)
-    return uu - su * su / n, vv - sv * sv / n, uv - su * sv / n, *whole
+    return uu - su * su / n, vv - sv * sv / n, uv - su * sv / n, *uncentred
 
 
 def _sums(u: Tensor, v: Tensor) -> list[float]:

@@ -31,10 +31,10 @@ def statements(finding: dict[str, Any]) -> str:
     words = {True: "holds", False: "does not hold", None: "is undecided"}
     sentences = []
     for statement in finding.get("statements", ()):
-        for form, found in statement["forms"].items():
+        for form, of_form in statement["forms"].items():
             name = statement["name"] + ("" if form == "claim" else f", {form}")
-            measured = found["measured"] or f"statistic {found['statistic']:.4g}"
-            sentences.append(f"“{name}” {words[found['holds']]} before correction for many tests: {measured}.")
+            measured = of_form["measured"] or f"statistic {of_form['statistic']:.4g}"
+            sentences.append(f"“{name}” {words[of_form['holds']]} before correction for many tests: {measured}.")
     return " ".join(sentences)
 
 

@@ -35,8 +35,8 @@ def table(draws: int = DRAWS) -> list[dict[str, Any]]:
             row = {"rule": name, "seeds": seeds, "draws": draws, "holds": null[True], "fails": null[False]}
             row["wrong"] = [answer for answer in ("holds", "fails") if answer not in RIGHT.get(name, ())]
             if name in ("positive", "within"):
-                found = _shares(name, rule, seeds, effect, draws // 10)
-                row |= {"effect": effect, "power": found[True], "promised power": 0.9}
+                shares = _shares(name, rule, seeds, effect, draws // 10)
+                row |= {"effect": effect, "power": shares[True], "promised power": 0.9}
             rows.append(row)
     return rows
 

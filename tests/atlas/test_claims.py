@@ -22,11 +22,11 @@ def planted(change_diagonal):
 
 @pytest.mark.parametrize(("lead", "verdict"), [(0.2, "ahead"), (-0.2, "behind"), (0.0, "tie")])
 def test_a_planted_exception_is_found(lead, verdict):
-    (found,) = multiverse_of_claims({"a_fig7": planted(lead)})
-    assert (found["own"], found["choices"]) == ("ahead", 4)
-    assert found["agree"] == 3 + (verdict == "ahead")
+    (contrast,) = multiverse_of_claims({"a_fig7": planted(lead)})
+    assert (contrast["own"], contrast["choices"]) == ("ahead", 4)
+    assert contrast["agree"] == 3 + (verdict == "ahead")
     if verdict != "ahead":
-        (other,) = found["others"]
+        (other,) = contrast["others"]
         assert (other["target"], other["entries"], other["verdict"]) == ("change", "diagonal", verdict)
         half = 2.7764451051977987 * np.std([-0.01, 0, 0.01, 0.02, -0.02], ddof=1) / 5**0.5
         assert other["lead"] == pytest.approx([lead, lead - half, lead + half])
@@ -44,9 +44,9 @@ def test_layers_snapshots_and_nulls_are_chosen():
                 rows += [{"quantity": name, "seed": seed, "layer": layer, "step": step, "value": value}
                          for name, value in values.items()]  # fmt: skip
     table = pd.DataFrame(rows).assign(arm="claim", case="", x=0.0)
-    (found,) = multiverse_of_claims({"b_centerings": table})
-    assert [found[name] for name in ("own", "choices", "ahead", "tie", "behind")] == ["ahead", 12, 6, 1, 5]
-    raw = {(row["layer"], row["snapshot"]): row["verdict"] for row in found["others"] if row["contrast"] == "raw"}
+    (contrast,) = multiverse_of_claims({"b_centerings": table})
+    assert [contrast[name] for name in ("own", "choices", "ahead", "tie", "behind")] == ["ahead", 12, 6, 1, 5]
+    raw = {(row["layer"], row["snapshot"]): row["verdict"] for row in contrast["others"] if row["contrast"] == "raw"}
     before = "two thirds of the snapshots"
     assert raw == {("mean of layers", before): "tie", ("first layer", before): "behind"}
 

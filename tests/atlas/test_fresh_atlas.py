@@ -20,10 +20,10 @@ def shrink(project):
     content = yaml.safe_load(file.read_text())
     for group in content["groups"].values():
         group["steps"] = min(group["steps"], 40)
-    kept = {stage: {name: of for name, of in cells.items() if name in CELLS}
+    chosen = {stage: {name: of for name, of in cells.items() if name in CELLS}
             for stage, cells in content["stages"].items()}  # fmt: skip
     content |= {"seeds": 2, "slice": {name: of for name, of in content["slice"].items() if name in CELLS},
-                "stages": {stage: cells for stage, cells in kept.items() if cells}}  # fmt: skip
+                "stages": {stage: cells for stage, cells in chosen.items() if cells}}  # fmt: skip
     file.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
@@ -92,6 +92,6 @@ def test_a_diverged_cell_has_not_come_back(monkeypatch, tmp_path):
              "gone": {"verdict": "AGOP", "verdicts": {"11": "AGOP", "12": "AGOP"}}}  # fmt: skip
     record = {"roots": {"11": {}, "12": {}}, "cells": cells, "known": {}, "sentences": {}}
     (tmp_path / fresh.ATLAS_FILE).write_text(json.dumps(record))
-    found = fresh.fresh_cells(result)
-    assert found["roots"] == ["11", "12"]
-    assert {name: of["came back"] for name, of in found["cells"].items()} == {"a": 1, "b": 0, "c": 1}
+    fresh_record = fresh.fresh_cells(result)
+    assert fresh_record["roots"] == ["11", "12"]
+    assert {name: of["came back"] for name, of in fresh_record["cells"].items()} == {"a": 1, "b": 0, "c": 1}

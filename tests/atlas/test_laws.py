@@ -177,9 +177,9 @@ def test_in_a_balanced_deep_linear_network_the_gram_is_the_agop_to_one_over_the_
         layer.weight.data = (out * S) @ into.T
     layer = gramlab.measure(model, torch.randn(3, 5).double(), layers=["0"], quantities=["gram", "agop"])["0"]
     powers = [law for law in LAWS if law.name.startswith("AGOP^1/")]
-    found = {law.name: gramlab.cosine(law.matrix(_Agop(layer.agop)), layer.gram) for law in powers}
-    assert found[f"AGOP^1/{depth}"] > 1 - 1e-10
-    assert all(value < 0.999 for name, value in found.items() if name != f"AGOP^1/{depth}")
+    cosines = {law.name: gramlab.cosine(law.matrix(_Agop(layer.agop)), layer.gram) for law in powers}
+    assert cosines[f"AGOP^1/{depth}"] > 1 - 1e-10
+    assert all(value < 0.999 for name, value in cosines.items() if name != f"AGOP^1/{depth}")
 
 
 class _Agop:
@@ -199,14 +199,14 @@ def test_scores_are_the_librarys_correlations(symmetric):
     if symmetric:
         A, B, C = (M @ M.T for M in (A, B, C))
     turned = Rotations(6, np.random.default_rng(0))
-    found = scores({"A": A, "B": B}, C, turned.of(C))
+    cosines = scores({"A": A, "B": B}, C, turned.of(C))
     for name, M in (("A", A), ("B", B)):
         expected = {"cosine": gramlab.cosine(M, C), "pearson": gramlab.pearson(M, C),
                     "diagonal": gramlab.pearson(M, C, diagonal=True)}  # fmt: skip
         nulls = [gramlab.pearson(M, null) for null in turned.of(C)]
         for score, value in expected.items():
-            assert found[name][score] == pytest.approx(value, abs=1e-12)
-        assert found[name]["null_pearson"] == pytest.approx(np.quantile(nulls, 0.975), abs=1e-12)
+            assert cosines[name][score] == pytest.approx(value, abs=1e-12)
+        assert cosines[name]["null_pearson"] == pytest.approx(np.quantile(nulls, 0.975), abs=1e-12)
     values = torch.linalg.eigvals(turned.one_of(C)).abs().sort().values
     torch.testing.assert_close(values, torch.linalg.eigvals(C).abs().sort().values)
 

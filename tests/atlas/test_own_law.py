@@ -50,14 +50,16 @@ def project(copy_project, environment):
 
 def test_the_law_is_scored_in_every_cell_of_the_slice(project):
     rows = pq.ParquetFile(project / "data/atlas/scores/slice.parquet").read().to_pandas()
-    own = rows[rows["entrant"] == "squared gradient"]
-    assert len(own["cell"].unique()) == 6
-    assert set(own["badge"]) == {""}
-    assert own[own["step"] == 20]["null_cosine"].between(-1, 1).all()
+    new_law = rows[rows["entrant"] == "squared gradient"]
+    assert len(new_law["cell"].unique()) == 6
+    assert set(new_law["badge"]) == {""}
+    assert new_law[new_law["step"] == 20]["null_cosine"].between(-1, 1).all()
     for name in ("reports/quick/atlas.json", "reports/atlas.json"):
         cells = json.loads((project / name).read_text())["cells"]
         contest = cells["mlp_images_sgd_decay"]["sides"]["forward"]["change"]
-        last = own.query("cell == 'mlp_images_sgd_decay' and step == 20 and side == 'forward' and target == 'change'")
+        last = new_law.query(
+            "cell == 'mlp_images_sgd_decay' and step == 20 and side == 'forward' and target == 'change'"
+        )
         by_seed = last.groupby("seed")["cosine"].mean()
         assert contest["entrants"]["squared gradient"]["score"][0] == pytest.approx(np.mean(by_seed), abs=1e-4)
         assert "squared gradient" in contest["above_chance"]

@@ -14,18 +14,18 @@ from tasks.judging.verdict import judge
 UP, DOWN, OPEN = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3]
 
 
-def found(module, table_rows: list[dict]) -> dict:
+def findings(module, table_rows: list[dict]) -> dict:
     return json.loads(json.dumps(find(module, "A", rows(table_rows), "e", "quick", {3})))
 
 
 def judged(module, table_rows: list[dict]) -> dict:
-    return judge({"a_test": found(module, table_rows)})["a_test"]
+    return judge({"a_test": findings(module, table_rows)})["a_test"]
 
 
 def test_a_form_has_its_own_controls_and_those_of_both():
     arms = {"claim": UP, "corrected": [2.0, 2.1, 2.2], "control: a": DOWN, "control: a, corrected": [-2.0, -2.1, -2.3],
             "control: b": [-3.0, -3.1, -3.3]}  # fmt: skip
-    (first,) = found(claim(), table(arms))["statements"]
+    (first,) = findings(claim(), table(arms))["statements"]
     controls = {form: set(finding["controls"]) for form, finding in first["forms"].items()}
     assert controls == {"claim": {"a", "b"}, "corrected": {"a, corrected", "b"}}
 

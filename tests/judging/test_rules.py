@@ -129,8 +129,8 @@ def test_every_is_as_strong_as_its_weakest_part():
     assert all_of(a=holds, b=fails).p == fails.p
     assert all_of(first=holds, second=open_).numbers["second"] == open_.statistic
     other = positive(np.array([1, 1.02]), "r")
-    said = all_of(in_training=holds, at_the_end=other, throughout=open_).rule  # a rule of several is said once
-    assert said == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
+    sentence = all_of(in_training=holds, at_the_end=other, throughout=open_).rule  # a rule of several is said once
+    assert sentence == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
 
 
 def test_welchs_interval():

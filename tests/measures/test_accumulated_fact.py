@@ -57,8 +57,8 @@ def slope(values):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_error_is_of_first_order_in_the_learning_rate(name):
-    found = errors(name)
-    assert 0.85 < slope(found) < 1.15
+    errors_by_rate = errors(name)
+    assert 0.85 < slope(errors_by_rate) < 1.15
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -84,8 +84,8 @@ def test_what_is_left_out_is_the_square_of_each_step(name):
 
 
 def test_minibatches_are_followed_too():
-    found = errors("sgd", batches=4)
-    assert 0.85 < slope(found) < 1.15
+    errors_by_rate = errors("sgd", batches=4)
+    assert 0.85 < slope(errors_by_rate) < 1.15
 
 
 @pytest.mark.parametrize(

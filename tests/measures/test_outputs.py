@@ -168,13 +168,15 @@ def test_cosines_are_debiased_and_their_intervals_cover(monkeypatch):
         true = exact[name].cosine("gram", "agop")
         runs = [estimates(root, monkeypatch, 8)[name] for root in range(60)]
         plain = np.mean([gramlab.cosine(run.gram, run.agop) for run in runs])
-        found = [run.estimate("gram", "agop") for run in runs]
-        error = np.std([e.value for e in found]) / 60**0.5
-        assert abs(np.mean([e.value for e in found]) - true) < max(4 * error, abs(plain - true) / 3)
-        covered = np.mean([e.interval[0] <= true <= e.interval[1] for e in found])
+        estimated = [run.estimate("gram", "agop") for run in runs]
+        error = np.std([e.value for e in estimated]) / 60**0.5
+        assert abs(np.mean([e.value for e in estimated]) - true) < max(4 * error, abs(plain - true) / 3)
+        covered = np.mean([e.interval[0] <= true <= e.interval[1] for e in estimated])
         assert 0.85 <= covered <= 1.0  # 95 % of 60, give or take
-        assert np.mean([e.standard_error for e in found]) == pytest.approx(np.std([e.value for e in found]), rel=0.6)
-        assert runs[0].cosine("gram", "agop") == found[0].value
+        assert np.mean([e.standard_error for e in estimated]) == pytest.approx(
+            np.std([e.value for e in estimated]), rel=0.6
+        )
+        assert runs[0].cosine("gram", "agop") == estimated[0].value
     assert exact["0"].estimate("gram", "agop").standard_error == 0.0
 
 

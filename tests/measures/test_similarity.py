@@ -42,6 +42,13 @@ def test_pearson_far_from_zero(far):
     assert gramlab.pearson(A, B - far) == pytest.approx(pearsonr(A.ravel(), B.ravel()).statistic, rel=1e-13)
 
 
+@pytest.mark.parametrize(("of_zeros", "name"), [((0, 1), "first"), ((1, 0), "second"), ((0, 0), "first")])
+def test_the_error_names_the_array_that_is_zero(of_zeros, name):
+    u, v = (np.full(4, float(value)) for value in of_zeros)
+    with pytest.raises(gramlab.Undefined, match=f"the {name} array is zero"):
+        gramlab.cosine(u, v)
+
+
 @pytest.mark.parametrize("size", [3, 400])
 @pytest.mark.parametrize("level", [0.1, 1e150, 1e-150])
 def test_one_entry_apart_from_a_constant_is_a_spread_and_none_is_not(size, level):

@@ -107,17 +107,17 @@ FEWER = {"variants": {"all": {}, "the first 25": {"samples": 25}}}
 @pytest.mark.parametrize("finished", [FEWER], indirect=True)
 def test_a_run_with_fewer_samples_reads_those_that_it_trained_on(finished, tmp_path):
     """The first rows of the data set as it was prepared; their loss is the one that the training wrote down."""
-    whole = prepare("digits", tmp_path, train=60, test=20)
+    all_data = prepare("digits", tmp_path, train=60, test=20)
     variants = runs.Run(finished).variants
     for name, n in (("all", 60), ("the first 25", 25)):
         run = variants[name]
-        assert torch.equal(run.data.x_train, whole.x_train[:n])
-        assert torch.equal(run.data.y_train, whole.y_train[:n])
-        assert torch.equal(run.data.x_test, whole.x_test)
+        assert torch.equal(run.data.x_train, all_data.x_train[:n])
+        assert torch.equal(run.data.y_train, all_data.y_train[:n])
+        assert torch.equal(run.data.x_test, all_data.x_test)
         assert run.steps_per_epoch == math.ceil(n / RUN["batch"])
-        x, case = whole.x_train[:n].flatten(1) * whole.factor, run.cases[0]  # the case without label noise
+        x, case = all_data.x_train[:n].flatten(1) * all_data.factor, run.cases[0]  # the case without label noise
         for seed in run.seeds:
-            loss = torch.nn.functional.cross_entropy(run.model(2, seed, case)(x), whole.y_train[:n])
+            loss = torch.nn.functional.cross_entropy(run.model(2, seed, case)(x), all_data.y_train[:n])
             (value,) = values(run, f"{name},{case}", seed, "train_loss", epoch=2)
             assert float(loss.detach()) == pytest.approx(value, rel=1e-5)
 

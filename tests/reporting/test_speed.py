@@ -14,10 +14,10 @@ def test_faster_and_slower_are_those_of_every_round(tmp_path):
     path = tmp_path / "results.json"
     pairs = [row(1.1, 1.2, 1.4), row(0.9, 1.2, 1.4), row(0.5, 0.6, 0.7), row(2.0, 3.0, 4.0)]
     path.write_text(json.dumps({"machine": "m", "date": "d", "versions": {}, "pairs": pairs}))
-    found = speed.compared(path)
-    assert found["counts"] == {"faster": 2, "slower": 1, "neither": 1}
-    assert [each["faster"] for each in found["pairs"]] == ["faster", "neither", "slower", "faster"]
-    assert found["loads"] == (0.5, 2.0)
+    comparison = speed.compared(path)
+    assert comparison["counts"] == {"faster": 2, "slower": 1, "neither": 1}
+    assert [each["faster"] for each in comparison["pairs"]] == ["faster", "neither", "slower", "faster"]
+    assert comparison["loads"] == (0.5, 2.0)
 
 
 def test_without_results_there_is_nothing_to_show(tmp_path):

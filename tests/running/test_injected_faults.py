@@ -106,17 +106,17 @@ def check_cache(root: Path) -> "subprocess.CompletedProcess[str]":
 def test_a_truncated_object_of_the_cache_is_found_and_made_anew(project: Path, server: dict[str, str]) -> None:
     table = "data/quick/tables/s0.parquet"
     assert flow(server, project, "s0").returncode == 0
-    whole = (project / table).read_text()
+    content = (project / table).read_text()
     assert check_cache(project).returncode == 0
     truncate(cached(project, table))
     (project / table).unlink()
     call("dvc", "checkout", f"{FACT}:simulate@s0", cwd=project)
-    assert (project / table).read_text() == whole[:2], "DVC does not notice"
+    assert (project / table).read_text() == content[:2], "DVC does not notice"
     checked = check_cache(project)
     assert (checked.returncode, checked.stdout.count("\n")) == (1, 1), checked.stderr
     assert "1 damaged objects" in checked.stdout
     assert flow(server, project, "s0").returncode == 0
-    assert (project / table).read_text() == whole
+    assert (project / table).read_text() == content
     assert check_cache(project).returncode == 0
 
 

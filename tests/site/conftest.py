@@ -57,7 +57,7 @@ def processor_seconds() -> float:
 
 
 @pytest.fixture(scope="session")
-def made(copy_project, environment):
+def built(copy_project, environment):
     """The copy of the project, and the seconds that its site took."""
     there = copy_project("site")
     reports = there / "reports"
@@ -83,9 +83,9 @@ def made(copy_project, environment):
 
 
 @pytest.fixture(scope="session")
-def site(made):
+def site(built):
     """The folder ``reports`` of the copy."""
-    return made[0] / "reports"
+    return built[0] / "reports"
 
 
 @pytest.fixture(scope="session")
@@ -109,11 +109,11 @@ def page(browser):
     """A page without a network; what it asks for and what goes wrong in it is in ``asked`` and ``said``."""
     context = browser.new_context(viewport={"width": 1200, "height": 800}, offline=True)
     page = context.new_page()
-    page.asked, page.said = [], []
+    page.asked, page.messages = [], []
     page.on("request", lambda request: page.asked.append(request.url))
-    page.on("console", lambda message: page.said.append(message.text))
-    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("console", lambda message: page.messages.append(message.text))
+    page.on("pageerror", lambda error: page.messages.append(str(error)))
     yield page
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
-    assert page.said == []
+    assert page.messages == []
     context.close()

@@ -76,10 +76,12 @@ def test_the_atlas_leads_to_what_depends_on_the_choice(site, rows):
 
 def test_a_comparison_that_comes_out_against_its_claim_says_so(monkeypatch):
     monkeypatch.setattr(choices, "read", lambda path: [BEHIND])
-    (found,) = choices.universes()
-    assert found.sentence == ("“the virtual covariance shift is ahead of the AGOP”: the paper’s own choice finds the "
-                              "opposite; 3 of 4 defensible choices agree with it.")  # fmt: skip
-    assert found.others == [(["the change of WᵀW", "all entries"], "a tie", [0.0, -0.1, 0.1])]
+    (universe,) = choices.universes()
+    assert universe.sentence == (
+        "“the virtual covariance shift is ahead of the AGOP”: the paper’s own choice finds the opposite; "
+        "3 of 4 defensible choices agree with it."
+    )
+    assert universe.others == [(["the change of WᵀW", "all entries"], "a tie", [0.0, -0.1, 0.1])]
     assert choices.universes("b_fig1") == []
 
 

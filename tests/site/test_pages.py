@@ -39,8 +39,8 @@ def pages(site):
     return {path: Links(path.read_text()) for folder in folders for path in folder.glob("*.html")}
 
 
-def test_the_site_is_made_in_less_than_20_seconds(made):
-    assert made[1] < 20  # of one processor, since tests share the machine
+def test_the_site_is_made_in_less_than_20_seconds(built):
+    assert built[1] < 20  # of one processor, since tests share the machine
 
 
 def test_every_claim_and_every_paper_has_a_page(site):
@@ -178,8 +178,8 @@ def test_the_readme_has_a_row_for_each_claim(site, claims):
     assert "| paper | 7" in text or "| paper |" in text
 
 
-def test_same_results_same_bytes_and_old_pages_go(made):
-    there, _ = made
+def test_same_results_same_bytes_and_old_pages_go(built):
+    there, _ = built
     before = {path: path.read_bytes() for path in (there / "reports").rglob("*") if path.is_file()}
     (there / "reports/claims/a_gone.html").write_text("of a claim that is no more")
     subprocess.run([sys.executable, "-m", "tasks.site"], cwd=there, check=True)

@@ -5,7 +5,7 @@ from types import ModuleType
 from tasks.judging.rows import Rows
 
 
-def found(claim: ModuleType, rows: Rows) -> dict[str, bool | None]:
+def findings(claim: ModuleType, rows: Rows) -> dict[str, bool | None]:
     """Whether each statement holds, is refuted, or is undecided, by its name; those whose quantities are planted."""
     planted = set(rows.quantity.tolist())
     return {each.name: each.rule(each.concerned(rows)).holds for each in claim.STATEMENTS if planted >= set(each.reads)}
@@ -13,9 +13,9 @@ def found(claim: ModuleType, rows: Rows) -> dict[str, bool | None]:
 
 def supported(claim: ModuleType, rows: Rows) -> set[str]:
     """The names of the statements that hold."""
-    return {name for name, holds in found(claim, rows).items() if holds}
+    return {name for name, holds in findings(claim, rows).items() if holds}
 
 
 def refuted(claim: ModuleType, rows: Rows) -> set[str]:
     """The names of the statements that are refuted."""
-    return {name for name, holds in found(claim, rows).items() if holds is False}
+    return {name for name, holds in findings(claim, rows).items() if holds is False}

@@ -1,7 +1,7 @@
 """Figures 1 and 9 and the EGOP: the statements on planted tables."""
 
 import pytest
-from centered_nfa_planted import found, refuted, supported
+from centered_nfa_planted import findings, refuted, supported
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -31,7 +31,7 @@ def planted(**values) -> Rows:
 )
 def test_figures_1_and_9_need_a_higher_correlation_with_k(claim, name, printed):
     def judged(with_K, with_Q):
-        return found(claim, planted(**{f"{name}/K": (with_K, with_K), f"{name}/Q": (with_Q, with_Q)}))
+        return findings(claim, planted(**{f"{name}/K": (with_K, with_K), f"{name}/Q": (with_Q, with_Q)}))
 
     assert all(judged(*printed).values())
     for pair in ((0.8, 0.2), (0.9, 0.8), (0.3, 0.2)):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from centered_nfa_planted import found, refuted, supported
+from centered_nfa_planted import findings, refuted, supported
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -35,7 +35,7 @@ def test_each_identity_of_free_families_can_fail():
     assert supported(b_free, rows(good)) == {statement.name for statement in b_free.STATEMENTS}
     for equation in b_free.FORMULAS:
         others = [row for row in good if row["quantity"] != f"free/{equation}"]
-        not_falling = found(b_free, rows([*others, *errors(f"free/{equation}", 0.2)]))
+        not_falling = findings(b_free, rows([*others, *errors(f"free/{equation}", 0.2)]))
         assert not not_falling.pop(equation)
         assert not not_falling.pop(f"{equation}, as 1/size")
         assert all(not_falling.values())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from centered_nfa_planted import found, refuted, supported
+from centered_nfa_planted import findings, refuted, supported
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -128,7 +128,7 @@ def test_proposition_10_is_judged_at_each_width():
         {"seed": seed, "x": 1.0, "quantity": f"prop10/{name}", "value": 0.001 * seed}
         for seed in range(20) for name in COEFFICIENTS if name != "nfm"
     ]  # fmt: skip
-    assert found(b_prop10, rows([*large, *small, *others]))["mean of the NFM's derivative"] is None
+    assert findings(b_prop10, rows([*large, *small, *others]))["mean of the NFM's derivative"] is None
 
 
 def test_least_squares_recovers_planted_coefficients_of_proposition_10():

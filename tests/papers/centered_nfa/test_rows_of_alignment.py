@@ -1,7 +1,7 @@
 """Figures 1 and 9 are about networks after training: what was measured before it is not judged."""
 
 import pytest
-from centered_nfa_planted import found
+from centered_nfa_planted import findings
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -19,7 +19,7 @@ def test_the_correlations_of_figures_1_and_9_are_those_after_training(claim, nam
             for matrix, pair in (("K", with_K), ("Q", with_Q)) for seed in range(5)
             for step, value in zip((0, 800), pair, strict=True)
         ]  # fmt: skip
-        return found(claim, Rows(tables.table(records)))["K above Q"]
+        return findings(claim, Rows(tables.table(records)))["K above Q"]
 
     assert judged((0.1, 0.9), (0.6, 0.6))
     assert judged((0.9, 0.1), (0.6, 0.6)) is False

@@ -114,9 +114,9 @@ def rows_of_figure_1(data, network, last: int) -> list[dict]:
 
 def test_figure_1(handmade):
     data = target_data(train=12, test=9, shape=(7,), outputs=1)
-    made = handmade("b_fig1", FIGURE_1, data, paper="centered_nfa")
-    expected = rows_of_figure_1(data, lambda epoch, seed: list(made.weights(epoch, seed).values()), last=5)
-    assert_same_table(b_fig1.measure(made.run), expected, **PRECISION)
+    by_hand = handmade("b_fig1", FIGURE_1, data, paper="centered_nfa")
+    expected = rows_of_figure_1(data, lambda epoch, seed: list(by_hand.weights(epoch, seed).values()), last=5)
+    assert_same_table(b_fig1.measure(by_hand.run), expected, **PRECISION)
 
 
 FIGURE_9 = {
@@ -127,9 +127,9 @@ FIGURE_9 = {
 
 def test_figure_9(handmade):
     data = classes_data(train=11, shape=(1, 2, 4), classes=2, factor=0.4)
-    made = handmade("b_fig9", FIGURE_9, data, paper="centered_nfa")
+    by_hand = handmade("b_fig9", FIGURE_9, data, paper="centered_nfa")
     x = 0.4 * data.x_train.reshape(11, 8).numpy()
-    networks = [list(made.weights(3, seed).values()) for seed in range(3)]
+    networks = [list(by_hand.weights(3, seed).values()) for seed in range(3)]
     kernels = [mean_outer(slopes(weights, x)[0]) for weights in networks]
     expected = []
     for seed, (weights, K) in enumerate(zip(networks, kernels, strict=True)):
@@ -146,8 +146,8 @@ def test_figure_9(handmade):
             for name, values in (("NFM", F), ("AGOP", np.diag(W.T @ K @ W)), ("Q", rotated[0])):
                 expected += [{**row, "quantity": f"diagonal/{name}", "x": pixel, "value": value}
                              for pixel, value in enumerate(values)]  # fmt: skip
-    expected += [row for row in made.history if row["quantity"] in ("train_accuracy", "test_accuracy")]
-    assert_same_table(b_fig9.measure(made.run), expected, **PRECISION)
+    expected += [row for row in by_hand.history if row["quantity"] in ("train_accuracy", "test_accuracy")]
+    assert_same_table(b_fig9.measure(by_hand.run), expected, **PRECISION)
 
 
 # ---------------------------------------------------------------------------------------------------------------

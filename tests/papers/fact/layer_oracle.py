@@ -77,11 +77,11 @@ def layer_features(layers, index, x, targets, weight_decay, activation):
 def power(A, exponent):
     """A positive semi-definite matrix to a power; eigenvalues that are round-off stay 0."""
     values, vectors = np.linalg.eigh((A + A.T) / 2)
-    kept = values > len(A) * 2.3e-16 * values.max()
+    nonzero = values > len(A) * 2.3e-16 * values.max()
     return sum(
         (
             value**exponent * np.outer(vector, vector)
-            for value, vector in zip(values[kept], vectors.T[kept], strict=True)
+            for value, vector in zip(values[nonzero], vectors.T[nonzero], strict=True)
         ),
         np.zeros_like(A),
     )

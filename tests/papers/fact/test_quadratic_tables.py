@@ -77,16 +77,16 @@ def test_lemma_d_2(instance, monkeypatch):
     Q, eigenvalues, draw = drawn_matrix(instance)
     rank = int((eigenvalues != 0).sum())
     networks = {}
-    for neurons, arm, ((target, count, _), found) in zip(
+    for neurons, arm, ((target, count, _), draws) in zip(
         (2 * len(Q), rank - 1), ("corrected", "control: fewer neurons than the rank"), searches, strict=True
     ):
         np.testing.assert_allclose(target, Q, atol=1e-12)
         assert count == neurons
-        networks[arm] = found
+        networks[arm] = draws
         for start in range(4):
-            np.testing.assert_array_equal(found[4 * start], draw.normal(size=(neurons, len(Q) + 1)))
-            for penalty, theta in zip((1e-3, 1e-4, 1e-5), found[4 * start + 1 : 4 * start + 4], strict=True):
-                assert_minimum(theta, found[4 * start], Q, penalty)
+            np.testing.assert_array_equal(draws[4 * start], draw.normal(size=(neurons, len(Q) + 1)))
+            for penalty, theta in zip((1e-3, 1e-4, 1e-5), draws[4 * start + 1 : 4 * start + 4], strict=True):
+                assert_minimum(theta, draws[4 * start], Q, penalty)
     networks["claim"] = networks["corrected"]
     assert_rows(rows, expected_lemma(instance, networks))
 

@@ -10,7 +10,7 @@ from tasks.papers.fact.claims import c_fig3
 from tasks.papers.fact.claims.shared.correlations import HIDDEN, NAMES
 
 
-def found(name: str, pearson, null: float = 0.3) -> bool | None:
+def outcome(name: str, pearson, null: float = 0.3) -> bool | None:
     """What a statement's rule finds where ``pearson(matrix, layer, epoch)`` are the correlations before and after."""
 
     def noisy(value: float, *place: object) -> float:
@@ -32,13 +32,13 @@ def found(name: str, pearson, null: float = 0.3) -> bool | None:
 
 @pytest.mark.parametrize("layer", sorted(HIDDEN))
 def test_fact_must_be_above_its_null_on_every_layer(layer):
-    assert found("FACT above its null", lambda matrix, at, epoch: 0.9)
-    assert found("FACT above its null", lambda matrix, at, epoch: 0.1 if at == layer else 0.9) is False
+    assert outcome("FACT above its null", lambda matrix, at, epoch: 0.9)
+    assert outcome("FACT above its null", lambda matrix, at, epoch: 0.1 if at == layer else 0.9) is False
 
 
 def test_fact_is_compared_with_its_null_after_training():
-    assert found("FACT above its null", lambda matrix, at, epoch: 0.9 if epoch else 0.1)
-    assert found("FACT above its null", lambda matrix, at, epoch: 0.1 if epoch else 0.9) is False
+    assert outcome("FACT above its null", lambda matrix, at, epoch: 0.9 if epoch else 0.1)
+    assert outcome("FACT above its null", lambda matrix, at, epoch: 0.1 if epoch else 0.9) is False
 
 
 @pytest.mark.parametrize("other", ["agop", "enfa"])
@@ -48,5 +48,5 @@ def test_fact_is_ahead_after_training(other):
     def ahead(matrix: str, epoch: int) -> float:
         return 0.95 if ("fact" in matrix) == bool(epoch) else 0.6
 
-    assert found(name, lambda matrix, at, epoch: ahead(matrix, epoch))
-    assert found(name, lambda matrix, at, epoch: ahead(matrix, 9 - epoch)) is False
+    assert outcome(name, lambda matrix, at, epoch: ahead(matrix, epoch))
+    assert outcome(name, lambda matrix, at, epoch: ahead(matrix, 9 - epoch)) is False

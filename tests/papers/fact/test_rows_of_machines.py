@@ -8,7 +8,7 @@ from tasks.judging.rows import Rows
 from tasks.papers.fact.claims import c_fig1, c_fig11
 
 
-def found(claim, name: str, records: list[dict]) -> bool | None:
+def outcome(claim, name: str, records: list[dict]) -> bool | None:
     """What a statement's rule finds."""
     statement = next(each for each in claim.STATEMENTS if each.name == name)
     return statement.rule(statement.concerned(Rows(tables.table(records)))).holds
@@ -26,10 +26,10 @@ def by_power(cosines: dict[float, float]) -> list[dict]:
 
 
 def test_the_power_1_over_l_must_be_above_every_other():
-    assert found(c_fig11, "1/L is the best power", by_power({1.0: 0.7, 0.5: 0.95, 0.25: 0.8}))
+    assert outcome(c_fig11, "1/L is the best power", by_power({1.0: 0.7, 0.5: 0.95, 0.25: 0.8}))
     for better in (1.0, 0.25):
         cosines = {1.0: 0.7, 0.5: 0.95, 0.25: 0.7, better: 0.99}
-        assert found(c_fig11, "1/L is the best power", by_power(cosines)) is False
+        assert outcome(c_fig11, "1/L is the best power", by_power(cosines)) is False
 
 
 @pytest.mark.parametrize("matrix", ["agop", "fact"])
@@ -40,7 +40,7 @@ def test_each_matrix_has_its_own_null(matrix):
             row = {"case": "L2", "seed": seed}
             records.append({**row, "quantity": "cosine/fact", "value": 0.9 + 1e-4 * noise(seed)})
             records += [{**row, "quantity": f"null/{name}", "value": null} for name, null in nulls.items()]
-        return found(c_fig11, "above the null", records)
+        return outcome(c_fig11, "above the null", records)
 
     assert above_null(agop=0.5, fact=0.5)
     assert above_null(**{"agop": 0.5, "fact": 0.5, matrix: 0.95}) is False
@@ -51,7 +51,7 @@ def test_the_share_on_the_support_is_that_of_the_best_iterate():
 
     def share(best: float, last: float) -> bool | None:
         series = {"accuracy": (0.5, 0.7, 0.95, 0.8), "mass": (0.1, 0.1, best, last)}
-        return found(c_fig1, "features on the support", [
+        return outcome(c_fig1, "features on the support", [
             {"case": "k = 4", "seed": seed, "x": float(step), "quantity": f"transition/{name}",
              "value": value + 1e-3 * noise(seed, step)}
             for seed in range(5) for name, values in series.items() for step, value in enumerate(values)

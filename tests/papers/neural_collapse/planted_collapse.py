@@ -15,7 +15,7 @@ def planted(rows: list[dict], **columns: Any) -> Rows:
     return Rows(tables.table([{**common, **row} for row in rows]))
 
 
-def found(claim: Any, name: str, rows: list[dict]) -> Finding:
+def finding_of(claim: Any, name: str, rows: list[dict]) -> Finding:
     """What the rule of the statement with this name finds."""
     (statement,) = [statement for statement in claim.STATEMENTS if statement.name == name]
     return statement.rule(planted([row for row in rows if row["quantity"] in statement.reads]))

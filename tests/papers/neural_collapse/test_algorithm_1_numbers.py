@@ -103,8 +103,8 @@ def test_written_out_against_closed_gradients(kernel):
     point, step = x.mean(0), 1e-5
     f = lambda p: kernel_matrix(kernel, BANDWIDTH, np.vstack([p, x]))[0, 1:] @ other_alpha  # noqa: E731
     numerical = np.array([(f(point + step * e) - f(point - step * e)) / (2 * step) for e in np.eye(6)]).T
-    whole = jacobians(kernel, BANDWIDTH, np.vstack([point, x]), np.vstack([np.zeros(3), other_alpha]))
-    np.testing.assert_allclose(whole[0], numerical, rtol=1e-6, atol=1e-7 * norm(numerical))
+    derivatives = jacobians(kernel, BANDWIDTH, np.vstack([point, x]), np.vstack([np.zeros(3), other_alpha]))
+    np.testing.assert_allclose(derivatives[0], numerical, rtol=1e-6, atol=1e-7 * norm(numerical))
 
 
 class TooLarge(DeepRFM):

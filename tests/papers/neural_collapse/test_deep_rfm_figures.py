@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from planted_collapse import found, verdict
+from planted_collapse import finding_of, verdict
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
@@ -49,20 +49,20 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_figure_3_accepts_a_collapse_and_refutes_its_contrary(name):
-    assert found(d_fig3, name, collapse()).holds
-    assert found(d_fig3, name, collapse(**BROKEN[name])).holds is False
+    assert finding_of(d_fig3, name, collapse()).holds
+    assert finding_of(d_fig3, name, collapse(**BROKEN[name])).holds is False
 
 
 def test_figure_3_judges_relu_features_alone():
     other = [row for row in collapse(nc1=1.2) if row["case"].endswith("fourier")]
     relu = [row for row in collapse() if row["case"].endswith("relu")]
-    assert found(d_fig3, "NC1 falls with depth", relu + other).holds
+    assert finding_of(d_fig3, "NC1 falls with depth", relu + other).holds
 
 
 def test_figure_3_wants_every_case():
     bad = [row for row in collapse(nc1=1.2) if row["case"] == CASES[0]]
     good = [row for row in collapse() if row["case"] != CASES[0]]
-    assert found(d_fig3, "NC1 falls with depth", good + bad).holds is False
+    assert finding_of(d_fig3, "NC1 falls with depth", good + bad).holds is False
 
 
 def test_a_seed_that_collapses_to_round_off_is_no_obstacle():
@@ -72,18 +72,18 @@ def test_a_seed_that_collapses_to_round_off_is_no_obstacle():
         if row["seed"] == 0 and row["quantity"].startswith("nc1"):
             row["value"] *= 10.0 ** (-1.5 * (row["x"] - 1))
     for name in ("NC1 falls with depth", "√M lowers NC1", "the feature map raises NC1"):
-        assert found(d_fig3, name, rows).holds
+        assert finding_of(d_fig3, name, rows).holds
 
 
 def test_a_fall_in_every_layer_is_literal():
     wavering = (1, 0.3, 0.1, 0.01, 0.02, 0.04, 0.06, 0.08)  # falls in 3 of 7 steps
-    assert found(d_fig3, "NC1 falls in every layer", collapse()).holds
-    finding = found(d_fig3, "NC1 falls in every layer", collapse(nc1_by_layer=wavering))
+    assert finding_of(d_fig3, "NC1 falls in every layer", collapse()).holds
+    finding = finding_of(d_fig3, "NC1 falls in every layer", collapse(nc1_by_layer=wavering))
     assert (finding.holds, finding.statistic) == (False, pytest.approx(3 / 7))
 
 
 def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():
-    measured = found(d_fig3, "NC1 falls with depth", collapse()).measured
+    measured = finding_of(d_fig3, "NC1 falls with depth", collapse()).measured
     assert "digits, Gaussian kernel, ReLU features: NC1 is 0.5 in the first layer and 0.0039 in the last" in measured
     assert "ridge of 1.5e-08 in 2 to 3 of 8 layers" in measured
 
@@ -95,8 +95,8 @@ def figure_3(**changed) -> list[dict]:
 
 def test_the_verdict_on_figure_3():
     assert verdict(d_fig3, figure_3(), SEEDS)["verdict"] == "holds"
-    kept = collapse() + collapse(arm="control: fitted to shuffled labels", agop=0.4)
-    assert (verdict(d_fig3, kept, SEEDS)["verdict"], verdict(d_fig3, kept, SEEDS)["reason"]) == (
+    also_in_control = collapse() + collapse(arm="control: fitted to shuffled labels", agop=0.4)
+    assert (verdict(d_fig3, also_in_control, SEEDS)["verdict"], verdict(d_fig3, also_in_control, SEEDS)["reason"]) == (
         "inconclusive", "control kept",
     )  # fmt: skip
     untrained = verdict(d_fig3, figure_3(accuracy=0.9), SEEDS)
@@ -140,10 +140,10 @@ def simplex(within: float = 0.98, across: float = -0.11, spread: float = 0.05) -
      ("points of two classes", {"across": 0.0}), ("class means", {"spread": 0.2})],
 )  # fmt: skip
 def test_figure_1_is_about_the_last_layer(name, broken):
-    finding = found(d_fig1, name, simplex())
+    finding = finding_of(d_fig1, name, simplex())
     assert finding.holds
     assert finding.p < 0.025  # Holm's correction uses it
-    assert found(d_fig1, name, simplex(**broken)).holds is False
+    assert finding_of(d_fig1, name, simplex(**broken)).holds is False
 
 
 def test_cosines_pair_by_pair():

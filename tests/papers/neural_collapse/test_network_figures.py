@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from planted_collapse import found, verdict
+from planted_collapse import finding_of, verdict
 from torch import nn
 
 from gramlab.streams import stream
@@ -47,32 +47,32 @@ def network(
 
 
 def test_most_of_the_fall_is_that_of_the_projection():
-    assert found(d_fig7, MOSTLY, network()).holds
-    assert "falls by 3.96 at S Vᵀ and by -0.50 at U" in found(d_fig7, MOSTLY, network()).measured
-    assert found(d_fig7, MOSTLY, network(projection=1.0, activation=3.0)).holds is False
-    assert found(d_fig7, MOSTLY, network(projection=2.0, activation=2.0)).holds is None
+    assert finding_of(d_fig7, MOSTLY, network()).holds
+    assert "falls by 3.96 at S Vᵀ and by -0.50 at U" in finding_of(d_fig7, MOSTLY, network()).measured
+    assert finding_of(d_fig7, MOSTLY, network(projection=1.0, activation=3.0)).holds is False
+    assert finding_of(d_fig7, MOSTLY, network(projection=2.0, activation=2.0)).holds is None
     # most of a rise is not most of a fall
-    assert found(d_fig7, MOSTLY, network(projection=-0.2, activation=-1.0)).holds is False
+    assert finding_of(d_fig7, MOSTLY, network(projection=-0.2, activation=-1.0)).holds is False
 
 
 def test_whether_the_relu_lowers_nc1_stands_beside():
-    assert found(d_fig7, RELU, network(activation=-0.5)).holds
-    assert found(d_fig7, RELU, network(activation=0.5)).holds is False
+    assert finding_of(d_fig7, RELU, network(activation=-0.5)).holds
+    assert finding_of(d_fig7, RELU, network(activation=0.5)).holds is False
     assert [statement.kind for statement in d_fig7.STATEMENTS if statement.name == RELU] == ["ours"]
 
 
 def test_every_data_set_must_agree():
     refuted = network(case="CIFAR-10", projection=1.0, activation=3.0)
-    assert found(d_fig7, MOSTLY, network() + network(case="CIFAR-10")).holds
-    finding = found(d_fig7, MOSTLY, network() + refuted)
+    assert finding_of(d_fig7, MOSTLY, network() + network(case="CIFAR-10")).holds
+    finding = finding_of(d_fig7, MOSTLY, network() + refuted)
     assert finding.holds is False
     assert [(name, part.holds) for name, part in finding.parts.items()] == [("MNIST", True), ("CIFAR-10", False)]
 
 
 def test_figure_2_is_about_cifar_10_alone():
     refuted = network(case="CIFAR-10", projection=1.0, activation=3.0)
-    assert found(d_fig2, MOSTLY, network() + refuted).holds is False
-    assert found(d_fig2, MOSTLY, network(projection=1.0, activation=3.0) + network(case="CIFAR-10 (digits)")).holds
+    assert finding_of(d_fig2, MOSTLY, network() + refuted).holds is False
+    assert finding_of(d_fig2, MOSTLY, network(projection=1.0, activation=3.0) + network(case="CIFAR-10 (digits)")).holds
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_figure_2_is_about_cifar_10_alone():
      (RISE, {"before": 0.9})],
 )  # fmt: skip
 def test_a_broken_trace_loss_or_nfa_is_refuted(name, broken):
-    assert found(d_fig10, name, network()).holds
-    assert found(d_fig10, name, network(**broken)).holds is False
+    assert finding_of(d_fig10, name, network()).holds
+    assert finding_of(d_fig10, name, network(**broken)).holds is False
 
 
 def test_the_loss_of_the_best_constant():
@@ -90,14 +90,14 @@ def test_the_loss_of_the_best_constant():
     labels = np.where(np.arange(10) == 3, 1.0, -1.0)
     losses = [np.mean((labels - constant) ** 2) for constant in np.linspace(-1, 1, 2001)]
     (statement,) = [statement for statement in d_fig10.STATEMENTS if statement.name == LOSS]
-    assert f"{min(losses):.2f}, the best constant's loss" in found(d_fig10, LOSS, network()).rule
+    assert f"{min(losses):.2f}, the best constant's loss" in finding_of(d_fig10, LOSS, network()).rule
     assert statement.kind == "asserted"
 
 
 @pytest.mark.parametrize(("nfa", "spread", "answer"), [(0.9, 1.0, False), (0.74, 0.1, True)])
 def test_the_printed_level_is_that_of_one_data_set(nfa, spread, answer):
     rows = network(nfa=nfa, spread=spread) + network(case="SVHN", nfa=0.3)
-    assert found(d_fig10, LEVEL, rows).holds is answer
+    assert finding_of(d_fig10, LEVEL, rows).holds is answer
     assert not [statement for statement in d_fig11.STATEMENTS if statement.name == LEVEL]  # CIFAR-10's
     assert [statement.scales for statement in d_fig10.STATEMENTS if statement.name == LEVEL] == [("paper",)]
 

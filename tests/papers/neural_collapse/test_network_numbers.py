@@ -38,12 +38,12 @@ RUNS = {
 def test_every_row(key, handmade):
     experiment, model, head, sets = RUNS[key]
     settings = {"sets": list(sets), "model": model, **TRAINED}
-    made = handmade(key, settings, {name: data for name, (data, _) in sets.items()}, "neural_collapse")
+    by_hand = handmade(key, settings, {name: data for name, (data, _) in sets.items()}, "neural_collapse")
     wanted = []
-    for part in made.settings:  # a variant has the name of its data set
-        for row in [*rows_of_variant(made, part, head), *losses(made, part)]:
+    for part in by_hand.settings:  # a variant has the name of its data set
+        for row in [*rows_of_variant(by_hand, part, head), *losses(by_hand, part)]:
             wanted.append({**row, "case": sets[part][1], "arm": row["arm"] + f", {part}" * (row["arm"] != CLAIM)})
-    measured = list(experiment.measure(made.run))
+    measured = list(experiment.measure(by_hand.run))
     assert {row["dtype"] for row in measured if row["quantity"] != "train_loss"} == {"float64"}
     # networks compute in float32, and the AGOP's root has the square root of its round-off, 2.4e-4, in each direction
     nfa = ("nfa", "nfa/mean", "nfa/null", "null/nfa")
@@ -53,23 +53,23 @@ def test_every_row(key, handmade):
                      [row for row in wanted if row["quantity"] not in nfa], rel=3e-4, absolute=3e-4)  # fmt: skip
 
 
-def losses(made, variant):
+def losses(by_hand, variant):
     """The training losses of the history."""
-    for row in made.history:
+    for row in by_hand.history:
         if (row["case"], row["quantity"]) == (variant, "train_loss"):
             yield {**row, "arm": CLAIM}
 
 
-def rows_of_variant(made, variant, head):
+def rows_of_variant(by_hand, variant, head):
     """The rows that the definitions give for every snapshot and seed."""
-    data = made.data(variant)
+    data = by_hand.data(variant)
     x, y = data.x_train.numpy() * data.factor, data.y_train.numpy()
     for epoch, seed in itertools.product(EPOCHS, range(SEEDS)):
-        network = made.weights(epoch, seed, variant=variant)
-        h = inputs_of_head(made.settings[variant].model, head, network, x)
+        network = by_hand.weights(epoch, seed, variant=variant)
+        h = inputs_of_head(by_hand.settings[variant].model, head, network, x)
         names = [name for name in network if name.startswith(head)]
         layers = [network[name] for name in sorted(names, key=lambda name: int(name.removeprefix(head).split(".")[0]))]
-        shuffled = y[stream(made.key, "shuffled", seed).permutation(len(y))]
+        shuffled = y[stream(by_hand.key, "shuffled", seed).permutation(len(y))]
         rows = {(CLAIM, *name): value for name, value in {**parts(layers, h, y), **of_classes(layers, h, y)}.items()}
         del rows[CLAIM, "", "train_loss"]  # the history has it
         rows |= {(SHUFFLED, *name): value for name, value in of_classes(layers, h, shuffled).items()
@@ -77,9 +77,9 @@ def rows_of_variant(made, variant, head):
         rows |= {(SHUFFLED, *name): value for name, value in parts(layers, h, shuffled).items() if "fall" in name[1]}
         if epoch == EPOCHS[0]:
             rows |= {(UNTRAINED, *name): value for name, value in parts(layers, h, y).items() if "fall" in name[1]}
-        rows |= correlations(layers, h, y, stream(made.key, "null", variant, seed) if epoch == EPOCHS[-1] else None)
+        rows |= correlations(layers, h, y, stream(by_hand.key, "null", variant, seed) if epoch == EPOCHS[-1] else None)
         if epoch == EPOCHS[-1]:
-            by_chance = chance(layers, h, y, stream(made.key, "classes by chance", variant, seed))
+            by_chance = chance(layers, h, y, stream(by_hand.key, "classes by chance", variant, seed))
             rows |= {(CLAIM, *name): value for name, value in by_chance.items()}
             rows[SHUFFLED, "", "null/within"] = by_chance["", "null/within"]
         labels = {"seed": seed, "step": epoch * math.ceil(len(y) / BATCH), "x": float(epoch)}

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from planted_collapse import found, planted, verdict
+from planted_collapse import finding_of, planted, verdict
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
@@ -33,15 +33,15 @@ def theorem_4_3(power: float = 2.0, **values: float) -> list[dict]:
 
 @pytest.mark.parametrize("name", THEOREM_4_3)
 def test_theorem_4_3_is_a_bound_on_every_instance(name):
-    assert found(d_thm4_3, name, theorem_4_3()).holds
+    assert finding_of(d_thm4_3, name, theorem_4_3()).holds
     rows = theorem_4_3()
     rows[[row["quantity"] for row in rows].index(f"thm4_3/{THEOREM_4_3[name]}")]["value"] = 1.1
-    assert found(d_thm4_3, name, rows).holds is False
+    assert finding_of(d_thm4_3, name, rows).holds is False
 
 
 def test_the_remainder_of_theorem_4_3_is_of_second_order():
-    assert found(d_thm4_3, "order of the remainder", theorem_4_3()).holds
-    assert found(d_thm4_3, "order of the remainder", theorem_4_3(power=1.0)).holds is False
+    assert finding_of(d_thm4_3, "order of the remainder", theorem_4_3()).holds
+    assert finding_of(d_thm4_3, "order of the remainder", theorem_4_3(power=1.0)).holds is False
 
 
 def test_half_of_theorem_4_3s_table_is_refused():
@@ -118,11 +118,11 @@ def test_theorem_4_4():
         for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
     ]
     good = [{"quantity": "thm4_4/ratio", "value": 0.9}, {"quantity": "thm4_4/near", "value": 0.5}]
-    assert found(d_thm4_4, "value at k*", exact).holds
-    assert found(d_thm4_4, "value at k*", [{**row, "value": 1e-3} for row in exact]).holds is False
+    assert finding_of(d_thm4_4, "value at k*", exact).holds
+    assert finding_of(d_thm4_4, "value at k*", [{**row, "value": 1e-3} for row in exact]).holds is False
     for name, quantity in (("no better kernel", "thm4_4/ratio"), ("kernels near k*", "thm4_4/near")):
-        assert found(d_thm4_4, name, good).holds
-        assert found(d_thm4_4, name, [*good, {"quantity": quantity, "value": 1.01}]).holds is False
+        assert finding_of(d_thm4_4, name, good).holds
+        assert finding_of(d_thm4_4, name, [*good, {"quantity": quantity, "value": 1.01}]).holds is False
 
 
 @pytest.mark.parametrize("least", [-1.5, problem_3.NEARLY])
@@ -161,9 +161,9 @@ def proposition_a_1(away: float = 1.0, order: float = 1.0) -> list[dict]:
 
 def test_proposition_a_1_judges_a_mean_and_a_variance():
     by_random_w, variance = "closed form, by random W", "variance"
-    assert found(d_propa_1, by_random_w, proposition_a_1()).holds
-    assert found(d_propa_1, variance, proposition_a_1()).holds
-    assert found(d_propa_1, by_random_w, proposition_a_1(away=5.0)).holds is False
-    assert found(d_propa_1, variance, proposition_a_1(order=0.5)).holds is False
+    assert finding_of(d_propa_1, by_random_w, proposition_a_1()).holds
+    assert finding_of(d_propa_1, variance, proposition_a_1()).holds
+    assert finding_of(d_propa_1, by_random_w, proposition_a_1(away=5.0)).holds is False
+    assert finding_of(d_propa_1, variance, proposition_a_1(order=0.5)).holds is False
     assert d_lemmas.closed_form(np.float64(0.0)) == pytest.approx(1 / np.pi)
     assert d_lemmas.closed_form(np.float64(1.0)) == pytest.approx(1.0)

@@ -13,18 +13,18 @@ def samples(data, part="train") -> np.ndarray:
     return stored.reshape(len(stored), -1)
 
 
-def accuracies(made, arms) -> list[dict]:
+def accuracies(by_hand, arms) -> list[dict]:
     """The accuracies of the history in the arms that ``arms(row)`` names."""
-    return [{**row, "arm": arm} for row in made.history if row["quantity"] in ("train_accuracy", "test_accuracy")
+    return [{**row, "arm": arm} for row in by_hand.history if row["quantity"] in ("train_accuracy", "test_accuracy")
             for arm in arms(row)]  # fmt: skip
 
 
-def networks(made):
+def networks(by_hand):
     """Data set, weights of every network and its columns."""
     for data_set, epochs in (("MNIST", (0, 1, 2)), ("CIFAR-10", (0, 1, 2, 3))):
         for case in ("beta=0.1", "beta=5"):
             for seed in (0, 1):
                 for epoch in epochs:
-                    steps = math.ceil(len(made.data(data_set).x_train) / 3)
+                    steps = math.ceil(len(by_hand.data(data_set).x_train) / 3)
                     columns = {"case": f"{data_set}, {case}", "seed": seed, "step": epoch * steps, "x": float(epoch)}
-                    yield data_set, made.weights(epoch, seed, case, data_set), columns, epoch == epochs[-1]
+                    yield data_set, by_hand.weights(epoch, seed, case, data_set), columns, epoch == epochs[-1]

@@ -80,15 +80,15 @@ def test_figure_8(name):
     [("near its linearization", "linearization"), ("features fixed", "features"), ("a moving target", "target")],
 )
 def test_figure_3(name, quantity):
-    def found(lazy, rich) -> bool | None:
+    def outcome(lazy, rich) -> bool | None:
         table = by_width(**{f"lazy_{quantity}": lambda r: (0.0, lazy(r)), f"rich_{quantity}": lambda r: (0.0, rich(r))})
         return judged(a_fig3, name, table).holds
 
-    assert found(lambda r: 0.4 - 0.1 * r, lambda r: 0.9)
-    assert found(lambda r: 0.9, lambda r: 0.5) is False
-    assert found(lambda r: 0.4 - 0.1 * r, lambda r: 0.9 - 0.8 * (r == 1)) is False  # at one width the lazy move more
+    assert outcome(lambda r: 0.4 - 0.1 * r, lambda r: 0.9)
+    assert outcome(lambda r: 0.9, lambda r: 0.5) is False
+    assert outcome(lambda r: 0.4 - 0.1 * r, lambda r: 0.9 - 0.8 * (r == 1)) is False  # at one width the lazy move more
     if quantity == "features":
-        assert found(lambda r: 0.1 + 0.1 * r, lambda r: 0.9) is False  # the wider, the more
+        assert outcome(lambda r: 0.1 + 0.1 * r, lambda r: 0.9) is False  # the wider, the more
 
 
 def complete(claim: ModuleType, tables: list[Rows], control: str) -> Rows:
@@ -102,13 +102,13 @@ def complete(claim: ModuleType, tables: list[Rows], control: str) -> Rows:
 
 @pytest.mark.parametrize(("claim", "table"), [(a_fig12, figure_12), (a_fig13, figures_13_and_14)])
 def test_a_table_that_lacks_a_seed_or_a_case_is_refused(claim, table):
-    whole = complete(claim, [table()], "control: planted")
-    assert find(claim, "A", whole, "planted", "quick", {len(SEEDS)})["ran"]
-    first_case = min(whole.case.tolist())
+    complete_rows = complete(claim, [table()], "control: planted")
+    assert find(claim, "A", complete_rows, "planted", "quick", {len(SEEDS)})["ran"]
+    first_case = min(complete_rows.case.tolist())
     for lacking in (
-        whole.frame[whole.frame["seed"] < len(SEEDS) - 1],
-        whole.frame[(whole.frame["seed"] > 0) | (whole.frame["case"] != first_case)],
-        whole.frame[whole.frame["quantity"] != "train_accuracy"],
+        complete_rows.frame[complete_rows.frame["seed"] < len(SEEDS) - 1],
+        complete_rows.frame[(complete_rows.frame["seed"] > 0) | (complete_rows.frame["case"] != first_case)],
+        complete_rows.frame[complete_rows.frame["quantity"] != "train_accuracy"],
     ):
         with pytest.raises(ContractError):
             find(claim, "A", Rows(lacking), "planted", "quick", {len(SEEDS)})

@@ -151,18 +151,18 @@ def test_figures_4_and_9(claim):
     assert len(names) == 6
     assert all(judged(claim, name, true).holds for name in names)
 
-    def found(name: str, **laws) -> bool | None:
+    def outcome(name: str, **laws) -> bool | None:
         return judged(claim, name, rows(figure_4(**laws))).holds
 
     for name, quantity in (("surrogate", "surrogate"), ("TL", "linearity")):
         # the ends rise, but what lies between them falls
         between = {quantity: lambda layer, t: 0.1 * layer * (np.exp(-0.04 * t) + (t == 100))}
-        assert found(f"{name} in training", **between) is False
+        assert outcome(f"{name} in training", **between) is False
         # layer 3 is below layer 2
         step_down = {quantity: lambda layer, t: (layer - 1.5 * (layer == 3)) * (1 + 0.01 * t)}
-        assert found(f"{name} with depth", **step_down) is False
-    assert found("surrogate exponential", surrogate=lambda layer, t: 2.0**layer * (1 + 0.1 * t)) is False
-    assert found("TL logarithmic", linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t) is False
+        assert outcome(f"{name} with depth", **step_down) is False
+    assert outcome("surrogate exponential", surrogate=lambda layer, t: 2.0**layer * (1 + 0.1 * t)) is False
+    assert outcome("TL logarithmic", linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t) is False
 
 
 def test_figure_4_on_two_data_sets_and_its_printed_levels():

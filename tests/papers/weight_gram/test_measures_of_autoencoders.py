@@ -72,9 +72,9 @@ def autoencoders(handmade, monkeypatch):
 
 def test_linearity_and_reconstruction_of_autoencoders(autoencoders):
     """Figure 10: latent means of training samples, reconstructions of test samples with noise, shuffled pairs."""
-    made, expected, shuffled = autoencoders, [], "control: shuffled pairs"
-    for data_set, weights, columns, _ in networks(made):
-        x, test = samples(made.data(data_set))[:11], samples(made.data(data_set), "test")
+    by_hand, expected, shuffled = autoencoders, [], "control: shuffled pairs"
+    for data_set, weights, columns, _ in networks(by_hand):
+        x, test = samples(by_hand.data(data_set))[:11], samples(by_hand.data(data_set), "test")
         name = ("a_fig10", data_set, columns["seed"], "measure")
         orders = {part: stream(*name, part).permutation(len(rows)) for part, rows in (("train", x), ("test", test))}
         z = autoencoder(weights, x)[1]
@@ -91,10 +91,10 @@ def test_linearity_and_reconstruction_of_autoencoders(autoencoders):
             bits = -(target * np.log(p) + (1 - target) * np.log(1 - p))
             expected.append({**columns, "arm": arm, "quantity": "reconstruction", "value": bits.sum() / len(test)})
     expected += [
-        {**row, "case": row["case"].replace(",", ", ")} for row in made.history if row["quantity"] != "train_kl"
+        {**row, "case": row["case"].replace(",", ", ")} for row in by_hand.history if row["quantity"] != "train_kl"
     ]
     names = ("target_linearity", "reconstruction", "train_reconstruction", "test_reconstruction")
-    measured = [*a_fig10.measure(made.run)]
+    measured = [*a_fig10.measure(by_hand.run)]
     assert_same_rows(measured, expected, rel=SINGLE, absolute=1e-5, quantity=names)
     others = {row["quantity"] for row in measured} - set(names)
     assert {name.split("/")[0] for name in others} == {"interpolation", "image", "frame"}
@@ -102,11 +102,11 @@ def test_linearity_and_reconstruction_of_autoencoders(autoencoders):
 
 def test_interpolation_by_autoencoders(autoencoders):
     """Figure 5: all pairs of the first samples of MNIST after training; least squares, its half, and other samples."""
-    made, expected, shuffled = autoencoders, [], "control: shuffled pairs"
-    for data_set, weights, columns, last in networks(made):
+    by_hand, expected, shuffled = autoencoders, [], "control: shuffled pairs"
+    for data_set, weights, columns, last in networks(by_hand):
         if data_set == "CIFAR-10" or not last:
             continue
-        x = samples(made.data(data_set))[:6]
+        x = samples(by_hand.data(data_set))[:6]
         order = stream("a_fig10", columns["seed"], "other pairs").permutation(6)
         z = autoencoder(weights, x)[1]
         g, other = np.linalg.pinv(z) @ x, np.linalg.pinv(z[order]) @ x
@@ -130,16 +130,16 @@ def test_interpolation_by_autoencoders(autoencoders):
             expected.append({**columns, "arm": arm, "quantity": "interpolation/decoder",
                              "value": np.mean(decoder_errors)})  # fmt: skip
     names = ("interpolation/ratio", "interpolation/decoder", "interpolation/least squares")
-    assert_same_rows(a_fig10.measure(made.run), expected, rel=1e-3, absolute=1e-5, quantity=names)
+    assert_same_rows(a_fig10.measure(by_hand.run), expected, rel=1e-3, absolute=1e-5, quantity=names)
 
 
 def test_images_of_autoencoders(autoencoders):
     """Figures 5 and 10: the first test image of each class, and the first 2 that turns into the first 8 on MNIST."""
-    made, expected = autoencoders, []
-    for data_set, weights, columns, last in networks(made):
+    by_hand, expected = autoencoders, []
+    for data_set, weights, columns, last in networks(by_hand):
         if columns["seed"] or not last:
             continue
-        data = made.data(data_set)
+        data = by_hand.data(data_set)
         test, labels = samples(data, "test"), data.y_test.tolist()
         first = [test[labels.index(label)] for label in range(9)]
         images = {"image/truth": first[:8], "image/decoded": [sigmoid(autoencoder(weights, image[None])[0])[0]
@@ -156,16 +156,16 @@ def test_images_of_autoencoders(autoencoders):
                      for place, pixel in enumerate(image)]  # fmt: skip
     names = ("image/truth", "image/decoded", "frame/truth", "frame/decoded")
     # values are rounded to eight bits
-    assert_same_rows(a_fig10.measure(made.run), expected, rel=0, absolute=0.51 / 255, quantity=names)
+    assert_same_rows(a_fig10.measure(by_hand.run), expected, rel=0, absolute=0.51 / 255, quantity=names)
 
 
 def test_differences_from_the_code(handmade):
     """Both ways of each difference on the last networks, at the last hidden layer and, for PCA, the one before."""
     data = classes_data(train=40, test=31, classes=4)
-    made = handmade("a_differences", {"model": {"hidden": [9, 8], "activation": "gelu"}}, data)
+    by_hand = handmade("a_differences", {"model": {"hidden": [9, 8], "activation": "gelu"}}, data)
     x, test, Y, expected = samples(data), samples(data, "test"), one_hot(data.y_train, 4), []
     for seed in (0, 1):
-        weights = made.weights(2, seed)
+        weights = by_hand.weights(2, seed)
         _, previous, H, _ = hidden_states(weights, x, "gelu")
         W, centred = weights["4.weight"], Y - Y.mean(0)
         S, T = surrogate(H, W, Y), linearity(H, Y)
@@ -196,7 +196,7 @@ def test_differences_from_the_code(handmade):
             expected.append({**columns, "arm": "code", "case": case, "quantity": quantity, "value": code})
         expected += [{**columns, "arm": "code", "case": "rate", "quantity": quantity, "value": value}
                      for quantity, value in (("surrogate", S), ("target_linearity", T))]  # fmt: skip
-    expected += [{**row, "case": "rate"} for row in accuracies(made, lambda row: ("code",)) if row["x"] == 2]
-    measured = [*a_differences.measure(made.run)]
+    expected += [{**row, "case": "rate"} for row in accuracies(by_hand, lambda row: ("code",)) if row["x"] == 2]
+    measured = [*a_differences.measure(by_hand.run)]
     assert_same_rows([{**row, "x": 0.0} for row in measured], [{**row, "x": 0.0} for row in expected],
                      rel=1e-3, absolute=1e-4)  # fmt: skip

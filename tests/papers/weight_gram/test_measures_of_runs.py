@@ -97,14 +97,14 @@ def test_growth_of_surrogate_and_linearity(handmade, key, experiment, hidden, op
     settings = {"sets": [*sets], "model": {"hidden": hidden, "activation": "gelu"}, "epochs": 3, "snapshots": 2}
     settings |= {"optimizer": "adam"} if key == "a_fig9" else {}
     settings |= {"arms": optimizers} if optimizers else {}
-    made = handmade(key, settings, sets)
+    by_hand = handmade(key, settings, sets)
     forms = {"text": AS_PRINTED, "momentum": CORRECTED} if optimizers else {"": IN_BOTH_FORMS}
     expected = []
     for (name, data), (optimizer, places) in itertools.product(sets.items(), forms.items()):
         variant, x, Y = f"{name} {optimizer}".strip(), samples(data), one_hot(data.y_train, data.classes)
         for epoch, seed in itertools.product((0, 2, 3), (0, 1)):
             columns = {"case": name, "seed": seed, "step": epoch * math.ceil(len(x) / 3), "x": float(epoch)}
-            weights = made.weights(epoch, seed, variant=variant)
+            weights = by_hand.weights(epoch, seed, variant=variant)
             rows = placed(by_layer(weights, x, Y), places)
             if optimizer != "momentum":
                 untrained = random_features(key, seed, epoch, (6, *hidden, data.classes))
@@ -120,10 +120,10 @@ def test_growth_of_surrogate_and_linearity(handmade, key, experiment, hidden, op
             return ("corrected",)
         return ("claim", RANDOM) if row["step"] == 0 else ("claim",)
 
-    expected += [{**row, "case": row["case"].partition(" ")[0]} for row in accuracies(made, shown)]
+    expected += [{**row, "case": row["case"].partition(" ")[0]} for row in accuracies(by_hand, shown)]
     # the features are float32, and 13 rows of three of them nearly depend on one another: the rounding of another
     # processor moves the linearity by 4e-5
-    assert_same_rows(experiment.measure(made.run), expected, rel=SINGLE, absolute=1e-4)
+    assert_same_rows(experiment.measure(by_hand.run), expected, rel=SINGLE, absolute=1e-4)
 
 
 @pytest.mark.parametrize("variants", [("momentum",), ("text", "momentum")], ids=["one", "two"])
@@ -134,7 +134,7 @@ def test_random_labels(handmade, variants):
     """
     data = classes_data(train=14, classes=4)
     settings = {"grid": {"label_noise": [0.0, 0.5, 1.0]}, "epochs": 3, "snapshots": 2}
-    made = handmade("a_fig12", {**settings, "variants": {name: MOMENTUM[name] for name in variants}}, data)
+    by_hand = handmade("a_fig12", {**settings, "variants": {name: MOMENTUM[name] for name in variants}}, data)
     forms = {"text": ("claim", ""), "momentum": ("corrected", ", corrected")}
     forms = forms if len(variants) == 2 else {"momentum": ("claim", "")}
 
@@ -153,11 +153,11 @@ def test_random_labels(handmade, variants):
                 for arm in arms(variant, epoch):
                     labels = redrawn if "other labels" in arm else trained
                     columns = {"arm": arm, "case": case, "seed": seed, "step": 5 * epoch, "x": float(epoch)}
-                    rows = by_layer(made.weights(epoch, seed, case, variant), x, one_hot(labels, 4))
+                    rows = by_layer(by_hand.weights(epoch, seed, case, variant), x, one_hot(labels, 4))
                     expected += [{**columns, **row} for row in rows if row["quantity"] != "bounded"]
-    rows = accuracies(made, lambda row: arms(row["case"].partition(",")[0], row["step"]))
+    rows = accuracies(by_hand, lambda row: arms(row["case"].partition(",")[0], row["step"]))
     expected += [{**row, "case": row["case"].partition(",")[2]} for row in rows]
-    assert_same_rows(a_fig12.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+    assert_same_rows(a_fig12.measure(by_hand.run), expected, rel=SINGLE, absolute=1e-5)
 
 
 def test_grokking(handmade):
@@ -168,27 +168,27 @@ def test_grokking(handmade):
     data = classes_data(train=11)
     settings = {"optimizer": "adamw", "grid": {"weight_decay": [0.0, 0.25, 0.75]}, "epochs": 3, "snapshots": 2,
                 "model": {"hidden": [4, 5], "activation": "relu"}, "dtype": "float64"}  # fmt: skip
-    made = handmade("a_fig13", settings, data)
+    by_hand = handmade("a_fig13", settings, data)
     x, Y, expected = samples(data), one_hot(data.y_train, 3), []
     decayed = ("claim", "control: shuffled labels")
     arms = {"weight_decay=0": ("control: no weight decay",), "weight_decay=0.25": decayed, "weight_decay=0.75": decayed}
     for case, seed, epoch in itertools.product(arms, (0, 1), (0, 2, 3)):
-        weights = made.weights(epoch, seed, case)
+        weights = by_hand.weights(epoch, seed, case)
         order = stream("a_fig13", seed, "shuffled labels").permutation(len(Y))
         assert (Y[order] != Y).any()
         for arm in arms[case]:
             labels = Y[order] if arm == "control: shuffled labels" else Y
             columns = {"arm": arm, "case": case, "seed": seed, "step": 4 * epoch, "x": float(epoch)}
             expected += [{**columns, **row} for row in linearity_alone(by_layer(weights, x, labels, "relu"))]
-    expected += [row for row in accuracies(made, lambda row: arms[row["case"]]) if row["x"] != 1]
-    assert_same_rows(a_fig13.measure(made.run), expected)
+    expected += [row for row in accuracies(by_hand, lambda row: arms[row["case"]]) if row["x"] != 1]
+    assert_same_rows(a_fig13.measure(by_hand.run), expected)
 
 
 def test_swiss_roll(handmade):
     """Figure 1: the points less a rate times the summed gradients, as printed and in the authors' script (700)."""
     data = target_data(train=9, shape=(2,), outputs=1)
     settings = {"loss": "mse", "lr": 0.05, "batch": None, "observe": ["virtual_update"], "epochs": 3, "snapshots": 2}
-    made = handmade("a_fig1", settings, data)
+    by_hand = handmade("a_fig1", settings, data)
     X, y, expected = samples(data), data.y_train.numpy(), []
     shuffled = "control: shuffled targets"
     places = {  # by rate and intercept
@@ -198,14 +198,14 @@ def test_swiss_roll(handmade):
     for epoch in (0, 2, 3):
         for seed in (0, 1):
             for control, name in (("claim", "virtual_update"), (shuffled, "virtual_update/shuffled")):
-                sums = made.sums(name, epoch, seed) if epoch else np.zeros_like(X)
+                sums = by_hand.sums(name, epoch, seed) if epoch else np.zeros_like(X)
                 for (rate, intercept), (arm, suffix) in places.items():
                     arm = "corrected" if (control, arm) == ("claim", "{}, corrected") else arm.format(control)
                     expected.append({"arm": arm, "seed": seed, "step": epoch, "x": rate,
                                      "quantity": f"target_linearity{suffix}",
                                      "value": linearity(X - rate * sums, y, intercept)})  # fmt: skip
-        moved = X - 700 * (made.sums("virtual_update", epoch, 0) if epoch else np.zeros_like(X))
-        W = made.weights(epoch, 0)["0.weight"]
+        moved = X - 700 * (by_hand.sums("virtual_update", epoch, 0) if epoch else np.zeros_like(X))
+        W = by_hand.weights(epoch, 0)["0.weight"]
         columns = {"arm": "claim", "seed": 0, "step": epoch}
         for i, j in ((0, 0), (0, 1), (1, 1)):
             value = sum(W[unit, i] * W[unit, j] for unit in range(len(W)))
@@ -216,7 +216,7 @@ def test_swiss_roll(handmade):
     expected += [{**columns, "quantity": f"input/{axis}", "x": float(index), "value": X[index, axis]}
                  for axis in (0, 1) for index in range(9)]  # fmt: skip
     expected += [{**columns, "quantity": "target", "x": float(index), "value": y[index, 0]} for index in range(9)]
-    assert_same_rows(a_fig1.measure(made.run), expected, rel=1e-7)
+    assert_same_rows(a_fig1.measure(by_hand.run), expected, rel=1e-7)
 
 
 def random_directions(matrix, random):
@@ -231,11 +231,11 @@ def random_directions(matrix, random):
 def test_virtual_covariance_shift(handmade):
     """Figure 7: correlations of the VCS and the AGOP with the last Gram and with its change, and the nulls."""
     data = classes_data(train=8, shape=(1, 2, 3), factor=0.5)
-    made = handmade("a_fig7", {"model": {"hidden": [4], "activation": "gelu"}, "observe": ["virtual_shift"]}, data)
-    expected, x = accuracies(made, lambda row: ("claim",)), samples(data)
+    by_hand = handmade("a_fig7", {"model": {"hidden": [4], "activation": "gelu"}, "observe": ["virtual_shift"]}, data)
+    expected, x = accuracies(by_hand, lambda row: ("claim",)), samples(data)
     for seed in (0, 1):
-        weights = made.weights(2, seed)
-        W, W0 = weights["0.weight"], made.weights(0, seed)["0.weight"]
+        weights = by_hand.weights(2, seed)
+        W, W0 = weights["0.weight"], by_hand.weights(0, seed)["0.weight"]
         gram = sum(np.outer(row, row) for row in W)
         change = gram - sum(np.outer(row, row) for row in W0)
         jacobians = input_jacobians(weights, x, "gelu")
@@ -245,7 +245,7 @@ def test_virtual_covariance_shift(handmade):
         chance = {(target, part): [*random_directions(matrix, stream("a_fig7", "null", seed, target, part))]
                   for target, matrix in (("gram", gram), ("change", change)) for part, _ in forms}  # fmt: skip
         for arm, name in (("claim", "virtual_shift"), ("control: shuffled labels", "virtual_shift/shuffled")):
-            P = made.sums(name, 2, seed)
+            P = by_hand.sums(name, 2, seed)
             vcs = -P - P.T
             for (measure, a), (target, b), (part, of) in itertools.product(
                 (("vcs", vcs), ("agop", agop)), (("gram", gram), ("change", change)), forms
@@ -260,18 +260,18 @@ def test_virtual_covariance_shift(handmade):
                               "value": matrix[pixel, pixel]}
                              for quantity, matrix in matrices.items() for pixel in range(6)]  # fmt: skip
     for epoch in (0, 1, 2):  # of six pixels each is a patch of its own
-        weights = made.weights(epoch, 0)
+        weights = by_hand.weights(epoch, 0)
         jacobians = input_jacobians(weights, x, "gelu")
         images = {
             "gram": weights["0.weight"].T @ weights["0.weight"],
             "agop": sum(np.outer(slope, slope) for jacobian in jacobians for slope in jacobian) / len(x),
         }
         if epoch:
-            images["vcs"] = -made.sums("virtual_shift", epoch, 0) - made.sums("virtual_shift", epoch, 0).T
+            images["vcs"] = -by_hand.sums("virtual_shift", epoch, 0) - by_hand.sums("virtual_shift", epoch, 0).T
         expected += [{"arm": "claim", "seed": 0, "layer": "0", "step": 3 * epoch, "quantity": f"image/{name}",
                       "x": float(entry), "value": value}
                      for name, matrix in images.items() for entry, value in enumerate(matrix.ravel())]  # fmt: skip
-    assert_same_rows(a_fig7.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+    assert_same_rows(a_fig7.measure(by_hand.run), expected, rel=SINGLE, absolute=1e-5)
 
 
 NTK, EXCHANGED, UNTRAINED, WIDTH_ALONE = (
@@ -296,12 +296,12 @@ IN_FIGURE_3 = [  # arm, regime, the variants measured by width
 class NetworksByWidth:
     """What Figures 3 and 8 show of the networks of a run made by hand, sample by sample."""
 
-    def __init__(self, made, x, y):
-        self.made, self.x, self.y = made, x, y
+    def __init__(self, by_hand, x, y):
+        self.by_hand, self.x, self.y = by_hand, x, y
 
     def state(self, variant, epoch, seed):
         """Features, outputs and y_OLS."""
-        *_, H, f = hidden_states(self.made.weights(epoch, seed, variant=variant), self.x, "relu")
+        *_, H, f = hidden_states(self.by_hand.weights(epoch, seed, variant=variant), self.x, "relu")
         gram, target = 0.01 * np.eye(H.shape[1]), np.zeros(H.shape[1])
         for h, label in zip(H, self.y, strict=True):
             gram, target = gram + np.outer(h, h), target + h * label
@@ -313,7 +313,7 @@ class NetworksByWidth:
 
     def linearized(self, variant, epoch, seed):
         """Outputs of the network that is linear in the weights: the derivative by each weight times its change."""
-        start, stop = (self.made.weights(at, seed, variant=variant) for at in (0, epoch))
+        start, stop = (self.by_hand.weights(at, seed, variant=variant) for at in (0, epoch))
         first, second, readout = (start[f"{layer}.weight"] for layer in (0, 2, 4))
         moved = [stop[f"{layer}.weight"] - start[f"{layer}.weight"] for layer in (0, 2, 4)]
         outputs = []
@@ -362,8 +362,8 @@ def test_best_linear_predictor_by_width(handmade):
                  for name, width in WIDTHS.items()}  # fmt: skip
     settings = {"model": {"hidden": [3, 3], "activation": "relu", "bias": False}, "loss": "mse", "variants": variants,
                 "batch": 4, "epochs": 2}  # fmt: skip
-    made = handmade("a_fig8", settings, data)
-    networks = NetworksByWidth(made, samples(data), data.y_train[:, 0].numpy())
+    by_hand = handmade("a_fig8", settings, data)
+    networks = NetworksByWidth(by_hand, samples(data), data.y_train[:, 0].numpy())
     expected = []
     for epoch, seed in itertools.product((0, 1, 2), (0, 1)):
         columns = {"seed": seed, "step": 3 * epoch, "x": float(epoch)}
@@ -379,7 +379,7 @@ def test_best_linear_predictor_by_width(handmade):
                 values |= networks.plane(measured[name], epoch, seed)
             expected += [{**columns, "arm": arm, "case": f"width={width}", "quantity": f"{regime}/{quantity}",
                           "value": value} for quantity, value in values.items()]  # fmt: skip
-    assert_same_rows(a_fig8.measure(made.run), expected, rel=SINGLE, absolute=1e-5)
+    assert_same_rows(a_fig8.measure(by_hand.run), expected, rel=SINGLE, absolute=1e-5)
 
 
 WHITENING_ARMS = {
@@ -400,8 +400,8 @@ def test_whitened_against_plain_descent(handmade, key, experiment):
     sets = {name: classes_data(name, train=5, shape=shape) for name in ("MNIST", "SVHN")}
     settings = {"sets": [*sets], "arms": arms, "grid": {"lr": [0.01, 0.1]}, "epochs": 8, "snapshots": 8}
     settings |= {"model": {"kind": "cnn", "channels": 2}} if convolutional else {}
-    made = handmade(key, settings, sets)
-    values = {(row["case"], row["seed"], row["x"], row["quantity"]): row for row in made.history}
+    by_hand = handmade(key, settings, sets)
+    values = {(row["case"], row["seed"], row["x"], row["quantity"]): row for row in by_hand.history}
     expected, control = [], "control: only the removed part"
     for (case, _, _, quantity), row in values.items():
         for data_set in sets:
@@ -422,4 +422,4 @@ def test_whitened_against_plain_descent(handmade, key, experiment):
                 expected.append({**columns, "quantity": f"gap{suffix}", "value": whitened[8] - plain[8]})
                 expected.append({**columns, "quantity": f"lead{suffix}",
                                  "value": max(whitened[1:6]) - max(plain[1:])})  # fmt: skip
-    assert_same_rows(experiment.measure(made.run), expected)
+    assert_same_rows(experiment.measure(by_hand.run), expected)

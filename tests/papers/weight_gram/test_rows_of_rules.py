@@ -56,19 +56,19 @@ def test_growth_with_depth_is_that_after_training():
 
 @pytest.mark.parametrize("claim", [a_fig4, a_fig9])
 def test_target_linearity_is_above_that_of_shuffled_labels_in_every_layer(claim):
-    def found(second_layer: float) -> bool | None:
+    def outcome(second_layer: float) -> bool | None:
         trained = {("digits", layer, x): 0.6 * x + 0.1 for layer in "12" for x in (0.0, 1.0)}
         chance = {("digits", "1", 1.0): 0.3, ("digits", "2", 1.0): second_layer}
         quantities = {"target_linearity": trained, "null/target_linearity": chance}
         return judged(claim, "TL above chance", series(0.001, **quantities))
 
-    assert found(0.3)
-    assert found(0.9) is False
-    assert not found(0.7)
+    assert outcome(0.3)
+    assert outcome(0.9) is False
+    assert not outcome(0.7)
 
 
 def test_the_agop_of_figure_7_is_compared_with_its_own_null():
-    def found(correlation: float, null: float) -> bool | None:
+    def outcome(correlation: float, null: float) -> bool | None:
         records = [{"seed": seed, "quantity": "pearson/agop_gram_diagonal", "value": correlation + 0.01 * noise(seed)}
                    for seed in SEEDS]  # fmt: skip
         # its 97.5 % quantile lies far above its mean
@@ -76,8 +76,8 @@ def test_the_agop_of_figure_7_is_compared_with_its_own_null():
                     for seed in SEEDS for draw in range(41)]  # fmt: skip
         return judged(a_fig7, "AGOP above its null", rows(records))
 
-    assert found(0.7, 0.4)
-    assert found(0.7, 0.95) is False
+    assert outcome(0.7, 0.4)
+    assert outcome(0.7, 0.95) is False
 
 
 def test_figure_5_compares_the_decoders_after_training():

@@ -48,7 +48,7 @@ def attained(rows: Rows) -> Finding:
                   costs=exact(rows.where(quantity="lemd2/attained")))  # fmt: skip
 
 
-def found(rows: Rows) -> Finding:
+def searched(rows: Rows) -> Finding:
     """The cheapest network that a search finds for a given Q costs the least norm, on the median Q."""
     distance = float(np.median(rows.value))
     text = f"median over Q of the search's relative distance from the least norm at most {FOUND:g}"
@@ -82,7 +82,7 @@ STATEMENTS = (
         name="the search finds it",
         quote="the minimum-norm neural network that represents f has cost",
         place="Lemma D.2",
-        rule=found,
+        rule=searched,
         reads=("lemd2/search",),
         kind="ours",
         cases=5,

@@ -167,7 +167,7 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
     fact_name, root_name = (named(f"{side}{name}") for name in NAMES[:2])
     place = f"Section 6, said of FACT; {figure}" if side else f"Section 6; {figure}"
 
-    def said(words: str) -> str:
+    def quoted(words: str) -> str:
         return "" if side else words  # Section 6 says it of FACT alone
 
     def low(rows: Rows) -> Finding:
@@ -201,15 +201,15 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
     least = 200  # rows: 21 epochs of five seeds and six layers are 630
     return (
         Statement("low at most epochs", "indeed FACT does have low correlation for most epochs", place, low, fact,
-                  printed=said("low for most epochs"), rows=least,
+                  printed=quoted("low for most epochs"), rows=least,
                   stands_in="With shuffled labels FACT is low too. The rule fails on a planted table in which FACT is "
                   "near 1 from the first epoch on."),
         Statement("rises", "before sharply increasing to near-perfect correlation", place, rises, fact,
-                  printed=said("sharply increasing"), rows=least),
+                  printed=quoted("sharply increasing"), rows=least),
         Statement("ends near 1", "before sharply increasing to near-perfect correlation", place, ends_high, fact,
-                  printed=said("near-perfect"), rows=least),
+                  printed=quoted("near-perfect"), rows=least),
         Statement("the root is higher", "has nontrivial correlation", place, root_is_higher, both,
-                  printed=said("nontrivial"), rows=least,
+                  printed=quoted("nontrivial"), rows=least,
                   stands_in="With shuffled labels FACT correlates less than its root too. The rule fails on a planted "
                   "table in which the root is lower."),
         null_statement(f"{side}fact", figure, "layer"),

@@ -71,7 +71,7 @@ def windows(series: np.ndarray, first: list[int], last: list[int]) -> np.ndarray
 
 def grok(rows: Rows) -> Finding:
     """With weight decay every network memorises before grokking emerges, and grokking emerges."""
-    shares = {case: float(np.mean([network.groks for network in found])) for case, found in networks(rows).items()}
+    shares = {case: float(np.mean([network.groks for network in of_case])) for case, of_case in networks(rows).items()}
     rule = (
         f"every network has a training accuracy of {MEMORISED:g} before a test accuracy of {EMERGED:g}, and reaches "
         "the latter"
