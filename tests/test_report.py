@@ -22,8 +22,8 @@ FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text 
 
 
 def statement(name: str = "identity", **more) -> dict:
-    control = {"statistic": 1e9, "low": None, "high": None, "p": None, "holds": None, "rejected": True,
-               "kept": ["this part"], "numbers": {}}  # fmt: skip
+    control = {"statistic": 1e9, "low": None, "high": None, "p": None, "holds": None, "undecided": True,
+               "rejected": True, "kept": ["this part"], "numbers": {}}  # fmt: skip
     form = {"statistic": 0.25, "low": None, "high": 8.0, "p": None, "rule": "8 u", "measured": "", "evidence": "exact",
             "numbers": {"share": 1.0}, "holds": True, "controls": {"broken": control}}  # fmt: skip
     shown = {name: form[name] for name in ("statistic", "low", "high", "p", "rule", "measured", "evidence", "numbers")}

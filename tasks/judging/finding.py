@@ -63,7 +63,7 @@ def _words(statement: Statement) -> dict[str, Any]:
 
 
 def _statement(statement: Statement, rows: Rows) -> dict[str, Any]:
-    """What the rule finds in the printed and in the corrected form, each with the controls that it rejects."""
+    """What the rule finds in the printed and in the corrected form, and in the controls of each."""
     arms = by_arm(statement, rows)
     forms = {}
     for form in statement.forms:
@@ -73,7 +73,7 @@ def _statement(statement: Statement, rows: Rows) -> dict[str, Any]:
         forms[form] = {
             **summary(arms[form]),
             "controls": {
-                name: {"rejected": rejects(control, arms[form]), "kept": held_parts(control), **summary(control)}
+                name: {"differs": differs(control, arms[form]), "kept": held_parts(control), **summary(control)}
                 for name, control in controls.items()
             },
         }
@@ -125,13 +125,16 @@ def smallest_violations(rows: Rows, name: str) -> dict[str, str]:
 
 
 def rejects(control: Finding, claim: Finding) -> bool:
-    """Whether a control is rejected: by its own finding or, where the rule cannot decide it, by comparison.
+    """Whether a control is rejected: by its own finding or, where the rule cannot decide it, by comparison."""
+    return differs(control, claim) if control.holds is None else not control.holds
 
-    A control the rule cannot decide counts as rejected only if one of its unsupported parts differs significantly from
-    the claim's (Welch, 95 %) and lies farther from the target. Otherwise a few noisy seeds would be enough.
+
+def differs(control: Finding, claim: Finding) -> bool:
+    """Whether a control that the rule cannot decide differs from the claim.
+
+    One of its unsupported parts has to differ significantly from the claim's (Welch, 95 %) and to lie farther from the
+    target. Otherwise a few noisy seeds would be enough.
     """
-    if control.holds is not None:
-        return not control.holds
     if control.parts and claim.parts:
         return any(rejects(part, claim.parts[name]) for name, part in control.parts.items() if name in claim.parts)
     if not (control.sample and claim.sample):

@@ -163,7 +163,7 @@ def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and which parts of the rule held for it."""
     undecided = "undecided alone, but significantly different from the claim" if control["rejected"] else "undecided"
     held = f"although these parts held: {', '.join(control['kept'])}".replace("_", " ") if control["kept"] else ""
-    notes = [note for note in (undecided if control["holds"] is None else "", held) if note]
+    notes = [note for note in (undecided if control["undecided"] else "", held) if note]
     return ("rejected" if control["rejected"] else "not rejected") + (f" ({'; '.join(notes)})" if notes else "")
 
 

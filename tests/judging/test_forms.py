@@ -29,6 +29,25 @@ def test_the_print_is_found_alone_and_lost_to_holm_beside_another_claim():
 
 
 @pytest.mark.parametrize(
+    ("control", "waiting", "rejected"),
+    [
+        (BARELY, 0, False),  # as a claim it would be found
+        (BARELY, 1, True),  # p is 0.028 after correction: undecided, and unlike the claim
+        ([-value for value in BARELY], 0, True),
+        ([-value for value in BARELY], 1, True),
+        (CLEARLY, 1, False),
+    ],
+)
+def test_a_control_is_corrected_as_its_claim_is(control, waiting, rejected):
+    result = judged({"claim": [1.995, 2.0, 2.006], "control: c": control}, waiting)
+    (form,) = result["statements"][0]["forms"].values()
+    of_control = form["controls"]["c"]
+    assert (of_control["rejected"], result["verdict"]) == (rejected, "holds" if rejected else "inconclusive")
+    assert of_control["p, Holm"] == pytest.approx(min(1.0, (1 + waiting) * of_control["p"]))
+    assert of_control["undecided"] is (waiting == 1 and control is not CLEARLY)
+
+
+@pytest.mark.parametrize(
     ("of_print", "of_corrected", "wanted"),
     [
         (REJECTED, REJECTED, ("holds corrected", "")),

@@ -202,7 +202,7 @@ def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, 
 def form(p: float | None, p_against: float | None = None, certain: bool | None = True) -> dict:
     return {"p": p, "p_against": 1.0 if p_against is None else p_against, "certain": certain, "statistic": 1.0,
             "low": 0.0, "high": 2.0, "rule": "r", "measured": "", "evidence": "direction", "numbers": {},
-            "controls": {"c": {"rejected": True}}}  # fmt: skip
+            "controls": {"c": {"p": 1.0, "p_against": 1e-9, "certain": True, "differs": False}}}  # fmt: skip
 
 
 def finding(*forms: dict, ran: bool = True) -> dict:
@@ -252,11 +252,15 @@ def test_the_corrected_form_decides_where_the_print_does_not_survive_holm():
 def test_holm_against_a_count_by_hand():
     random = np.random.default_rng(0)
     for _ in range(20):
-        forms = [{"p": float(p)} for p in random.uniform(0, 0.05, size=6)]
+        pairs = random.uniform(0, [0.05, 1.0], size=(6, 2)).tolist()
+        forms = [{"p": p, "controls": {"c": {"p": q}, "no chance": {"p": None}}} for p, q in pairs]
         correct(forms, "p", others=2)
         ranked = sorted(forms, key=lambda each: each["p"])
         wanted = [max(min(1.0, (8 - k) * ranked[k]["p"]) for k in range(rank + 1)) for rank in range(6)]
         assert [each["p, Holm"] for each in ranked] == pytest.approx(wanted)
+        of_controls = [min(1.0, (8 - rank) * each["controls"]["c"]["p"]) for rank, each in enumerate(ranked)]
+        assert [each["controls"]["c"]["p, Holm"] for each in ranked] == pytest.approx(of_controls)
+        assert all(each["controls"]["no chance"] == {"p": None} for each in forms)
 
 
 def test_parts_of_a_statement_are_an_intersection_and_a_union():

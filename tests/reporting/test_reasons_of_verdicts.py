@@ -15,7 +15,7 @@ from tasks.reporting.site.pages import violations
 
 def form(finding, **more):
     """A finding as claims.json has it, with a control that breaks it."""
-    rejected = {"rejected": True, "kept": [], **asdict(finding)}
+    rejected = {"rejected": True, "undecided": finding.holds is None, "kept": [], **asdict(finding)}
     return {**asdict(finding), "controls": {"shuffled labels": rejected}, **more}
 
 

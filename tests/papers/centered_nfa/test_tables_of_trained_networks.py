@@ -136,8 +136,10 @@ def test_figure_9(handmade):
         W = weights[0]
         F, row = np.diag(W.T @ W), {"seed": seed, "step": 9, "layer": "0", "dtype": "float64"}  # 3 steps an epoch
         rotated = [np.diag(W.T @ random_eigenvectors(K, "b_fig9", "Q", seed, draw) @ W) for draw in range(20)]
-        others = with_spectrum_of(K, kernels[(1, 2, 0)[seed]])
-        for arm, kernel in (("claim", K), ("control: another network's eigenvectors", others)):
+        units = stream("b_fig9", "units", seed)
+        P = np.eye(len(K))[units.permutation(len(K))]
+        P *= units.choice([-1.0, 1.0], len(K))[:, None]
+        for arm, kernel in (("claim", K), ("control: units in another order, with random signs", P @ K @ P.T)):
             row["arm"] = arm
             expected.append({**row, "quantity": "pearson/K", "value": pearson(F, np.diag(W.T @ kernel @ W))})
             expected.append({**row, "quantity": "pearson/Q", "value": sum(pearson(F, G) for G in rotated) / 20})

@@ -224,6 +224,7 @@ def test_figure_12():
     assert judged(a_fig12, "TL falls", figure_12()).holds
     assert judged(a_fig12, "TL falls", figure_12(linearity=lambda p: 0.25 + 0.2 * p)).holds is False
     assert not judged(a_fig12, "TL falls", figure_12(linearity=lambda p: 0.3)).holds
+    assert judged(a_fig12, "TL falls", figure_12(linearity=lambda p: 0.3 - 0.04 * p)).holds is False  # printed: 0.2
     assert judged(a_fig12, "other layers", figure_12()).holds
     assert judged(a_fig12, "other layers", figure_12(linearity=lambda p: 0.25 + 0.2 * p)).holds is False
     # at the ends it falls, between them it rises

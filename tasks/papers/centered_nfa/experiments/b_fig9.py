@@ -15,15 +15,17 @@ from torch import Tensor
 import gramlab
 from gramlab.streams import stream
 from tasks.measuring.run import Run
-from tasks.papers.centered_nfa.experiments.shared.eigenvectors import with_eigenvalues_of
 
+CONTROL = "control: units in another order, with random signs"
 DRAWS = 20  # of Q
 
 
 def measure(run: Run) -> Iterator[dict]:
     """Rows: pearson/K and pearson/Q by seed and arm; seed 0's diagonals by pixel (x); accuracies.
 
-    The control has the eigenvectors of the next seed's K.
+    The control has K with its hidden units in another order and with random signs. So its eigenvalues and the sizes of
+    its eigenvectors' entries are those of K. Another network's K would be no control: the top eigenvectors of all
+    networks lie near the same direction, that of equal entries.
     """
     last = run.epochs[-1]
     x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)
@@ -36,8 +38,10 @@ def measure(run: Run) -> Iterator[dict]:
             for draw in range(DRAWS)
         ]
         correlation_with_Q = float(np.mean([gramlab.pearson(F, G) for G in with_Q]))
-        others = with_eigenvalues_of(layer.ptk, layers[(seed + 1) % len(layers)].ptk)
-        for arm, K in (("claim", layer.ptk), ("control: another network's eigenvectors", others)):
+        draw_units = stream("b_fig9", "units", seed)
+        order, signs = draw_units.permutation(len(W)), torch.from_numpy(draw_units.choice([-1.0, 1.0], len(W))).to(W)
+        exchanged = signs[:, None] * layer.ptk[order][:, order] * signs
+        for arm, K in (("claim", layer.ptk), (CONTROL, exchanged)):
             G = diagonal(W, K)
             yield {**labels, "arm": arm, "quantity": "pearson/K", "value": gramlab.pearson(F, G)}
             yield {**labels, "arm": arm, "quantity": "pearson/Q", "value": correlation_with_Q}
