@@ -15,6 +15,7 @@ from scipy import stats
 from gramlab import tables
 from gramlab.streams import stream
 from tasks import papers
+from tasks.drawing.instances import title
 from tasks.judging.rows import Rows
 from tasks.judging.statement import quantities
 from tasks.reporting.rows import read
@@ -264,3 +265,14 @@ def test_the_printed_form_is_drawn_over_the_control_that_equals_it():
     for form in ("corrected", "as printed"):
         (drawn,) = [place for place, name in enumerate(names) if name.startswith(form)]
         assert names[drawn - 1].startswith("control of the")
+
+
+INSTANCES = [key for key in SETTINGS.claims
+             if getattr(draw := claim_of(key).draw, "func", draw).__module__.startswith("tasks.drawing")]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", INSTANCES)
+def test_no_panels_title_leaves_a_part_of_the_formula_out(key):
+    for statement in claim_of(key).STATEMENTS:
+        for quantity in statement.reads:
+            assert not title(statement, quantity).endswith("…")
