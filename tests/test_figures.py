@@ -15,7 +15,10 @@ from scipy import stats
 from gramlab import tables
 from gramlab.streams import stream
 from tasks import papers
+from tasks.drawing.instances import title
+from tasks.judging.rows import Rows
 from tasks.judging.statement import quantities
+from tasks.reporting.rows import read
 from tasks.settings import load
 
 SETTINGS = load("quick")
@@ -229,3 +232,47 @@ def test_a_reports_figures_are_small_and_say_their_claim_and_scale(scale):
         assert STAMP[scale].split(":")[0] in text, path
         assert claim_of(path.stem).ID in text, path
         assert len(text) < 100_000, path
+
+
+def of_the_report(key: str) -> pd.DataFrame:
+    """The rows of the papers' scale that the report holds: all that the figure reads."""
+    whole = Path("reports/paper/tables", f"{key}.parquet")
+    rows = tables.read(whole).to_pandas() if whole.is_file() else read(Path("reports/paper/rows", f"{key}.csv"))
+    return Rows(rows.assign(scale="paper")).frame
+
+
+@pytest.mark.parametrize("key", ["c_thm3_4", "d_thm4_3"])
+def test_no_line_crosses_a_word(key):
+    claim = claim_of(key)
+    figure = claim.draw(of_the_report(key), claim)
+    figure.canvas.draw()
+    words = 0
+    for axes in figure.axes:
+        frame = axes.get_window_extent()
+        paths = [line.get_path().transformed(line.get_transform()) for line in axes.get_lines()]
+        for text in axes.texts:
+            box = text.get_window_extent()
+            words += bool(text.get_text())
+            if frame.overlaps(box):
+                assert not [path for path in paths if path.intersects_bbox(box, filled=False)], text.get_text()
+    assert words >= 3
+
+
+def test_the_printed_form_is_drawn_over_the_control_that_equals_it():
+    claim = claim_of("a_fig1")
+    figure = claim.draw(of_the_report("a_fig1"), claim)
+    names = [str(line.get_label()) for line in figure.axes[-1].get_lines() if not str(line.get_label()).startswith("_")]
+    for form in ("corrected", "as printed"):
+        (drawn,) = [place for place, name in enumerate(names) if name.startswith(form)]
+        assert names[drawn - 1].startswith("control of the")
+
+
+INSTANCES = [key for key in SETTINGS.claims
+             if getattr(draw := claim_of(key).draw, "func", draw).__module__.startswith("tasks.drawing")]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", INSTANCES)
+def test_no_panels_title_leaves_a_part_of_the_formula_out(key):
+    for statement in claim_of(key).STATEMENTS:
+        for quantity in statement.reads:
+            assert not title(statement, quantity).endswith("…")

@@ -26,6 +26,7 @@ STATISTICS = (
     (r"^no (.*) on any instance", "count of “{0}”: "),
 )
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
+PARTS_SHOWN = 4  # names of parts that a line can hold; claims.json has them all
 POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
 MET = {True: "met", False: "not met", None: "not shown to be met"}
 
@@ -128,7 +129,7 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
 
 def condition(form: dict[str, Any]) -> str:
     """What a condition's rule measures, and its value."""
-    return (_measure(form) or f"{deciding_part(form)['rule']}: ") + interval(deciding_part(form))
+    return (_measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: ") + interval(deciding_part(form))
 
 
 def _measure(form: dict[str, Any]) -> str:
@@ -162,7 +163,9 @@ def verdict(thing: dict[str, Any]) -> str:
 def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and which parts of the rule held for it."""
     undecided = "undecided alone, but significantly different from the claim" if control["rejected"] else "undecided"
-    held = f"although these parts held: {', '.join(control['kept'])}".replace("_", " ") if control["kept"] else ""
+    kept = [name.replace("_", " ") for name in control["kept"]]
+    parts = f"these parts held: {'; '.join(kept)}" if len(kept) <= PARTS_SHOWN else f"{len(kept)} parts held"
+    held = f"although {parts}" if kept else ""
     notes = [note for note in (undecided if control["undecided"] else "", held) if note]
     return ("rejected" if control["rejected"] else "not rejected") + (f" ({'; '.join(notes)})" if notes else "")
 

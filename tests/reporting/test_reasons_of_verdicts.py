@@ -103,3 +103,14 @@ def test_a_search_that_found_nothing_is_not_shown_of_a_print_that_does_not_hold(
     assert violations(searched(True, claim=nothing, corrected=nothing)) == [("as corrected", nothing)]
     assert violations(searched(False, claim=nothing)) == [("as printed", nothing)]
     assert violations(searched(True, claim="x = [1]: 2e+14 times")) == [("as printed", "x = [1]: 2·10¹⁴ times")]
+
+
+def test_a_control_that_is_kept_in_a_few_parts_names_them_and_in_many_counts_them():
+    control = {"rejected": False, "holds": True, "kept": ["ReLU, layer_1", "tanh, layer_1"]}
+    assert words.rejection(control) == "not rejected (although these parts held: ReLU, layer 1; tanh, layer 1)"
+    assert words.rejection(control | {"kept": ["part"] * 9}) == "not rejected (although 9 parts held)"
+
+
+def test_a_condition_without_a_measure_has_its_numbers_typeset():
+    text = words.condition({"rule": "distance <= 1e-08 at every seed", "statistic": 2e-13, "low": None, "high": 1e-8})
+    assert text == "distance ≤ 10⁻⁸ at every seed: 2.0·10⁻¹³ (≤ 1.0·10⁻⁸)"

@@ -14,12 +14,13 @@ import pytest
 from PIL import Image
 
 from gramlab import tables
+from tasks.drawing import style
 from tasks.papers.centered_nfa import explore as paper_b
 from tasks.papers.fact import explore as paper_c
 from tasks.papers.neural_collapse import explore as paper_d
 from tasks.papers.weight_gram import explore as paper_a
 from tasks.reporting.explore import views
-from tasks.reporting.site.explore import drawing, png, shown, summaries
+from tasks.reporting.site.explore import FREE, HUES, drawing, png, shown, summaries
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, DECAYS = (0, 10, 20), ("0.001", "0.02", "0.1")
@@ -154,7 +155,21 @@ def test_an_image_has_a_pixel_for_each_entry():
 
 
 def test_the_numbers_are_means_with_their_range():
-    assert summaries([[0.5, None, 1.0], [0.7, None, None]]) == ["0.600 (0.500 to 0.700)", "–", "1.000"]
+    numbers = summaries([[0.5, None, -1.0], [0.7, None, None]])
+    assert numbers == ["0.600 (0.500 to 0.700)", "–", "−1.000"]
+
+
+def test_a_quantity_has_the_colour_of_the_figures_and_none_the_controls():
+    names = {style.BLUE: "blue", style.GREEN: "green", style.PURPLE: "purple"}
+    drawn = [name for name in HUES if name.lstrip("√") in style.COLORS]
+    assert len(drawn) == 5
+    for name in drawn:
+        assert HUES[name] == names[style.COLORS[name.lstrip("√")]], name
+    assert HUES["Virtual Covariance Shift"] == names[style.CLAIM]  # as in A.fig7
+    for view in json.loads((ROOT / "reports/quick/explore.json").read_text()).values():
+        text = str(drawing(view, view["options"][0]))
+        for number, curve in enumerate(view["curves"]):
+            assert f'class="mean {HUES.get(curve["name"], FREE[number])} c{number}"' in text
 
 
 @pytest.fixture(scope="module")

@@ -166,6 +166,13 @@ def test_a_counterexample_is_shown_with_its_source(site):
     assert "assert 0 &lt; 1  # &lt;the smallest&gt;" in text
 
 
+def test_the_table_separates_how_many_statements_were_found_from_why_not_all(pages, site, claims):
+    text = " ".join(pages[site / "index.html"].text.split())
+    result = claims["paper"]["A.lem3"]
+    assert result["reason"] == "refuted"
+    assert f"fails {result['supported']} of {result['asserted']}; refuted" in text
+
+
 def test_formulas_are_mathml(site):
     for key in KEYS:
         assert "<math" in (site / "claims" / f"{key}.html").read_text(), key

@@ -15,10 +15,15 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from tasks.reporting.site.content import read
+from tasks.reporting.words import typeset
 from tasks.settings import ROOT, SCALES
 
 BLUE, WHITE, RED = np.array([[33, 102, 172], [255, 255, 255], [178, 24, 43]])
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 260, 52, 190, 12, 42
+# a curve has its quantity's colour in the figures, by a name in explore.css; vermillion is for controls alone
+HUES = {"Virtual Covariance Shift": "blue", "FACT": "blue", "AGOP": "green", "√AGOP": "green",
+        "observed": "blue", "predicted": "purple"}  # fmt: skip
+FREE = ("blue", "green", "purple")  # in this order, for quantities that no figure draws
 
 
 def views() -> dict[str, dict[str, dict[str, Any]]]:
@@ -92,7 +97,7 @@ def summaries(seeds: list[list[float | None]]) -> list[str]:
     for numbers in zip(*seeds, strict=True):
         known = [number for number in numbers if number is not None]
         span = f" ({min(known):.3f} to {max(known):.3f})" if len(known) > 1 else ""
-        texts.append(f"{np.mean(known):.3f}{span}" if known else "–")
+        texts.append(typeset(f"{np.mean(known):.3f}{span}") if known else "–")
     return texts
 
 
@@ -117,8 +122,9 @@ def drawing(view: dict[str, Any], option: str) -> Markup:
 
     parts = []
     for tick in sorted({low, 0.0, high / 2, high}):
+        name = typeset(f"{tick:g}")
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick)}" y2="{y(tick)}"/>'
-                     f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end">{tick:g}</text>')  # fmt: skip
+                     f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end">{name}</text>')  # fmt: skip
     for value in (values[0], values[len(values) // 2], values[-1]):
         parts.append(f'<text x="{x(value)}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:g}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">'
@@ -126,17 +132,17 @@ def drawing(view: dict[str, Any], option: str) -> Markup:
     parts.append(f'<line class="marker" x1="{LEFT}" x2="{LEFT}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
     ends = []
     for number, curve in enumerate(view["curves"]):
-        seeds = curve["seeds"][option]
-        parts += [line(seed, f"seed c{number}") for seed in seeds if len(seeds) > 1]
+        seeds, look = curve["seeds"][option], f"{HUES.get(curve['name'], FREE[number])} c{number}"
+        parts += [line(seed, f"seed {look}") for seed in seeds if len(seeds) > 1]
         mean = [np.mean(known) if (known := [each for each in at if each is not None]) else None
                 for at in zip(*seeds, strict=True)]  # fmt: skip
-        parts.append(line(mean, f"mean c{number}"))
-        ends.append([y(next(each for each in reversed(mean) if each is not None)) + 4, number, curve["name"]])
+        parts.append(line(mean, f"mean {look}"))
+        ends.append([y(next(each for each in reversed(mean) if each is not None)) + 4, look, curve["name"]])
     ends.sort()
     for above, below in itertools.pairwise(ends):
         below[0] = max(below[0], above[0] + 15)
-    parts += [f'<text class="name c{number}" x="{WIDTH - RIGHT + 8}" y="{height}">{escape(name)}</text>'
-              for height, number, name in ends]  # fmt: skip
+    parts += [f'<text class="name {look}" x="{WIDTH - RIGHT + 8}" y="{height}">{escape(name)}</text>'
+              for height, look, name in ends]  # fmt: skip
     title = f"{view['axis']} against {view['slider']}" + (f", {view['choice']} {option}" if view["choice"] else "")
     positions = json.dumps([x(value) for value in values])
     return Markup(

@@ -129,16 +129,15 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         guide = claim_rows["value"].iloc[0] * (claim_rows["x"] / claim_rows["x"].iloc[0]) ** _power(case)
         axes.plot(claim_rows["x"], guide, color=style.GUIDE, linestyle="--", linewidth=0.8, label="_")
         ends.append((float(claim_rows["value"].iloc[0]), case, color))
-    axes.axhline(TARGET, color=style.PRINTED, linestyle="--", linewidth=0.8)
-    axes.text(2.4e-2, TARGET, "1/16: limit at the smallest ε", va="top", fontsize=style.SMALL)
+    axes.axhline(TARGET, color=style.PRINTED, linestyle="--", linewidth=0.8, label="1/16: limit at the smallest ε")
     axes.invert_xaxis()  # the limit of the proof is at the right
     control = rows[rows["arm"] != "claim"].sort_values("x")["value"].iloc[0]
-    ends.append((float(control), f"{', '.join(controls)}, every s".replace("control: ", "✗ "), style.CONTROL))
+    ends.append((float(control), ", ".join(controls).replace("control: ", "✗ "), style.CONTROL))
     style.label_ends(axes, ends)
     for index, (_, line) in enumerate(chance.sort_values("x").groupby("case")):
         axes.plot(line["x"], line["value"], color=style.OTHER, linestyle="-.", linewidth=0.8,
                   label="_" if index else "AGOPˢ with random eigenvectors, mean")  # fmt: skip
     axes.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="order of the proof: ε^min(2, 2s)")
-    labelled = [line for line in axes.get_lines() if str(line.get_label()).startswith(("AGOP", "order"))]
+    labelled = [line for line in axes.get_lines() if str(line.get_label()).startswith(("AGOP", "order", "1/16"))]
     axes.legend(handles=labelled, loc="lower left")
     return figure

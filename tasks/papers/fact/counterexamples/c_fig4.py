@@ -2,20 +2,17 @@
 
 x_3 x_4 is fitted by q_1 (x_3 + x_4)^2 / 2 + q_2 (x_3 - x_4)^2 / 2. By C.lemD.2 a neuron of the form q costs
 3 / 2^(5/3) |q|^(2/3), and its weight has the square (2 q^2)^(1/3). The gradients of one neuron lie along its weight.
+The rest of y is tau x_1 x_2, with tau = 0.02; t has the scale of each entry of y's gradient.
 """
 
 import numpy as np
 
-p, tau, points = 1e-5, 0.02, [(u, v) for u in range(3) for v in range(3)]
-q = np.stack(np.meshgrid(np.arange(-60, 61) / 100, np.arange(-60, 61) / 100), -1).reshape(-1, 2)
-error = np.mean([(q @ [(u + v) ** 2 / 2, (u - v) ** 2 / 2] - u * v) ** 2 for u, v in points], 0)
+t, q, (u, v) = np.array([0.02, 0.02, 1, 1]), np.mgrid[-60:61, -60:61].reshape(2, -1).T / 100, np.divmod(range(9), 3)
+error = np.mean((q @ np.stack([(u + v) ** 2, (u - v) ** 2]) / 2 - u * v) ** 2, 1)  # over x_3 and x_4 of 0, 1 and 2
 one, several = (q[np.argmin(ratio * error + 3 / 2 ** (5 / 3) * np.sum(np.abs(q) ** (2 / 3), 1))] for ratio in (1, 100))
-print(f"(q_1, q_2) at the minimum: {one} at lambda = p, as printed, and {several} at p / 100")
-gram = np.diag(np.repeat([tau**2 / 2, 0.5], 2) ** (1 / 3))  # of four neurons, two for tau x_1 x_2 and two for x_3 x_4
-gradients = np.array([[tau, tau, 0, 0], *([tau * b, tau * a, v, u] for a, b in points for u, v in points)])
-agop = gradients.T * np.array([1 - p] + 81 * [p / 81]) @ gradients  # the point (1, 1, 0, 0), and all with probability p
+gram = np.diag((t**2 / 2) ** (1 / 3))  # of four neurons, two for tau x_1 x_2 and two for x_3 x_4
+agop = np.outer(t, t) * (np.outer(t < 1, t < 1) * (1 - 1e-5) + (1 + 2 / 3 * np.eye(4)) * 1e-5)  # p = 1e-5
 cosine = np.sum(agop * gram) / np.linalg.norm(agop) / np.linalg.norm(gram)
-print(f"cosine of AGOP and W^T W: 1 for one neuron, {cosine:.3f} for four")
-assert one[0] > 0 == one[1]
-assert several[0] > 0 > several[1]
+print(f"q at lambda = p: {one}, of one neuron: cosine 1; at p / 100: {several}, of several: cosine {cosine:.3f}")
+assert one[0] > 0 == one[1] > several[1]
 assert cosine < 0.1

@@ -190,18 +190,12 @@ def _draw_remainder(axes: Axes, rows: pd.DataFrame) -> None:
         for _, case_rows in rows[rows["arm"] == arm].groupby("case"):
             line = case_rows.groupby("x")["value"].mean()
             axes.plot(line.index, line, color=color, linewidth=0.8)
-    for slope, height in ((1, 30.0), (2, 0.1)):
+    # named where no other line passes: above the end of the upper, beside the start of the lower
+    for slope, height, at, offset, side in ((1, 30.0, 1.0, (-14, 0), "right"), (2, 0.1, 1e-5, (10, -2), "left")):
         x = np.array([1e-5, 1.0])
         axes.plot(x, height * x**slope, color=style.GUIDE, linestyle="--", linewidth=1.2)
-        axes.annotate(
-            f"slope {slope}",
-            (1e-5, height * 1e-5**slope),
-            (-3, 4),
-            textcoords="offset points",
-            va="bottom",
-            fontsize=style.SMALL,
-            color=style.GUIDE,
-        )
+        axes.annotate(f"slope {slope}", (at, height * at**slope), offset, textcoords="offset points", ha=side,
+                      va="center", fontsize=style.SMALL, color=style.GUIDE)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="λ_k", ylabel="max of d_l₊₁ − (1−ε) d_l over l",
              title="remainder, ε = 0.1")  # fmt: skip
 

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-rng = np.random.default_rng(0)
-D, draws = 1000, 200
 x, y = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-W = rng.normal(size=(draws, D, 2)) * (2 / D) ** 0.5
+W = np.random.default_rng(0).normal(size=(200, 1000, 2)) * (2 / 1000) ** 0.5  # 200 draws of 1,000 features
 features_x, features_y = np.maximum(W @ x, 0), np.maximum(W @ y, 0)
 product = np.mean(np.sum(features_x * features_y, 1))
 distance = np.mean(np.sum((features_x - features_y) ** 2, 1))

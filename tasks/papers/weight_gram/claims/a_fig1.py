@@ -42,14 +42,18 @@ CORRECTION = (
 FRAMES = 6  # drawn
 RADII = (1 / 3, 2 / 3, 1.0)  # of the contours of W^T W
 TL = style.COLORS["Target Linearity"]
-LINES = {
-    "corrected": {"color": TL, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"},
-    "control: shuffled targets, corrected": {"color": style.CONTROL, "marker": "X", "label": "its control"},
-    "claim": {
-        "color": TL, "marker": "o", "linestyle": ":", "label": f"as printed: c = {PRINTED_STEP:g}, no intercept",
+LINES = {  # a control before its claim, which is then seen where both are equal
+    "control: shuffled targets, corrected": {
+        "color": style.CONTROL, "marker": "X", "label": "control of the corrected form: shuffled targets",
     },
+    "corrected": {"color": TL, "marker": "o", "label": f"corrected: c = {VIRTUAL_STEP:g}, intercept"},
     "control: shuffled targets": {
-        "color": style.CONTROL, "marker": "X", "linestyle": ":", "label": "its control: shuffled targets",
+        "color": style.CONTROL, "marker": "X", "linestyle": ":",
+        "label": "control of the printed form: shuffled targets",
+    },
+    "claim": {
+        "color": TL, "marker": "o", "markerfacecolor": "white", "linestyle": ":",
+        "label": f"as printed: c = {PRINTED_STEP:g}, no intercept",
     },
 }  # fmt: skip
 

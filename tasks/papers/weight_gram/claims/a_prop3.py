@@ -63,7 +63,7 @@ STATEMENTS = (
         place="Section 5, below Proposition 3",
         rule=exact,
         reads=("prop3/residual",),
-        printed="N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖ = √(1 − 𝒯₀) “up to normalization”, read as × (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
+        printed="N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖ = √(1 − 𝒯₀) “up to normalization”: × (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
         derived="(N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖²)^½ = √(1 − 𝒯₀) (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
         cases=210,
         rows=420,

@@ -7,11 +7,10 @@ import numpy as np
 
 t = np.linspace(1.5, 4.5, 1000) * np.pi
 X, y = np.stack([t * np.cos(t), t * np.sin(t)], 1) / 10, (t - t.mean()) / t.std()
-w, total = np.array([0.5, 0.5]), np.zeros_like(X)  # f(x) = w^T x
+w, total = np.array([0.5, 0.5]), np.zeros((1000, 2))  # f(x) = w^T x
 for _ in range(50):
     slopes = 2 / len(X) * (X @ w - y)
-    total += np.outer(slopes, w)
-    w -= 0.05 * X.T @ slopes
+    total, w = total + np.outer(slopes, w), w - 0.05 * X.T @ slopes
 small, large = (c * np.linalg.norm(total) / np.linalg.norm(X) for c in (0.05, 700.0))
 print(f"the points move by {small:.1e} of their norm with c = 0.05, by {large:.1e} with c = 700")
 assert small < 0.01 < 0.1 < large  # a hundredth is not visible, a tenth is

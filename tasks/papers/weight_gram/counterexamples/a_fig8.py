@@ -5,14 +5,12 @@
 
 import numpy as np
 
-rng, x, standard, divided = np.random.default_rng(0), np.ones(10), [], []
+rng, x, steps = np.random.default_rng(0), np.ones(10), []
 for width in (32, 1024):
     W, a = rng.normal(size=(50, width, 10)) / 10**0.5, rng.normal(size=(50, width))  # 50 draws
     hidden = np.sum(np.maximum(W @ x, 0) ** 2, 1)  # of the gradient in the readout
     inner = np.sum((a * (W @ x > 0)) ** 2, 1) * (x @ x)  # of the gradient in W, for readouts a
-    standard.append(np.mean(hidden + inner / width))  # readouts of variance 1 / width
-    divided.append(np.mean(hidden + inner) / width)  # readouts of variance 1, outputs over the root of the width
-print("step of f, as printed:               {:.1f} at width 32, {:.1f} at width 1024".format(*standard))
-print("divided by the root of the width:    {:.1f} at width 32, {:.1f} at width 1024".format(*divided))
-assert standard[1] > 5 * standard[0]
-assert divided[1] < 2 * divided[0]
+    steps.append((np.mean(hidden + inner / width), np.mean(hidden + inner) / width))  # readouts a / root of the width
+    print("width {}: step of f {:.1f} as printed, {:.1f} divided by the root of the width".format(width, *steps[-1]))
+assert steps[1][0] > 5 * steps[0][0]
+assert steps[1][1] < 2 * steps[0][1]
