@@ -15,6 +15,7 @@ from scipy import stats
 from gramlab import tables
 from gramlab.streams import stream
 from tasks import papers
+from tasks.drawing import style
 from tasks.drawing.instances import title
 from tasks.judging.rows import Rows
 from tasks.judging.statement import quantities
@@ -276,3 +277,9 @@ def test_no_panels_title_leaves_a_part_of_the_formula_out(key):
     for statement in claim_of(key).STATEMENTS:
         for quantity in statement.reads:
             assert not title(statement, quantity).endswith("…")
+
+
+def test_numbers_in_figures_have_minus_signs_and_no_negative_zero():
+    texts = {"-0.00, -1.5": "0.00, −1.5", "A-2": "A-2", "1e-08": "1e-08", "-0.05": "−0.05", "$10^{-3}$": "$10^{-3}$",
+             "[-0, -0.0]": "[0, 0.0]"}  # fmt: skip
+    assert {text: style.typeset(text) for text in texts} == texts

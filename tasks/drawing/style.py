@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import textwrap
 import unicodedata
 from pathlib import Path
@@ -15,6 +16,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from scipy import stats
 
 from gramlab.files import atomic
@@ -253,12 +255,20 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> Any:
     return drawn
 
 
+def typeset(words: str) -> str:
+    """Words with minus signs in place of hyphens before numbers, and no minus sign before a zero."""
+    words = re.sub(r"(?<![\w$^_{}.)\]-])-(?=\d)", "−", words)
+    return re.sub(r"−(0(?:\.0+)?)(?![\d.])", r"\1", words)
+
+
 def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
     """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes.
 
     ``numbers``: what the rules find, for readers who do not see the figure.
     """
     figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=SMALL, color="#555555")
+    for words in figure.findobj(Text):
+        words.set_text(typeset(words.get_text()))
     drawn = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(drawn, format="svg", metadata=nothing, dpi=144)

@@ -106,7 +106,7 @@ def test_a_search_that_found_nothing_is_not_shown_of_a_print_that_does_not_hold(
 
 
 def test_a_control_that_is_kept_in_a_few_parts_names_them_and_in_many_counts_them():
-    control = {"rejected": False, "holds": True, "kept": ["ReLU, layer_1", "tanh, layer_1"]}
+    control = {"rejected": False, "undecided": False, "kept": ["ReLU, layer_1", "tanh, layer_1"]}
     assert words.rejection(control) == "not rejected (although these parts held: ReLU, layer 1; tanh, layer 1)"
     assert words.rejection(control | {"kept": ["part"] * 9}) == "not rejected (although 9 parts held)"
 

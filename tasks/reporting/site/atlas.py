@@ -34,6 +34,7 @@ TARGETS = {
 }
 HELPED = {True: "yes", False: "no", None: "not decided"}
 LOWEST = -0.5  # the drawings' axis reaches from here to 1
+WRONG = 0.95  # a test error from which the page says that networks have only memorised
 
 
 @dataclass(frozen=True)
@@ -203,9 +204,13 @@ def drawing(place: Place, target: str, width: int = 220, height: int = 130, axis
         return round(top + (height - top - bottom) * (1 - max(score, LOWEST)) / (1 - LOWEST), 1)
 
     parts = []
-    for tick in (1, 0.5, 0):
+    for tick in (1, 0.5, 0, LOWEST):
         parts.append(f'<line class="grid" x1="{left}" x2="{width - right}" y1="{y(tick)}" y2="{y(tick)}"/>')
-        parts += [f'<text x="{left - 6}" y="{y(tick) + 4}" text-anchor="end">{tick:g}</text>'] if axis else []
+        parts += (
+            [f'<text x="{left - 6}" y="{y(tick) + 4}" text-anchor="end">{f"{tick:g}".replace("-", "−")}</text>']
+            if axis
+            else []
+        )
     if axis:
         for step, anchor in ((steps[0], "start"), (steps[len(steps) // 2], "middle"), (steps[-1], "end")):
             parts.append(f'<text x="{x(step)}" y="{height - 6}" text-anchor="{anchor}">step {step}</text>')
@@ -246,11 +251,21 @@ def content() -> dict[str, Any]:
         "families": FAMILIES,
         "choices": len(CHOICES),
         "own_laws": own_laws(result),
+        "helped": helped(grid),
         "laws": [*laws(), *({"name": name, "formula": "–", "text": "–", "source": "–"} for name in own_laws(result))],
         "again": again(result),
         "fresh": fresh(result),
         "universes": universes(),
     }  # fmt: skip
+
+
+def helped(grid: list[Place]) -> dict[str, Any]:
+    """In how many cells the learned features helped, and in how many nearly every test sample is named wrongly."""
+    answers = [place.judged["facts"].get("helped", "") for place in grid if place.judged]
+    wrong = [place.cell.of.task for place in grid if place.judged and "test_accuracy" in place.judged["facts"]
+             and place.judged["facts"]["test_error"] >= WRONG]  # fmt: skip
+    return {"yes": answers.count(True), "no": answers.count(False), "open": answers.count(None), "wrong": len(wrong),
+            "tasks": list(dict.fromkeys(wrong)), "limit": WRONG}  # fmt: skip
 
 
 def own_laws(result: Mapping[str, Any]) -> list[str]:
@@ -266,8 +281,8 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
 
     "roots": their number; "of": how many verdicts there are, a cell at a root each; "same": how many are the map's;
     "undecided": how many of the others have no winner at one of the roots or at both; "swapped": how many have another
-    winner; "known" and "right": how many answers are known, and how many of them came out; "sentences": by root how
-    many of them hold.
+    winner; "known" and "right": how many answers are known, and how many of them came out; "sentences": by root which
+    of them hold.
     """
     repeated = fresh_cells(result)
     if not repeated:
@@ -279,7 +294,7 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     known = [right for of in repeated["known"].values() for right in of.values()]
     return {"roots": repeated["roots"], "of": len(pairs), "same": len(pairs) - len(others), "undecided": undecided,
             "swapped": len(others) - undecided, "known": len(known), "right": sum(known),
-            "sentences": {root: sum(holds) for root, holds in repeated["sentences"].items()}}  # fmt: skip
+            "sentences": repeated["sentences"]}  # fmt: skip
 
 
 def again(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:

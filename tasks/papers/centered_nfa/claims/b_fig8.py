@@ -9,7 +9,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig8"
 KIND = "statistical"
-TITLE = "Centered NFA on data with eigenvalues 1/(1+k^2)"
+TITLE = "Centered NFA on data with eigenvalues 1/(1+k²)"
 PRINTED = (
     "C-NFA “more robust to the initialization scale than the UC-NFA”; UC-NFA “high through training, while being small "
     "at initialization”; test loss “improves for smaller initializations”; curves of both layers, Figure 8, Appendix G"
