@@ -1,475 +1,475 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.252,
+  "seconds": 2.457,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 1.219,
+  "seconds": 2.549,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.827,
+  "seconds": 6.245,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.515,
+  "seconds": 2.865,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 4.632,
+  "seconds": 5.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 2.404,
+  "seconds": 2.124,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 3.933,
+  "seconds": 3.787,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
+  "seconds": 1.487,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 1.35,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 5.258,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 6.387,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 7.962,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 5.313,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 2.113,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 2.984,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 3.295,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 2.984,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 2.2,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 1.819,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 7.906,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 3.731,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.939,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 4.075,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 3.722,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.196,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 2.344,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.21,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 5.568,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 2.934,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 16.159,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 7.903,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "1182402",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
   "seconds": 2.337,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 2.16,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 2.506,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 0.516,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 1.748,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 1.4,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.429,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 1.531,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 2.623,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 1.724,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.754,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.609,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 2.999,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 0.606,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 0.984,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 1.01,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 1.536,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.955,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 2.116,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 0.906,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 2.473,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 1.515,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 5.418,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 3.495,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.729,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 1.708,
+  "seconds": 3.231,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.46,
+  "seconds": 1.329,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.471,
+  "seconds": 1.172,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 4.238,
+  "seconds": 4.19,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.266,
+  "seconds": 2.423,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 2.217,
+  "seconds": 2.897,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 2.578,
+  "seconds": 4.881,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 2.029,
+  "seconds": 5.004,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 3.553,
+  "seconds": 2.661,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 3.608,
+  "seconds": 4.88,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 2.059,
+  "seconds": 1.784,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.89,
+  "seconds": 0.957,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.608,
+  "seconds": 0.542,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 3.931,
+  "seconds": 6.812,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 1.082,
+  "seconds": 1.529,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 3.237,
+  "seconds": 3.755,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.417,
+  "seconds": 0.187,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 1.033,
+  "seconds": 0.857,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 1.927,
+  "seconds": 1.444,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 1.107,
+  "seconds": 1.378,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 1.253,
+  "seconds": 1.424,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 1.28,
+  "seconds": 1.064,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 1.475,
+  "seconds": 1.794,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.439,
+  "seconds": 0.568,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.789,
+  "seconds": 0.681,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.367,
+  "seconds": 2.729,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 2.649,
+  "seconds": 3.277,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -481,131 +481,131 @@ provenance.paper = {
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab3": {
-  "seconds": 0.223,
+  "seconds": 0.51,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.947,
+  "seconds": 2.096,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.977,
+  "seconds": 1.206,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 2.583,
+  "seconds": 3.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 0.726,
+  "seconds": 1.946,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "acb038d2",
+  "commit": "1182402",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 1.204,
+  "seconds": 0.602,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 1.619,
+  "seconds": 1.555,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 1.383,
+  "seconds": 1.274,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.998,
+  "seconds": 0.698,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.915,
+  "seconds": 0.693,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.599,
+  "seconds": 0.913,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.239,
+  "seconds": 1.024,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.432,
+  "seconds": 1.13,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.826,
+  "seconds": 0.919,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 6.163,
+  "seconds": 4.957,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.386,
+  "seconds": 0.964,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5812448c",
+  "commit": "1182402",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -710,13 +710,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_fig8": {
-  "commit": "5b915ef",
+  "seconds": 67.758,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 19.645,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "9e2428f",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "eba23c7caabae81a"
  },
  "measure@a_fig9": {
   "commit": "abffdf0",
@@ -1042,11 +1043,11 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@few_digits": {
-  "seconds": 6.343,
+  "seconds": 5.062,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "68e2c08",
+  "commit": "9e2428f",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "e5c0ad9df22a174e"
@@ -1097,11 +1098,11 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@staircase": {
-  "seconds": 0.278,
+  "seconds": 0.301,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "68e2c08",
+  "commit": "9e2428f",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "c89741dd2ed4b39f"
@@ -1197,13 +1198,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig8": {
-  "commit": "5b915ef",
+  "seconds": 3099.145,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 1785.868,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "9e2428f",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "eba23c7caabae81a"
  },
  "train@a_fig9": {
   "commit": "abffdf0",
@@ -1242,35 +1244,35 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.105,
+  "seconds": 0.168,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "acb038d2",
+  "commit": "1182402",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.079,
+  "seconds": 0.074,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "acb038d2",
+  "commit": "1182402",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.085,
+  "seconds": 0.072,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "acb038d2",
+  "commit": "1182402",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.108,
+  "seconds": 0.168,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "acb038d2",
+  "commit": "1182402",
   "settings": "4f53cda18c2baa0c"
  }
 };
