@@ -60,9 +60,10 @@ for _ in fine_tune(model, tokens, ("reviews", 0), epochs=1, batch=4, lr=1e-3):
 assert len(layers) == 2 and layers[0].shape == (8, 8), [layer.shape for layer in layers]
 """
 SITE = """
-import sys, tempfile
-from sphinx.cmd.build import main
-sys.exit(main(["-W", "--keep-going", "-q", "-b", "html", "docs", tempfile.mkdtemp()]))
+import os, sys, tempfile
+# a process of its own: from Python 3.13 on, `python -c` names its text as the source of named tuples
+sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", tempfile.mkdtemp()]
+os.execv(sys.executable, sphinx)
 """
 MODULES = """
 import importlib, pathlib
