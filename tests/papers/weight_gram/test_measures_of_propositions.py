@@ -257,6 +257,12 @@ def test_lemma_4_on_networks_made_by_hand(depth, kind):
     assert_same_rows(a_taylor.segment(kind, weights, head, a, b), expected, rel=1e-9)
 
 
+def test_every_segment_of_near_points_crosses_a_boundary():
+    """At root 13 none of 30 such segments once did, and the claim's table lacked a case."""
+    for instance in range(100):
+        assert "lem4/ratio" in {row["quantity"] for row in a_taylor.lemma_4("near points", instance)}
+
+
 def test_lemma_4_on_drawn_segments():
     rows = [row for row in a_taylor.measure(a_taylor.Settings(instances=1)) if row["quantity"].startswith("lem4")]
     expected = []
@@ -275,6 +281,12 @@ def test_lemma_4_on_drawn_segments():
         assert_same_rows(
             [row for row in rows if row["case"] == kind], lemma_4_rows(kind, weights, head, a, b), rel=1e-8
         )
+    draw = stream("a_taylor", "lem4", "near points", 0)
+    d, width = int(draw.integers(2, 8)), int(draw.integers(2, 12))
+    W, head, a, b = (draw.normal(size=shape) for shape in ((width, d), width, d, d))
+    a = a - np.linalg.pinv(W[:1]) @ W[:1] @ a  # on the boundary of the first unit
+    near = [row for row in rows if row["case"] == "near points"]
+    assert_same_rows(near, lemma_4_rows("near points", [W], head, a - b / 200, a + b / 200), rel=1e-8)
     claims = [
         row for row in rows if (row["case"], row["quantity"], row["arm"]) == ("extremal", "lem4/ratio", "corrected")
     ]

@@ -131,8 +131,10 @@ def lemma_4(kind: str, instance: int) -> Iterator[dict]:
     weights = [draw.normal(size=(width, d if layer == 0 else width)) for layer in range(depth)]
     head = draw.normal(size=width)
     a, b = draw.normal(size=d), draw.normal(size=d)
-    if kind == "near points":
-        b = a + 1e-2 * b
+    if kind == "near points":  # on both sides of the first unit's boundary
+        unit, step = weights[0][0], 5e-3 * b
+        middle = a - (unit @ a) / (unit @ unit) * unit
+        a, b = middle - step, middle + step
     if kind == "dead":  # on the whole segment
         weights = [-np.abs(weights[0])]
         a, b = np.abs(a), np.abs(b)
