@@ -161,11 +161,11 @@ provenance.paper = {
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 3.731,
+  "seconds": 0.466,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "4441d75",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
@@ -209,11 +209,11 @@ provenance.paper = {
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.21,
+  "seconds": 0.739,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "4441d75",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
@@ -749,11 +749,11 @@ provenance.paper = {
   "settings": "9edc77a7b4c50b9c"
  },
  "measure@a_taylor": {
-  "seconds": 38.988,
+  "seconds": 50.38,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "7241471",
+  "commit": "4441d75",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "32212dfbeda4290d"
@@ -1268,11 +1268,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.168,
+  "seconds": 0.111,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "4441d75",
   "settings": "4f53cda18c2baa0c"
  }
 };
