@@ -38,7 +38,7 @@ name = os.environ["DVC_STAGE"].split(":")[-1]
 
 def trace(event, **more):
     line = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"),
-            "node": os.environ.get("NODE"), **more}
+            "node": os.environ.get("NODE", os.environ.get("SLURMD_NODENAME")), **more}
     with open("trace.jsonl", "a") as file:
         file.write(json.dumps(line) + "\\n")
 

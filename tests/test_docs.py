@@ -16,7 +16,8 @@ import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "generated" not in page.parts]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "data/README.md", "examples/launch/README.md")] + DOCS
+EXAMPLES = ("examples/launch/README.md", "examples/nodes/README.md")
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "data/README.md", *EXAMPLES)] + DOCS
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```\n", flags=re.S | re.M)
 # a snippet, after the comment that says why it is not run, or which test runs it

@@ -3,7 +3,8 @@
     python -m flows.reproduce --scale paper --workers 4 --launch "python examples/launch/over_ssh.py node1,node2 --"
 
 Each host runs one program at a time. The program starts in this folder with this environment's PATH and the variables
-below. When this process ends, ssh closes the remote terminal, which ends the program.
+below. A host that ssh cannot reach is left out for a minute, so that the flow's second try goes to another one. When
+this process ends, ssh closes the remote terminal, which ends the program.
 """
 
 import fcntl
@@ -17,14 +18,22 @@ from pathlib import Path
 from typing import TextIO
 
 LOCKS = Path(".scratch", "hosts")
+UNREACHED = 255  # ssh's exit status where the connection fails or breaks
+LEFT_OUT = 60.0  # seconds
 PASSED_ON = ("DVC_", "GRAMLAB_", "OMP_", "OPENBLAS_", "MKL_", "PYTHON")  # beginnings of variables' names
+
+
+def lost(host: str) -> bool:
+    """Whether ssh could not reach this host a moment ago; the times are this machine's."""
+    mark = LOCKS / f"{host}.lost"
+    return mark.exists() and time.time() - mark.stat().st_mtime < LEFT_OUT
 
 
 def free_host(hosts: list[str]) -> tuple[str, TextIO]:
     """Wait for a host on which no other program of this clone runs; the host, and the lock that keeps it."""
     LOCKS.mkdir(parents=True, exist_ok=True)
     while True:
-        for host in hosts:
+        for host in [host for host in hosts if not lost(host)] or hosts:
             lock = (LOCKS / host).open("w")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,10 +52,13 @@ def main() -> int:
     settings = [f"{name}={value}" for name, value in variables.items()]
     remote = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(['env', *settings, *words])}"
     ssh = subprocess.Popen(["ssh", "-tt", "-o", "BatchMode=yes", host, remote], stdin=subprocess.DEVNULL)
+    ended: list[int] = []
     for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, lambda *_: ssh.terminate())
+        signal.signal(kind, lambda number, _: (ended.append(number), ssh.terminate()))
     with lock:
         status = ssh.wait()
+    if status == UNREACHED and not ended:
+        (LOCKS / f"{host}.lost").touch()
     return status if status >= 0 else 128 - status
 
 

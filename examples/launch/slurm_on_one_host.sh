@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts a Slurm cluster of two nodes on this one machine, for trying `--launch "srun ..."`; as root, on Debian:
+# Starts a Slurm cluster of two nodes on this one machine, for trying `--launch "... over_slurm.sh ..."`; as root, on Debian:
 #
 #   apt-get install --no-install-recommends slurmctld slurmd slurm-client munge
 #   examples/launch/slurm_on_one_host.sh start FOLDER      # FOLDER/slurm.conf is SLURM_CONF for srun and squeue

@@ -86,6 +86,15 @@ def test_a_program_is_tried_once_more_and_a_lost_host_fails_its_stage_only(
     assert "simulate@s0 failed: its program ended with status 255" in done.stdout
 
 
+def test_the_second_try_goes_to_another_host(project: Path, hosts: Path, server: dict[str, str]) -> None:
+    (hosts / "lost-one").touch()
+    done = flow(server, hosts, project, "s0", "s1", "--workers", "2")
+    assert done.returncode == 0, done.stdout
+    ran = [trace for trace in traces(project) if trace["event"] == "begin" and trace["stage"].startswith("simulate@")]
+    assert sorted(trace["stage"] for trace in ran) == ["simulate@s0", "simulate@s1"]
+    assert {trace["node"] for trace in ran} == {"two"}
+
+
 def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path: Path, server: dict[str, str]) -> None:
     order(project, hang=["train@run"])
     env = {**server, "PATH": f"{hosts}{os.pathsep}{server['PATH']}"}
