@@ -103,6 +103,6 @@ def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path:
         (session,) = {os.getsid(number) for number in remote}
         assert session != os.getsid(process.pid)
         psutil.Process(process.pid).send_signal(2)
-        assert until(lambda: not any(map(dummy_project.alive, remote)), 30)
+        assert until(lambda: not any(map(dummy_project.alive, remote)), 60)
         assert until(lambda: process.poll() is not None, 30)
     assert json.loads((project / ".dvc/tmp/flow").read_text()) == {}

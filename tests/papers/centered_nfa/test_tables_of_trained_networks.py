@@ -139,7 +139,7 @@ def test_figure_9(handmade):
         units = stream("b_fig9", "units", seed)
         P = np.eye(len(K))[units.permutation(len(K))]
         P *= units.choice([-1.0, 1.0], len(K))[:, None]
-        for arm, kernel in (("claim", K), ("control: units in another order, with random signs", P @ K @ P.T)):
+        for arm, kernel in (("claim", K), ("control: units exchanged, signs drawn", P @ K @ P.T)):
             row["arm"] = arm
             expected.append({**row, "quantity": "pearson/K", "value": pearson(F, np.diag(W.T @ kernel @ W))})
             expected.append({**row, "quantity": "pearson/Q", "value": sum(pearson(F, G) for G in rotated) / 20})

@@ -16,7 +16,7 @@ import gramlab
 from gramlab.streams import stream
 from tasks.measuring.run import Run
 
-CONTROL = "control: units in another order, with random signs"
+CONTROL = "control: units exchanged, signs drawn"
 DRAWS = 20  # of Q
 
 
