@@ -13,7 +13,7 @@ from dummy_project import ROOT, background, begun, order, traces, until, until_h
 
 # as sshd does: a session and an environment of its own, another folder; the program ends with the connection
 SSH = """#!{python}
-import ctypes, os, signal, subprocess, sys, threading, time
+import os, signal, subprocess, sys
 *options, host, command = sys.argv[1:]
 if os.path.exists("{folder}/lost-" + host):
     sys.exit(255)
@@ -23,7 +23,8 @@ remote = subprocess.Popen(["/bin/sh", "-c", command], cwd="/", env={{"NODE": hos
 def close(*_):
     os.killpg(remote.pid, signal.SIGHUP)
     sys.exit(255)
-signal.signal(signal.SIGTERM, close)
+for kind in (signal.SIGINT, signal.SIGTERM):  # Ctrl-C reaches ssh itself too, and may be the first to do so
+    signal.signal(kind, close)
 sys.exit(remote.wait())
 """
 
@@ -103,6 +104,6 @@ def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path:
         (session,) = {os.getsid(number) for number in remote}
         assert session != os.getsid(process.pid)
         psutil.Process(process.pid).send_signal(2)
-        assert until(lambda: not any(map(dummy_project.alive, remote)), 60)
+        assert until(lambda: not any(map(dummy_project.alive, remote)), 30)
         assert until(lambda: process.poll() is not None, 30)
     assert json.loads((project / ".dvc/tmp/flow").read_text()) == {}
