@@ -31,7 +31,9 @@ DISCOVERY: dict[str, Any] = {
     "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
         {"name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": VERBS}]},
 }  # fmt: skip
-with_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="waits for kubectl on the PATH, the client that the example calls")
+with_kubectl = pytest.mark.skipif(
+    shutil.which("kubectl") is None, reason="waits for kubectl on the PATH, the client that the example calls"
+)
 
 
 def against_the_schema(content: dict[str, Any]) -> None:
