@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from gramlab.data import DataSet
@@ -13,7 +14,7 @@ from tasks.atlas.cells import all_cells
 from tasks.atlas.judging import prediction
 from tasks.atlas.judging.choices import CHOICES, PRIMARY
 from tasks.atlas.judging.contest import NOBODY, TIE, judge
-from tasks.atlas.judging.prediction import features, predict
+from tasks.atlas.judging.prediction import features, predict, rule_of
 from tasks.atlas.judging.verdicts import judge_all
 from tasks.atlas.measuring import kernel
 
@@ -117,6 +118,17 @@ def test_a_planted_rule_is_predicted_and_a_coin_is_not():
     coin = np.random.default_rng(0).integers(2, size=40)
     found = predict(cells(lambda number, optimizer, decay: ("FACT", "AGOP")[coin[number]]))
     assert found["groups"]["p"] > 0.05
+
+
+def test_a_split_whose_sides_name_one_winner_is_not_printed():
+    """A tree of two levels splits AGOP from AGOP, since the second level has another share of them."""
+    x = np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1], [1, 1]] * 2, dtype=float)
+    names = np.array(["FACT", "FACT", "FACT", "AGOP", "AGOP", "AGOP", "AGOP", "tie"] * 2)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(x, names)
+    assert tree.get_n_leaves() > 2
+    assert rule_of(tree, ["decay", "muon"]) == (
+        "|--- decay <= 0.50\n|   |--- FACT\n|--- decay >  0.50\n|   |--- AGOP\n"
+    )
 
 
 def in_halves_by_decay(names):

@@ -63,6 +63,20 @@ def badge_against(target: str, law: str, badge: str, optimizer: str, weight_deca
     return "identity" if name == "virtual shifts" and optimizer == "momentum" and not weight_decay else badge
 
 
+def sees_rotation(law: str, side: str) -> bool:
+    """Whether a law's scrambled copy can differ from the law.
+
+    On the side of the layer's output FACT is −(1/λ) W Gᵀ with the gradient G. A rotation Q of the signals makes it
+    −(1/λ) W Gᵀ Qᵀ, and (FACT FACTᵀ)^½ stays what it is. There the copy is the law itself, which nothing can exceed.
+
+    Examples
+    --------
+    >>> sees_rotation("symmetric FACT", "forward"), sees_rotation("symmetric FACT", "backward")
+    (True, False)
+    """
+    return (law, side) != ("symmetric FACT", "backward")
+
+
 NOBODY, TIE = "nobody", "tie"
 
 
@@ -117,24 +131,28 @@ def judge(
 ) -> Verdict:  # fmt: skip
     """Judge a contest.
 
+    All comparisons are of means over the same layers. Laws compete on the layers of which all of them speak. A control
+    or a scrambled copy that exists in some of these layers only is compared with a law there, and nowhere if in none.
+
     A law is above chance if its score exceeds its null, the score of its scrambled copy, and every control, each in the
     mean over seeds with a paired t interval that excludes 0; the level is 95 % after Bonferroni's correction over the
     laws. Of the laws above chance the best one wins if its lead over the best law of another family excludes a tie.
 
     Parameters
     ----------
-    laws, nulls : mapping of str to ndarray of shape (seeds,)
-        Scores and their nulls by the law's name.
-    scrambled : mapping of str to ndarray of shape (seeds,)
-        Of the laws that have it.
-    controls : mapping of str to ndarray of shape (seeds,)
-        Scores of the entrants that must lose.
+    laws, nulls : mapping of str to ndarray of shape (layers, seeds)
+        Scores and their nulls by the law's name; NaN in a layer of which the law says nothing. (seeds,) is one layer.
+    scrambled : mapping of str to ndarray of shape (layers, seeds)
+        Of the laws that have it; NaN where there is none.
+    controls : mapping of str to ndarray of shape (layers, seeds)
+        Scores of the entrants that must lose; NaN where there is none.
     contrast : {"above null", "raw"}, optional
         Whether laws are ranked by their `skill` or by the score itself.
 
     Returns
     -------
     Verdict
+        Nobody wins where no layer has all laws.
 
     Examples
     --------
@@ -146,10 +164,17 @@ def judge(
     """
     if not laws:
         return Verdict(NOBODY)
+    laws, nulls, scrambled, controls = (
+        {name: np.atleast_2d(values) for name, values in each.items()} for each in (laws, nulls, scrambled, controls)
+    )
+    common = common_layers(*laws.values())
+    if not common.any():
+        return Verdict(NOBODY, above_chance=dict.fromkeys(laws, False))
     level = 1 - (1 - LEVEL) / len(laws)
 
     def exceeds(values: np.ndarray, others: np.ndarray) -> bool:
-        return interval(values - others, level)[1] > 0
+        layers = common & common_layers(others)
+        return not layers.any() or interval((values - others)[layers].mean(0), level)[1] > 0
 
     above = {
         name: exceeds(values, nulls[name])
@@ -157,7 +182,8 @@ def judge(
         and all(exceeds(values, control) for control in controls.values())
         for name, values in laws.items()
     }
-    ranked = {name: skill(values, nulls[name]) if contrast == "above null" else values for name, values in laws.items()}
+    means = {name: (values[common].mean(0), nulls[name][common].mean(0)) for name, values in laws.items()}
+    ranked = {name: skill(*pair) if contrast == "above null" else pair[0] for name, pair in means.items()}
     order = sorted((name for name in laws if above[name]), key=lambda name: -float(ranked[name].mean()))
     if not order:
         return Verdict(NOBODY, above_chance=above)
@@ -169,6 +195,17 @@ def judge(
         return Verdict(family(law), law, above_chance=above)
     lead = interval(ranked[law] - ranked[others[0]], LEVEL)
     return Verdict(family(law) if lead[1] > 0 else TIE, law, others[0], lead, above)
+
+
+def common_layers(*entrants: np.ndarray) -> np.ndarray:
+    """The layers of which all entrants speak.
+
+    Examples
+    --------
+    >>> common_layers(np.array([[0.1, 0.2], [0.3, 0.4]]), np.array([[np.nan, np.nan], [0.5, 0.6]]))
+    array([False,  True])
+    """
+    return np.logical_and.reduce([~np.isnan(scores).any(1) for scores in entrants])
 
 
 def half_of(names: Sequence[str]) -> dict[str, int]:

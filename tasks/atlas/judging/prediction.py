@@ -6,12 +6,12 @@ Its inputs were fixed before the first run of the atlas.
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
-from sklearn.tree import DecisionTreeClassifier, export_text
+from sklearn.tree import DecisionTreeClassifier
 
 from tasks.atlas.judging.contest import half_of
 
@@ -44,7 +44,7 @@ def predict(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     -------
     dict
         By way: "cells", "right", "most_frequent_right", and "p", the exact two-sided p-value of McNemar's test;
-        "rule": the tree that is fitted on all cells, in words.
+        "rule": the tree that is fitted on all cells, as `rule_of` prints it.
     """
     names = sorted(cells)
     labels = np.array([cells[name]["sides"]["forward"]["change"]["winner"] for name in names])
@@ -66,8 +66,35 @@ def predict(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         only, other = int((right & ~usual).sum()), int((usual & ~right).sum())
         result[way] = {"cells": len(names), "right": int(right.sum()), "most_frequent_right": int(usual.sum()),
                        "p": float(binomtest(only, only + other).pvalue) if only + other else 1.0}  # fmt: skip
-    tree = _tree(x, labels)
-    return {**result, "rule": export_text(tree, feature_names=list(FEATURES), decimals=2)}
+    return {**result, "rule": rule_of(_tree(x, labels), FEATURES)}
+
+
+def rule_of(tree: DecisionTreeClassifier, names: Sequence[str]) -> str:
+    """A tree in lines of text, without the splits whose two sides name the same winner.
+
+    Examples
+    --------
+    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], ["AGOP", "FACT"])
+    >>> print(rule_of(tree, ["layers"]), end="")
+    |--- layers <= 0.50
+    |   |--- AGOP
+    |--- layers >  0.50
+    |   |--- FACT
+    """
+    nodes = tree.tree_
+
+    def lines(node: int) -> list[str]:
+        left, right = nodes.children_left[node], nodes.children_right[node]
+        if left < 0:  # a leaf
+            return [f"|--- {tree.classes_[nodes.value[node].argmax()]}"]
+        sides = lines(left), lines(right)
+        if sides[0] == sides[1]:
+            return sides[0]
+        split = f"|--- {names[nodes.feature[node]]}", f"{nodes.threshold[node]:.2f}"
+        return [line for sign, side in zip(("<=", "> "), sides, strict=True)
+                for line in (f"{split[0]} {sign} {split[1]}", *(f"|   {each}" for each in side))]  # fmt: skip
+
+    return "".join(f"{line}\n" for line in lines(0))
 
 
 def _tree(x: np.ndarray, labels: np.ndarray) -> DecisionTreeClassifier:

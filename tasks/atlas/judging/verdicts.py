@@ -9,9 +9,10 @@
      "diverged": [NAMES], "seeds": 5}
 
 A CONTEST is a `tasks.atlas.judging.contest.Verdict`, with "entrants": {ENTRANT: {"badge", "same_as", "score", "null",
-"skill", "scrambled"}}, where score and skill are [mean, low, high] over seeds and "same_as" names a law with the same
-matrix, which competes in its place, and "curves": {ENTRANT: [[step, score], ...]}.
-All numbers are means over layers of the cosine unless they say otherwise.
+"skill", "scrambled", "layers"}}, where score and skill are [mean, low, high] over seeds, "same_as" names a law with the
+same matrix, which competes in its place, and "layers" counts the layers of which the entrant speaks, and with "curves":
+{ENTRANT: [[step, score], ...]}. All numbers of an entrant are means of the cosine over its layers; two entrants are
+compared over the layers that both have.
 """
 
 from collections.abc import Mapping
@@ -24,14 +25,26 @@ import pandas as pd
 
 from tasks.atlas.cells import Cell
 from tasks.atlas.judging.choices import CHOICES, PRIMARY, Choice
-from tasks.atlas.judging.contest import NOBODY, TIE, Verdict, badge_against, half_of, judge, same_matrix, skill
+from tasks.atlas.judging.contest import (
+    NOBODY,
+    TIE,
+    Verdict,
+    badge_against,
+    common_layers,
+    family,
+    half_of,
+    judge,
+    same_matrix,
+    sees_rotation,
+    skill,
+)
 from tasks.atlas.judging.prediction import predict
 from tasks.atlas.table import SCORES
 from tasks.judging.statistics import interval
 
 FITTED = "AGOP^s"
 POWER = "AGOP^"
-Entrants = dict[tuple[str, str], dict[str, np.ndarray]]  # by entrant and badge: by score the seeds' values
+Entrants = dict[tuple[str, str], dict[str, np.ndarray]]  # by entrant and badge: by score (layers, seeds)
 
 
 @dataclass
@@ -54,27 +67,39 @@ class CellScores:
         return sorted(self.rows["step"].unique().tolist())
 
     @cached_property
-    def _means(self) -> dict[tuple[str, str, int, str], Entrants]:
-        """By side, target, step and choice of layers the entrants' means over layers."""
-        last = max(int(self.rows["depth"].max()) - 1, 0)  # before the readout
-        parts = {"mean": self.rows, "first": self.rows[self.rows["depth"] == 0],
-                 "last": self.rows[self.rows["depth"] == last]}  # fmt: skip
+    def depths(self) -> list[int]:
+        """The layers' numbers from the input."""
+        return sorted(self.rows["depth"].unique().tolist())
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, str, int], Entrants]:
+        """By side, target and step the entrants' scores, (layers, seeds); NaN in a layer that some seed lacks."""
         numbers = [name for name in self.rows.columns if name.split("_")[-1] in SCORES]
         labels = ["side", "target", "step", "entrant", "badge"]
-        means: dict[tuple[str, str, int, str], Entrants] = {}
-        for layer, rows in parts.items():
-            by_seed = rows.groupby([*labels, "seed"], sort=True)[numbers].mean()
-            for (side, target, step, entrant, badge), of in by_seed.groupby(level=labels, sort=True):
-                values = {name: of[name].to_numpy() for name in numbers}
-                means.setdefault((side, target, step, layer), {})[entrant, badge] = values
-        # an entrant that is missing in some seeds cannot be paired
-        seeds = self.rows["seed"].nunique()
-        return {key: {label: of for label, of in entrants.items() if len(of["cosine"]) == seeds}
-                for key, entrants in means.items()}  # fmt: skip
+        seeds = sorted(self.rows["seed"].unique().tolist())
+        wide = self.rows.set_index([*labels, "depth", "seed"])[numbers].unstack(["depth", "seed"])
+        wide = wide.reindex(columns=pd.MultiIndex.from_product([numbers, self.depths, seeds]))
+        shape = len(wide), len(numbers), len(self.depths), len(seeds)
+        blocks = wide.to_numpy(dtype=np.float64, copy=True).reshape(shape)
+        scores: dict[tuple[str, str, int], Entrants] = {}
+        for (side, target, step, entrant, badge), block in zip(wide.index, blocks, strict=True):
+            values = dict(zip(numbers, block, strict=True))
+            unpaired = np.isnan(values["cosine"]).any(1)  # an entrant that is missing in some seeds cannot be paired
+            for name in numbers:
+                values[name][unpaired | (name.startswith("scrambled_") and not sees_rotation(entrant, side))] = np.nan
+            scores.setdefault((side, target, step), {})[entrant, badge] = values
+        return scores
 
     def at(self, side: str, target: str, step: int, layer: str = "mean") -> Entrants:
-        """By entrant and badge the means over layers, (seeds,) by score; nothing where the target is undefined."""
-        return self._means.get((side, target, step, layer), {})
+        """By entrant and badge its scores, (layers, seeds) by score; nothing where the target is undefined.
+
+        An entrant without any layer is left out.
+        """
+        last = max(self.depths[-1] - 1, 0)  # before the readout
+        chosen = [layer == "mean" or depth == {"first": 0, "last": last}[layer] for depth in self.depths]
+        entrants = {label: {name: values[chosen] for name, values in frame.items()}
+                    for label, frame in self._scores.get((side, target, step), {}).items()}  # fmt: skip
+        return {label: frame for label, frame in entrants.items() if not np.isnan(frame["cosine"]).all()}
 
     def badge(self, target: str, entrant: str, badge_of_law: str) -> str:
         """The badge of an entrant against a target."""
@@ -99,8 +124,7 @@ class CellScores:
             else:
                 chosen[entrant] = frame
         nulls = {name: frame[f"null_{choice.score}"] for name, frame in chosen.items()}
-        scrambled = {name: frame[f"scrambled_{choice.score}"] for name, frame in chosen.items()
-                     if not np.isnan(frame[f"scrambled_{choice.score}"]).any()}  # fmt: skip
+        scrambled = {name: frame[f"scrambled_{choice.score}"] for name, frame in chosen.items()}
         laws = {name: frame[choice.score] for name, frame in chosen.items()}
         return judge(laws, nulls, scrambled, controls, choice.contrast)
 
@@ -145,7 +169,7 @@ def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFra
         result["cells"][name] = entry
     result["exponents"] = exponents
     result["known"] = [known(by_cell[name]) for name in by_cell if by_cell[name].cell.answer]
-    result["controls"] = [row for name in grid for row in controls_ahead(by_cell[name], exponents, halves)]
+    result["controls"] = [row for name in grid for row in controls_ahead(by_cell[name])]
     result["prediction"] = predict({name: result["cells"][name] for name in grid})
     return result
 
@@ -159,16 +183,18 @@ def contest(cell_scores: CellScores, side: str, target: str, exponent: str) -> d
     entrants = {}
     for (entrant, badge_of_law), frame in last.items():
         badge = cell_scores.badge(target, entrant, badge_of_law)
-        values, nulls, scrambled = (frame[name] for name in ("cosine", "null_cosine", "scrambled_cosine"))
+        layers = common_layers(frame["cosine"])
+        values, nulls, copy = (frame[name][layers].mean(0) for name in ("cosine", "null_cosine", "scrambled_cosine"))
         same_as = same_matrix(entrant, target, cell_scores.cell.weight_decay)
         entrants[entrant] = {"badge": badge, "same_as": same_as, "score": list(interval(values)),
                              "null": float(nulls.mean()), "skill": list(interval(skill(values, nulls))),
-                             "scrambled": None if np.isnan(scrambled).any() else float(scrambled.mean())}  # fmt: skip
+                             "scrambled": None if np.isnan(copy).any() else float(copy.mean()),
+                             "layers": int(layers.sum())}  # fmt: skip
     curves: dict[str, list[list[float]]] = {name: [] for name in entrants}
     for step in cell_scores.steps:
         for (entrant, _), frame in cell_scores.at(side, target, step).items():
             if entrant in curves:
-                curves[entrant].append([step, float(frame["cosine"].mean())])
+                curves[entrant].append([step, float(frame["cosine"][common_layers(frame["cosine"])].mean())])
     return {**cell_scores.verdict(choice, exponent, side).as_json(), "entrants": entrants, "curves": curves}
 
 
@@ -199,59 +225,71 @@ def fitted_exponents(grid: Mapping[str, CellScores], halves: Mapping[str, int]) 
     """
     powers: dict[str, dict[str, float]] = {}
     for name, cell_scores in grid.items():
-        last = cell_scores.at("forward", PRIMARY.target, cell_scores.steps[-1])
-        powers[name] = {entrant.removeprefix(POWER): float(skill(frame["cosine"], frame["null_cosine"]).mean())
-                        for (entrant, _), frame in last.items() if entrant.startswith(POWER)}  # fmt: skip
+        last = powers_of(cell_scores.at("forward", PRIMARY.target, cell_scores.steps[-1]))
+        layers = common_layers(*(frame["cosine"] for frame in last.values())) if last else np.array([])
+        if layers.any():
+            powers[name] = {
+                power: float(skill(*(frame[score][layers].mean(0) for score in ("cosine", "null_cosine"))).mean())
+                for power, frame in last.items()
+            }
     used, judged = [], []
     for half in (0, 1):
-        fit = [values for name, values in powers.items() if halves[name] == half and values]
+        fit = [values for name, values in powers.items() if halves[name] == half]
         means = {power: float(np.mean([values[power] for values in fit])) for power in (fit[0] if fit else ())}
         used.append(max(means, key=lambda power: means[power]) if means else "1/2")
-        others = [values for name, values in powers.items() if halves[name] != half and values]
+        others = [values for name, values in powers.items() if halves[name] != half]
         gains = [values[used[-1]] - values["1/2"] for values in others]
         judged.append({"fitted_on": half, "power": used[-1], "means": means, "cells": len(others),
                        "gain_over_half": list(interval(gains)) if len(gains) > 1 else None})  # fmt: skip
     return {"used": used, "judged": judged}
 
 
-def known(cell_scores: CellScores) -> dict[str, Any]:
-    """Whether a cell with a known answer comes out right.
+def powers_of(entrants: Entrants) -> dict[str, dict[str, np.ndarray]]:
+    """The scores of the AGOP's powers, by the power."""
+    return {entrant.removeprefix(POWER): frame for (entrant, _), frame in entrants.items() if entrant.startswith(POWER)}
 
-    A balanced deep linear network of L layers: the first layer's WᵀW is AGOP^(1/L), with a score above 0.999 and
-    above every other power's. Theorem 3.4's network: FACT
-    wins in the first layer, of which the theorem speaks. Initialisation: nobody.
+
+def known(cell_scores: CellScores) -> dict[str, Any]:
+    """Whether a cell with a known answer comes out right; all answers are read from the first layer and WᵀW.
+
+    A balanced deep linear network of L layers: the AGOP wins the contest with its power 1/L, with a score above 0.999
+    and above every other power's. Theorem 3.4's network: FACT wins. Initialisation: nobody.
     """
     cell, step = cell_scores.cell, cell_scores.steps[-1]
-    if cell.answer.startswith(POWER):
-        last = cell_scores.at("forward", "gram", step, "first")
-        powers = {entrant: float(frame["cosine"].mean()) for (entrant, _), frame in last.items()
-                  if entrant.startswith(POWER)}  # fmt: skip
-        best = max(powers, key=lambda name: powers[name])
-        return {"cell": cell.name, "answer": cell.answer, "found": best, "scores": powers,
-                "right": best == cell.answer and powers[best] > 0.999}  # fmt: skip
-    verdict = cell_scores.verdict(Choice(target="gram", layer="first", exponent="1/2"), "1/2")
-    return {"cell": cell.name, "answer": cell.answer, "found": verdict.winner, "verdict": verdict.as_json(),
-            "right": verdict.winner == cell.answer}  # fmt: skip
+    power = cell.answer.removeprefix(POWER) if cell.answer.startswith(POWER) else ""
+    choice = Choice(target="gram", layer="first", exponent="s" if power else "1/2")
+    verdict = cell_scores.verdict(choice, power)
+    result = {"cell": cell.name, "answer": cell.answer, "verdict": verdict.as_json()}
+    if not power:
+        return {**result, "found": verdict.winner, "right": verdict.winner == cell.answer}
+    frames = powers_of(cell_scores.at("forward", "gram", step, "first"))
+    scores = {f"{POWER}{name}": float(frame["cosine"].mean()) for name, frame in frames.items()}
+    best = max(scores, key=lambda name: scores[name])
+    found = best if verdict.winner == family(FITTED) else verdict.winner
+    return {**result, "found": found, "scores": scores, "right": found == cell.answer and scores[best] > 0.999}
 
 
-def controls_ahead(
-    cell_scores: CellScores, exponents: Mapping[str, Any], halves: Mapping[str, int]
-) -> list[dict[str, Any]]:
-    """The entrants that must lose and do not: a control whose score exceeds the best law's, and by how much."""
+def controls_ahead(cell_scores: CellScores) -> list[dict[str, Any]]:
+    """The entrants that must lose and do not, and by how much each is ahead of the best law.
+
+    The best law is the one with the highest score in the layers that have the control.
+    """
     rows = []
     for target in ("gram", "change"):
         last = cell_scores.at("forward", target, cell_scores.steps[-1])
-        laws = {entrant: frame["cosine"] for (entrant, badge), frame in last.items()
-                if cell_scores.badge(target, entrant, badge) == ""}  # fmt: skip
-        if not laws:
-            continue
-        best = max(laws, key=lambda name: laws[name].mean())
-        for (entrant, badge), frame in last.items():
-            if badge == "control":
-                lead = interval(frame["cosine"] - laws[best])
-                if lead[2] > 0:  # it does not lose by an interval that excludes a tie
-                    rows.append({"cell": cell_scores.cell.name, "target": target, "control": entrant, "best_law": best,
-                                 "lead": list(lead)})  # fmt: skip
+        badges = {entrant: cell_scores.badge(target, entrant, badge) for entrant, badge in last}
+        scores = {entrant: frame["cosine"] for (entrant, _), frame in last.items()}
+        for control in (entrant for entrant, badge in badges.items() if badge == "control"):
+            layers = common_layers(scores[control])
+            laws = {entrant: scores[entrant][layers].mean(0) for entrant, badge in badges.items()
+                    if badge == "" and common_layers(scores[entrant])[layers].all()}  # fmt: skip
+            if not laws:
+                continue
+            best = max(laws, key=lambda name: laws[name].mean())
+            lead = interval(scores[control][layers].mean(0) - laws[best])
+            if lead[2] > 0:  # it does not lose by an interval that excludes a tie
+                rows.append({"cell": cell_scores.cell.name, "target": target, "control": control, "best_law": best,
+                             "lead": list(lead)})  # fmt: skip
     return rows
 
 
