@@ -8,9 +8,10 @@ import pytest
 
 from tasks.reporting.site import choices
 
-BEHIND = {"claim": "a_fig7", "says": "the virtual covariance shift is ahead of the AGOP", "own": "behind", "choices": 4,
-          "ahead": 0, "tie": 1, "behind": 3, "agree": 3,
-          "others": [{"target": "change", "entries": "whole", "verdict": "tie", "lead": [0.0, -0.1, 0.1]}]}  # fmt: skip
+BEHIND = {"claim": "a_fig7", "says": "the virtual covariance shift is ahead of the AGOP", "own": "behind", "choices": 8,
+          "ahead": 0, "tie": 1, "behind": 7, "agree": 7,
+          "others": [{"target": "change", "entries": "whole", "contrast": "raw", "verdict": "tie",
+                      "lead": [0.0, -0.1, 0.1]}]}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +80,9 @@ def test_a_comparison_that_comes_out_against_its_claim_says_so(monkeypatch):
     (universe,) = choices.universes()
     assert universe.sentence == (
         "“the virtual covariance shift is ahead of the AGOP”: the paper’s own choice finds the opposite; "
-        "3 of 4 defensible choices agree with it."
+        "7 of 8 defensible choices agree with it."
     )
-    assert universe.others == [(["the change of WᵀW", "all entries"], "a tie", [0.0, -0.1, 0.1])]
+    assert universe.others == [(["the change of WᵀW", "all entries", "the score itself"], "a tie", [0.0, -0.1, 0.1])]
     assert choices.universes("b_fig1") == []
 
 

@@ -1,7 +1,12 @@
 """The papers' claims that rest on a choice: the same comparison under every choice that their stored numbers allow.
 
-Each comparison asks whether one quantity is ahead of another, paired by seed. Nothing is trained or measured anew, so a
-choice that no table stores, such as the cosine where it holds Pearson's correlation, is not among them.
+Each comparison asks whether one quantity is ahead of another, paired by seed. Nothing is trained or measured anew, so
+that a choice is missing where no table stores it. These need new measurements:
+
+- the cosine for A.fig7 and paper C's claims, and Pearson's correlation for B.fig1, B.fig2 and D.fig10
+- the change of WᵀW and the diagonals for all but A.fig7
+- another layer or snapshot for A.fig7, B.fig1 and C.tab2
+- nulls before the end of training for C.fig3 and C.fig8
 """
 
 from collections.abc import Mapping
@@ -37,6 +42,10 @@ class Comparison:
         The name of a quantity's null; empty where there is none. ``{quantity}`` is the quantity's last part.
     layers, snapshots : tuple of str
         Of MEAN, FIRST and LAST, and of END and BEFORE; the paper's own first. Empty where the table has one only.
+    null_snapshots : tuple of str
+        The snapshots that have nulls.
+    elsewhere : dict of str to (str, str)
+        For a value of a choice, the arm and the quantity that take the place of ``second``.
     arm : str
     readout : str
         The name of the readout, where the table has it among its layers.
@@ -51,6 +60,8 @@ class Comparison:
     null: str = ""
     layers: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()
+    null_snapshots: tuple[str, ...] = (END, BEFORE)
+    elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     arm: str = "claim"
     readout: str = ""
 
@@ -61,6 +72,13 @@ class Comparison:
                 "contrast": ("raw", "above null") if self.null else ()}  # fmt: skip
         return {name: values for name, values in axes.items() if values}
 
+    @property
+    def combinations(self) -> list[dict[str, str]]:
+        """Every way to compare, by the choice its value; the paper's own is the first."""
+        ways = [dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values())]
+        return [way for way in ways
+                if way.get("contrast") != "above null" or way.get("snapshot", END) in self.null_snapshots]  # fmt: skip
+
 
 OF_FACT = {"form of FACT": ("fact", "symmetric fact"), "side": ("", "back_")}
 ROOTS = {**OF_FACT, "power of the AGOP": ("agop", "root agop")}
@@ -68,8 +86,11 @@ FACT_AHEAD = ("pearson/{side}{form of FACT}", "pearson/{side}{power of the AGOP}
 COMPARISONS = (
     Comparison("a_fig7", "a_fig7", "the virtual covariance shift is ahead of the AGOP",
                "pearson/vcs_{target}_{entries}",
-               "pearson/agop_{target}_{entries}", {"target": ("gram", "change"), "entries": ("diagonal", "whole")}),
-    Comparison("b_fig1", "b_fig1", "K is ahead of a matrix of its spectrum", "nfa/K", "nfa/Q"),
+               "pearson/agop_{target}_{entries}", {"target": ("gram", "change"), "entries": ("diagonal", "whole")},
+               null="null/{quantity}"),
+    Comparison("b_fig1", "b_fig1", "K is ahead of a matrix of its spectrum", "nfa/K", "nfa/Q",
+               {"eigenvectors of the other matrix": ("random", "another network's")},
+               elsewhere={"another network's": ("control: another network's eigenvectors", "nfa/K")}),
     Comparison("b_fig2", "b_centerings", "the centered NFA is ahead of the uncentered one", "nfa/centered",
                "nfa/uncentered", null="null/{quantity}", layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE)),
     Comparison("c_tab2", "c_tab2", "FACT is ahead of the AGOP, with the printed decay", *FACT_AHEAD, ROOTS,
@@ -77,11 +98,13 @@ COMPARISONS = (
     Comparison("c_tab2", "c_tab2", "FACT is ahead of the AGOP, with ten times the decay", *FACT_AHEAD, ROOTS,
                null="null/{quantity}", arm="corrected"),
     Comparison("c_fig3", "c_fig8", "FACT is ahead of the AGOP in a network of five hidden layers", *FACT_AHEAD, ROOTS,
-               layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE), readout="10"),
+               null="null/{quantity}", layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE), null_snapshots=(END,),
+               readout="10"),
     Comparison("c_fig8", "c_fig8", "FACT is ahead of the eNFA in a network of five hidden layers",
                "pearson/{side}{form of FACT}", "pearson/{side}{power of the eNFA}",
                {**OF_FACT, "power of the eNFA": ("enfa", "root enfa")},
-               layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE), readout="10"),
+               null="null/{quantity}", layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE), null_snapshots=(END,),
+               readout="10"),
     Comparison("d_fig10", "d_mlp", "the NFA is above its null", "nfa", "nfa/null", layers=(MEAN, FIRST, LAST),
                snapshots=(END, BEFORE)),
 )  # fmt: skip
@@ -105,11 +128,12 @@ def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, A
 
 
 def _universe(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
-    rows = table[table["arm"] == comparison.arm]
     verdicts = []
-    for values in product(*comparison.axes.values()):
-        choice = dict(zip(comparison.axes, values, strict=True))
-        first, second = (_by_seed(comparison, rows, name, choice) for name in (comparison.first, comparison.second))
+    for choice in comparison.combinations:
+        own = comparison.arm, comparison.second
+        other = next((comparison.elsewhere[value] for value in choice.values() if value in comparison.elsewhere), own)
+        first, second = (_by_seed(comparison, table[table["arm"] == arm], name, choice)
+                         for arm, name in ((comparison.arm, comparison.first), other))  # fmt: skip
         seeds = first.index.intersection(second.index)
         mean, low, high = interval((first[seeds] - second[seeds]).to_numpy())
         verdict = "ahead" if low > 0 else "behind" if high < 0 else "tie"

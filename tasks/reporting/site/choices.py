@@ -1,10 +1,9 @@
 """The papers' claims under every defensible choice: what the pages show of ``reports/quick/multiverse.json``."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.atlas.judging.claims import COMPARISONS
+from tasks.atlas.judging.claims import COMPARISONS, Comparison
 from tasks.reporting.site.content import read
 from tasks.settings import ROOT
 
@@ -84,13 +83,14 @@ class Universe:
 def universes(claim: str | None = None) -> list[Universe]:
     """All comparisons in the order of the papers, or those of one claim; none where they were not judged."""
     by_comparison = {(row["claim"], row["says"]): row for row in read(ROOT / FILE) or []}
-    rows = [(each.axes, by_comparison[each.claim, each.says]) for each in COMPARISONS
+    rows = [(each, by_comparison[each.claim, each.says]) for each in COMPARISONS
             if (each.claim, each.says) in by_comparison and claim in (None, each.claim)]  # fmt: skip
-    return [_universe(axes, row) for axes, row in rows]
+    return [_universe(each, row) for each, row in rows]
 
 
-def _universe(axes: dict[str, tuple[str, ...]], row: dict[str, Any]) -> Universe:
-    if math.prod(map(len, axes.values())) != row["choices"]:
+def _universe(comparison: Comparison, row: dict[str, Any]) -> Universe:
+    axes = comparison.axes
+    if len(comparison.combinations) != row["choices"]:
         raise ValueError(f"{FILE} has other choices for {row['claim']} than tasks/atlas/judging/claims.py")
     words = {name: WORDS.get(name, {}) for name in axes}
     others = [([words[name].get(other[name], other[name]) for name in axes], VERDICTS[other["verdict"]], other["lead"])
