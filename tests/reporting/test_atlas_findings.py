@@ -56,6 +56,26 @@ def whatever_the_choice(cell, forward):
 CONTRADICTIONS = (wins_everywhere, far_from_fact, agop_wins_with_decay, features_help, whatever_the_choice)
 
 
+def at_a_critical_point(cell, forward):
+    cell["facts"] |= {"stationarity": 0.05} if cell["weight_decay"] else {}
+
+
+def learns(cell, forward):
+    cell["facts"]["test_error"] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("index", "change", "needed"),
+    [
+        (0, learns, "memorised > 0"),
+        (1, at_a_critical_point, "critical < decayed"),
+        (2, at_a_critical_point, "critical < decayed"),
+    ],
+)
+def test_a_count_that_a_sentence_rests_on_is_tested(index, change, needed):
+    assert f"“{needed}”" in findings(every_cell(change))[index].problem
+
+
 def test_there_are_five_sentences_and_a_contradiction_of_each():
     assert len(entries()) == len(CONTRADICTIONS) == 5
 

@@ -25,14 +25,19 @@ OUTCOMES = ("FACT", "tie", "nobody", "AGOP", "a law of your own")  # planted in 
 
 
 def planted_atlas(result):
-    """An atlas in which all cells but two were run, with outcomes of every kind; one law's features do not fail."""
+    """An atlas in which all cells but two were run, with outcomes of every kind; one law's features do not fail.
+
+    Every second cell ends far from a critical point, and every third only memorises.
+    """
     grid = [cell for cell in all_cells().values() if not cell.answer]
     template, known = result["cells"]["mlp_images_adam_decay"], copy.deepcopy(result["cells"])
     known["known_linear_2"]["facts"]["helped"] = True
     cells = {name: cell for name, cell in known.items() if cell["answer"]}
-    for cell, outcome in zip(grid[:-2], itertools.cycle(OUTCOMES)):
+    for index, (cell, outcome) in enumerate(zip(grid[:-2], itertools.cycle(OUTCOMES))):
         cells[cell.name] = copy.deepcopy(template)
         cells[cell.name]["sides"]["forward"]["change"]["winner"] = outcome
+        cells[cell.name]["facts"] |= {"stationarity": 0.3} if index % 2 else {}
+        cells[cell.name]["facts"] |= {"test_error": 0.98, "test_accuracy": 0.02} if index % 3 == 0 else {}
     halves = {"cells": 85, "right": 44, "most_frequent_right": 31, "p": 0.0312}
     return {**result, "cells": cells, "missing": [cell.name for cell in grid[-2:]], "diverged": [grid[-1].name],
             "prediction": {"halves": halves, "rule": "|--- weight decay <= 0.5"}}  # fmt: skip

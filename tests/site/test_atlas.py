@@ -76,6 +76,39 @@ def test_a_sentence_that_the_table_contradicts_says_so_on_the_page(text, site):
     assert "no longer agrees" in (site / "atlas/README.md").read_text()
 
 
+def test_wins_are_counted_without_memory_and_at_critical_points_too(text, site):
+    """By hand: 86 cells have five outcomes in turn, 17 each and one FACT more.
+
+    Two thirds of the cells do not only memorise, and the even ones end at a critical point.
+    """
+    table = text.split("<caption>In how many cells each law wins")[1].split("</table>")[0]
+    found = {outcome: [int(count) for count in re.findall(r"<td>(\d+)</td>", line)]
+             for outcome, line in re.findall(r'<tr><th scope="row">([^<]+)</th>(.*)</tr>', table)}  # fmt: skip
+    number = range(86)
+    for turn, outcome in enumerate(("FACT", "tie", "nobody", "AGOP", "a law of your own")):
+        mine = [index for index in number if index % 5 == turn]
+        expected = [len(mine), sum(index % 3 > 0 for index in mine), sum(index % 2 == 0 for index in mine)]
+        assert found[outcome][:3] == expected
+    assert found["cells"] == [86, 57, 43, 86, 57, 43]
+    assert "cells with weight decay 43 end at one" in text
+    readme = (site / "atlas/README.md").read_text()
+    assert "| cells | 86 | 57 | 43 | 86 | 57 | 43 |" in readme
+
+
+def test_a_cell_far_from_a_critical_point_is_marked(text, site):
+    names = [name for name, cell in all_cells().items() if not cell.answer][:-2]
+    table = text.split("<caption>Which law wins for the change of WᵀW")[1].split("</table>")[0]
+    for index, name in enumerate(names):
+        shown = table.split(f'<a href="{name}.html">')[1].split("</td>")[0]
+        assert ("not at a critical point" in shown) == bool(index % 2), name
+        page = (site / f"atlas/{name}.html").read_text()
+        assert ("do not end at a critical point: FACT’s theorem does not apply" in page) == bool(index % 2)
+        assert ("they only memorise the training set" in page) == (index % 3 == 0)
+    heads = table.split("</thead>")[0]
+    assert '<th scope="col">gradient descent</th>' in heads
+    assert "SGD" not in heads
+
+
 def test_the_predictions_score_is_shown(text):
     row = text.split("the other half of the cells</th>")[1].split("</tr>")[0]
     assert re.findall(r"<td>([^<]+)</td>", row) == ["85", "44", "31", "0.0312"]

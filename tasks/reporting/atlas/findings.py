@@ -13,9 +13,9 @@ A number is over the cells that meet ``where``, those of the map alone, or with 
   {ratio = ["PATH", "PATH"]}          the mean of one value over another; with ``of = "least"`` the least
   {differ = ["PATH", "PATH"]}         in how many cells two values differ
 
-A path leads into a cell of reports/atlas.json, ``change`` and ``gram`` to the forward side. ``name`` is the cell's name
-and ``right`` whether a known answer came out. ``where`` maps paths to a value, ``{below = x}``, ``{among = [...]}`` or
-``{not = [...]}``.
+A path leads into a cell of reports/atlas.json, ``change`` and ``gram`` to the forward side. ``name`` is the cell's
+name, ``right`` whether a known answer came out; tasks/reporting/atlas/standing.py has ``critical`` and ``memorises``.
+``where`` maps paths to a value, ``{below = x}``, ``{among = [...]}`` or ``{not = [...]}``.
 """
 
 import operator
@@ -28,6 +28,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from tasks.reporting.atlas.standing import at_critical_point, memorises
 from tasks.reporting.findings import UNKNOWN, shown
 
 FOLDER = Path(__file__).resolve().parent
@@ -90,7 +91,8 @@ def finding(entry: Mapping[str, Any], result: Mapping[str, Any], page: str = "{c
         If a comparison cannot be read or names a number that the sentence does not have.
     """
     right = {row["cell"]: row["right"] for row in result["known"]}
-    cells = {name: {**cell, **cell["sides"]["forward"], "name": name, "right": right.get(name)}
+    cells = {name: {**cell, **cell["sides"]["forward"], "name": name, "right": right.get(name),
+                    "critical": at_critical_point(cell), "memorises": memorises(cell)}
              for name, cell in result["cells"].items()}  # fmt: skip
     numbers = {name: number(query, cells) for name, query in entry["numbers"].items()}
     problems = [f"there is no cell from which to take “{name}”" for name, value in numbers.items() if value is None]

@@ -16,13 +16,15 @@ from tasks.atlas.cells import Cell, all_cells, stage_cells
 from tasks.atlas.judging.choices import CHOICES
 from tasks.atlas.judging.contest import NOBODY, TIE, family
 from tasks.reporting.atlas.findings import findings, laws
+from tasks.reporting.atlas.standing import CRITICAL, WRONG, at_critical_point, memorises
 from tasks.reporting.fresh import fresh_cells, verdicts_of_cells
 from tasks.reporting.site.choices import universes
 from tasks.reporting.site.content import read
 from tasks.settings import ROOT
 
-OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam", "adamw": "AdamW", "muon": "Muon",
-              "whitened": "whitened SGD", "least squares": "exact minimiser", "none": "not trained"}  # fmt: skip
+OPTIMIZERS = {"sgd": "gradient descent", "momentum": "gradient descent with momentum", "adam": "Adam",
+              "adamw": "AdamW", "muon": "Muon", "whitened": "whitened gradient descent",
+              "least squares": "exact minimiser", "none": "not trained"}  # fmt: skip
 ARCHITECTURES = {"mlp": "MLP", "deep linear": "Deep linear network", "cnn": "Convolutional network",
                  "resnet": "Residual network", "transformer": "Transformer"}  # fmt: skip
 FAMILIES = ("AGOP", "centered NFA", "FACT", "eNFA", "virtual shifts", "accumulated FACT")  # each has a colour
@@ -34,7 +36,6 @@ TARGETS = {
 }
 HELPED = {True: "yes", False: "no", None: "not decided"}
 LOWEST = -0.5  # the drawings' axis reaches from here to 1
-WRONG = 0.95  # a test error from which the page says that networks have only memorised
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,16 @@ class Place:
         """Whether the features that the network learned helped."""
         facts = self.judged["facts"] if self.judged else {}
         return HELPED[facts["helped"]] if "helped" in facts else "not measured"
+
+    @property
+    def critical(self) -> bool | None:
+        """Whether it ends at a critical point; None without decay, or where it was not run."""
+        return at_critical_point(self.judged) if self.judged else None
+
+    @property
+    def memorises(self) -> bool:
+        """Whether its networks have only memorised the training set."""
+        return memorises(self.judged) if self.judged else False
 
     @property
     def stage(self) -> str:
@@ -252,6 +263,8 @@ def content() -> dict[str, Any]:
         "choices": len(CHOICES),
         "own_laws": own_laws(result),
         "helped": helped(grid),
+        "wins": wins(grid),
+        "ends": ends(grid),
         "laws": [*laws(), *({"name": name, "formula": "–", "text": "–", "source": "–"} for name in own_laws(result))],
         "again": again(result),
         "fresh": fresh(result),
@@ -262,10 +275,30 @@ def content() -> dict[str, Any]:
 def helped(grid: list[Place]) -> dict[str, Any]:
     """In how many cells the learned features helped, and in how many nearly every test sample is named wrongly."""
     answers = [place.judged["facts"].get("helped", "") for place in grid if place.judged]
-    wrong = [place.cell.of.task for place in grid if place.judged and "test_accuracy" in place.judged["facts"]
-             and place.judged["facts"]["test_error"] >= WRONG]  # fmt: skip
+    wrong = [place.cell.of.task for place in grid if place.memorises]
     return {"yes": answers.count(True), "no": answers.count(False), "open": answers.count(None), "wrong": len(wrong),
             "tasks": list(dict.fromkeys(wrong)), "limit": WRONG}  # fmt: skip
+
+
+def wins(grid: list[Place]) -> list[tuple[str, list[int]]]:
+    """How many cells have each outcome, and how many cells there are.
+
+    There are six counts: for the change of WᵀW and for WᵀW, of all cells, of those that have not only memorised, and of
+    those at a critical point.
+    """
+    run = [place for place in grid if place.judged]
+    parts = [run, [place for place in run if not place.memorises], [place for place in run if place.critical]]
+    columns = [[place.outcome("forward", target) for place in part] for target in ("change", "gram") for part in parts]
+    outcomes = sorted({outcome for column in columns for outcome in column} - {TIE, NOBODY},
+                      key=lambda name: -columns[0].count(name))  # fmt: skip
+    counts = [(outcome, [column.count(outcome) for column in columns]) for outcome in (*outcomes, TIE, NOBODY)]
+    return [*counts, ("cells", [len(column) for column in columns])]
+
+
+def ends(grid: list[Place]) -> dict[str, Any]:
+    """How many cells with decay end at a critical point and how many do not, and the limit of the distance."""
+    decayed = [place.critical for place in grid if place.critical is not None]
+    return {"yes": decayed.count(True), "no": decayed.count(False), "limit": CRITICAL}
 
 
 def own_laws(result: Mapping[str, Any]) -> list[str]:
