@@ -346,9 +346,9 @@ def test_controls_are_read_at_the_last_snapshot_and_on_their_own_layers():
     arrays |= at_the_end({**laws, "another layer's AGOP^1/2": numbers(other), "input covariance": numbers(covariance),
                           "random matrix": numbers(spread(0.2, 2))})  # fmt: skip
     arrays |= at_the_end({**laws, "input covariance": numbers(spread(0.2, 2))}, target="gram")
-    found = {(row["target"], row["control"]): row for row in controls_ahead(judged(arrays))}
-    assert found.keys() == {("change", "input covariance"), ("change", "another layer's AGOP^1/2")}
-    of_all, of_one = found["change", "input covariance"], found["change", "another layer's AGOP^1/2"]
+    ahead = {(row["target"], row["control"]): row for row in controls_ahead(judged(arrays))}
+    assert ahead.keys() == {("change", "input covariance"), ("change", "another layer's AGOP^1/2")}
+    of_all, of_one = ahead["change", "input covariance"], ahead["change", "another layer's AGOP^1/2"]
     assert (of_all["best_law"], of_one["best_law"]) == ("FACT", "eNFA^1/2")
     assert of_all["lead"] == pytest.approx(by_hand(covariance.mean(0) - fact.mean(0)))
     assert of_one["lead"] == pytest.approx(by_hand(other[1] - enfa[1]))

@@ -82,14 +82,14 @@ def test_wins_are_counted_without_memory_and_at_critical_points_too(text, site):
     Two thirds of the cells do not only memorise, and the even ones end at a critical point.
     """
     table = text.split("<caption>In how many cells each law wins")[1].split("</table>")[0]
-    found = {outcome: [int(count) for count in re.findall(r"<td>(\d+)</td>", line)]
+    counts = {outcome: [int(count) for count in re.findall(r"<td>(\d+)</td>", line)]
              for outcome, line in re.findall(r'<tr><th scope="row">([^<]+)</th>(.*)</tr>', table)}  # fmt: skip
     number = range(86)
     for turn, outcome in enumerate(("FACT", "tie", "nobody", "AGOP", "a law of your own")):
         mine = [index for index in number if index % 5 == turn]
         expected = [len(mine), sum(index % 3 > 0 for index in mine), sum(index % 2 == 0 for index in mine)]
-        assert found[outcome][:3] == expected
-    assert found["cells"] == [86, 57, 43, 86, 57, 43]
+        assert counts[outcome][:3] == expected
+    assert counts["cells"] == [86, 57, 43, 86, 57, 43]
     assert "cells with weight decay 43 end at one" in text
     readme = (site / "atlas/README.md").read_text()
     assert "| cells | 86 | 57 | 43 | 86 | 57 | 43 |" in readme

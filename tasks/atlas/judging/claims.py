@@ -130,8 +130,8 @@ def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, A
 def _universe(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
     verdicts = []
     for choice in comparison.combinations:
-        own = comparison.arm, comparison.second
-        other = next((comparison.elsewhere[value] for value in choice.values() if value in comparison.elsewhere), own)
+        replaced = [comparison.elsewhere[value] for value in choice.values() if value in comparison.elsewhere]
+        other = replaced[0] if replaced else (comparison.arm, comparison.second)
         first, second = (_by_seed(comparison, table[table["arm"] == arm], name, choice)
                          for arm, name in ((comparison.arm, comparison.first), other))  # fmt: skip
         seeds = first.index.intersection(second.index)

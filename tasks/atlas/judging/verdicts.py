@@ -265,8 +265,8 @@ def known(cell_scores: CellScores) -> dict[str, Any]:
     frames = powers_of(cell_scores.at("forward", "gram", step, "first"))
     scores = {f"{POWER}{name}": float(frame["cosine"].mean()) for name, frame in frames.items()}
     best = max(scores, key=lambda name: scores[name])
-    found = best if verdict.winner == family(FITTED) else verdict.winner
-    return {**result, "found": found, "scores": scores, "right": found == cell.answer and scores[best] > 0.999}
+    outcome = best if verdict.winner == family(FITTED) else verdict.winner
+    return {**result, "found": outcome, "scores": scores, "right": outcome == cell.answer and scores[best] > 0.999}
 
 
 def controls_ahead(cell_scores: CellScores) -> list[dict[str, Any]]:
