@@ -47,6 +47,7 @@ class Graph:
             self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
             self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
             parameters.check_keys(self.parameters)  # DVC puts them into the shell's commands as they are
+            parameters.check_names(self.parameters, root / "tasks/papers")
             parameters.check_data(self.parameters)
             with self.locked():
                 remove_torn_process_list(self.repo)
