@@ -69,7 +69,7 @@ def _count(rows: Rows, differences: np.ndarray) -> str:
 def _accuracies(rows: Rows) -> dict[str, np.ndarray]:
     """In %, by method, over data sets."""
     methods = rows.by("layer").items()
-    return {method: 100 * method_rows.value[np.argsort(method_rows.seed)] for (method,), method_rows in methods}
+    return {method: 100 * method_rows.by_seed() for (method,), method_rows in methods}
 
 
 def _over_kernel(method: str, quote: str, place: str, quantity: str = "tabular/accuracy") -> Statement:

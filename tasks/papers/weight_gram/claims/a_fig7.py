@@ -49,7 +49,7 @@ LEVELS = {"vcs": RHO_VCS, "agop": RHO_AGOP}
 
 def above_agop(rows: Rows, of: str) -> Finding:
     """Paired by seed in Fisher's z: the VCS's correlation of the diagonals is above the AGOP's."""
-    vcs, agop = (_correlations(rows, f"pearson/{name}_{of}_diagonal") for name in ("vcs", "agop"))
+    vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal") for name in ("vcs", "agop"))
     finding = positive(np.arctanh(vcs) - np.arctanh(agop), "Fisher's z of the VCS minus that of the AGOP")
     return replace(
         finding,
@@ -59,7 +59,7 @@ def above_agop(rows: Rows, of: str) -> Finding:
 
 def both_high(rows: Rows) -> Finding:
     """The VCS's correlation is above the 97.5 % quantile of random Grams' of the same spectrum; the AGOP's above 0."""
-    vcs, agop = (_correlations(rows, f"pearson/{name}_gram_diagonal") for name in ("vcs", "agop"))
+    vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_gram_diagonal") for name in ("vcs", "agop"))
     null = _null(rows, "vcs")
     finding = all_of(
         vcs=positive(
@@ -72,7 +72,7 @@ def both_high(rows: Rows) -> Finding:
 
 def above_null(rows: Rows, name: str, of: str) -> Finding:
     """A correlation of the diagonals is above the 97.5 % quantile of that with matrices in random directions."""
-    z = np.arctanh(_correlations(rows, f"pearson/{name}_{of}_diagonal")) - np.arctanh(_null(rows, name, of))
+    z = np.arctanh(rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal")) - np.arctanh(_null(rows, name, of))
     return positive(z, f"Fisher's z of the {MEASURES[name]} minus that of the null's 97.5 % quantile")
 
 
@@ -84,13 +84,7 @@ def _null(rows: Rows, name: str, of: str = "gram") -> np.ndarray:
 
 def equals_print(rows: Rows, name: str, printed: float) -> Finding:
     """The correlation of the diagonals equals the printed number."""
-    return equals(_correlations(rows, f"pearson/{name}_gram_diagonal"), printed, LAST_DIGIT)
-
-
-def _correlations(rows: Rows, quantity: str) -> np.ndarray:
-    """By seed."""
-    selected = rows.where(quantity=quantity)
-    return selected.value[np.argsort(selected.seed)]
+    return equals(rows.by_seed(quantity=f"pearson/{name}_gram_diagonal"), printed, LAST_DIGIT)
 
 
 HIGH = "We observe that both VC and AGOP exhibit a high correlation with the weight Gram."
