@@ -23,8 +23,8 @@ from typing import Any
 
 # what takes long to import and most stages import; none of the project's own modules, which may change meanwhile
 LIBRARIES = (
-    "torch", "pyarrow.parquet", "pandas", "scipy.special", "sklearn.base", "safetensors.torch", "matplotlib.figure",
-    "matplotlib.backends.backend_svg", "pydantic", "yaml", "rich.progress", "hypothesis",
+    "torch", "pyarrow.parquet", "pandas", "scipy.stats", "sklearn.base", "safetensors.torch", "matplotlib.figure",
+    "matplotlib.backends.backend_svg", "seaborn", "pydantic", "yaml", "rich.progress", "hypothesis",
 )  # fmt: skip
 GRACE = ((signal.SIGINT, 2.0), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))  # one Ctrl-C ends all within 5 s
 Say = Callable[[str], None]

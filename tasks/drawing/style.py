@@ -12,11 +12,12 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
-from scipy import special
+from scipy import stats
 
 from gramlab.files import atomic
 from tasks.drawing import svg
@@ -53,53 +54,28 @@ COLORS = {  # a quantity has one colour in all figures; vermillion is for contro
 MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
 MOST_SEEDS = 12  # that are drawn one by one
 
-TICKS: dict[str, Any] = {
-    "color": ".15",
-    "labelsize": 7.5,
-    "major.size": 4.8,
-    "major.width": 1.0,
-    "minor.size": 3.2,
-    "minor.width": 0.8,
-}
 matplotlib.use("agg")
-# seaborn's theme "ticks" in the size of a paper, written out: seaborn loads scipy.stats, which takes a second
-matplotlib.rcParams.update(
-    {
-        "axes.axisbelow": True,
-        "axes.edgecolor": ".15",
-        "axes.labelcolor": ".15",
+sns.set_theme(
+    context="paper",
+    style="ticks",
+    palette="colorblind",
+    rc={
         "axes.labelsize": 8,
-        "axes.linewidth": 1.0,
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlesize": 8.5,
         "font.family": "DejaVu Sans",  # ships with matplotlib, so that sizes do not depend on the machine
         "font.size": 8,
-        "grid.color": ".8",
         "image.cmap": "viridis",
         "legend.fontsize": 7.5,
         "legend.frameon": False,
         "legend.title_fontsize": 7.5,
-        "lines.linewidth": 1.2,
-        "lines.markersize": 4.8,
-        "lines.solid_capstyle": "round",
-        "patch.edgecolor": "w",
-        "patch.force_edgecolor": True,
-        "patch.linewidth": 0.8,
         "svg.fonttype": "none",
         "svg.hashsalt": "gramlab",
-        "text.color": ".15",
-    }
+        "xtick.labelsize": 7.5,
+        "ytick.labelsize": 7.5,
+    },
 )
-for axis in ("xtick", "ytick"):
-    matplotlib.rc(axis, **TICKS)
-
-
-def palette(name: str, count: int) -> list[Any]:
-    """Evenly spaced colours of one of matplotlib's colour maps, without its two ends."""
-    return [tuple(color[:3]) for color in matplotlib.colormaps[name](np.linspace(0, 1, count + 2)[1:-1]).tolist()]
-
-
 class Layout(ConstrainedLayoutEngine):
     """Leaves the figure's foot free: matplotlib's makes room for legends, and then puts them at its edge."""
 
@@ -180,7 +156,7 @@ def mean_and_band(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     """Mean over seeds of ``value`` at each ``x``, and Student's 95 % interval (none for a single seed)."""
     by_seed = rows.groupby([x, "seed"])["value"].mean().groupby(x)
     mean, n = by_seed.mean(), by_seed.count()
-    half = special.stdtrit(np.maximum(n - 1, 1), 0.975) * by_seed.std().fillna(0.0) / np.sqrt(n)
+    half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * by_seed.std().fillna(0.0) / np.sqrt(n)
     return pd.DataFrame({"x": mean.index, "mean": mean, "low": mean - half, "high": mean + half}).reset_index(drop=True)
 
 
@@ -215,7 +191,7 @@ def what_lines_are(rows: pd.DataFrame, mean: str = "mean") -> str:
 def layers(axes: Axes, rows: pd.DataFrame, **line: Any) -> None:
     """Draw ``value`` against ``x`` of every layer, from yellow to dark purple."""
     names = sorted(rows["layer"].unique())
-    for layer, color in zip(names, palette("inferno_r", len(names) + 2)[1:], strict=False):
+    for layer, color in zip(names, sns.color_palette("inferno_r", len(names) + 2)[1:], strict=False):
         seeds(axes, rows[rows["layer"] == layer], "x", color, label=f"layer {layer}", **line)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import ModuleType
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -118,7 +119,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
              ylabel="cosine of AGOPˢ and WᵀW at the minimiser")  # fmt: skip
     cases = sorted(rows["case"].unique())
     ends, controls = [], style.controls(rows)
-    for case, color in zip(cases, style.palette("viridis", len(cases)), strict=True):
+    for case, color in zip(cases, sns.color_palette("viridis", len(cases)), strict=True):
         for arm in ["claim", *controls]:
             line = rows[(rows["case"] == case) & (rows["arm"] == arm)].sort_values("x")
             dashes, mark = ("-", "o") if arm == "claim" else (":", "X")

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -169,7 +170,7 @@ def _draw_data_set(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
     names = {case: f"β = {case_number(case):g}" for case in cases_by_number(rows)}
     error, linearity, images = panels
     form = "corrected" if "corrected" in set(rows["arm"]) else "claim"
-    for index, (case, color) in enumerate(zip(names, style.palette("viridis", len(names)), strict=True)):
+    for index, (case, color) in enumerate(zip(names, sns.color_palette("viridis", len(names)), strict=True)):
         selected = rows[(rows["case"] == case) & (rows["x"] >= 1)]
         selected = style.thinned(selected, POINTS)
         trained = selected[selected["arm"] == "claim"]

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -165,7 +166,7 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame, order: list[str]) -> None
 def _draw_by_layer(axes: Axes, means: pd.DataFrame, order: list[str]) -> None:
     """A mark for each layer, in the line of its network."""
     layers = sorted(means["layer"].unique())
-    for layer, mark, color in zip(layers, "osD^v", style.palette("viridis_r", len(layers)), strict=False):
+    for layer, mark, color in zip(layers, "osD^v", sns.color_palette("viridis_r", len(layers)), strict=False):
         at_layer = means[means["layer"] == layer]
         places = [order.index(row) for row in at_layer["row"]]
         axes.plot(at_layer["value"], places, mark, color=color, markersize=4.5, label=f"layer {layer}")

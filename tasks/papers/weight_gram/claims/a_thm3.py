@@ -13,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -239,7 +240,7 @@ def _draw_course(axes: Axes, rows: pd.DataFrame, layer: int) -> None:
 
 def _draw_statistics(panels: Sequence[Axes], means: pd.DataFrame) -> None:
     order = list(dict.fromkeys(means["row"]))
-    colors = dict(zip(MARKERS, style.palette("viridis_r", len(MARKERS)), strict=True))
+    colors = dict(zip(MARKERS, sns.color_palette("viridis_r", len(MARKERS)), strict=True))
     controls = [order.index(row) for row in order if row.startswith("control")]
     for axes, (name, label) in zip(panels, LABELS.items(), strict=True):
         for layer, selected in means.groupby("layer"):

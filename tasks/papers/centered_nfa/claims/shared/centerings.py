@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -229,7 +230,7 @@ def _line_styles(controls: list[str]) -> list[tuple[str, str]]:
 def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
     """Draw the corrected arm with its seeds, since gradient descent is stable there; the other arms as means."""
     scales = sorted(rows["x"].unique(), reverse=True)
-    for scale, color in zip(scales, style.palette("viridis", len(scales)), strict=True):
+    for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
         of_scale = rows[rows["x"] == scale]
         corrected = of_scale[of_scale["arm"] == "corrected"]
         style.seeds(axes, corrected, "step", color, label=f"corrected, s₀ = {scale:g}")
