@@ -18,7 +18,7 @@ from flows.turn import OtherMachine, turn
 
 
 def run(stage: PipelineStage) -> int:
-    """Run a stage's program as DVC does; its exit status."""
+    """Run a stage's program as DVC does, and return its exit status."""
     environment = {**os.environ, "DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for `python`
     command = stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd)
@@ -26,7 +26,7 @@ def run(stage: PipelineStage) -> int:
 
 
 def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
-    """Bring the targets and what they need up to date, up to the first that fails; whether none does."""
+    """Bring the targets and what they need up to date; stop at the first failure. True if nothing failed."""
     chosen = graph.select(targets)
     recorder = Recorder(graph, force, pull=False)
     for name in chosen:
@@ -40,7 +40,7 @@ def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
 
 
 def main() -> None:
-    """Exit with status 2 on a mistake, 1 where a stage has failed."""
+    """Exit with status 2 on a mistake, and with 1 if a stage has failed."""
     parser = argparse.ArgumentParser(prog="python -m flows", description="Bring a few stages up to date.")
     parser.add_argument("targets", nargs="+", help="stages, or keys of claims and experiments")
     parser.add_argument("--scale", default="quick", help="quick or paper")

@@ -44,7 +44,7 @@ def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str) -> No
 
 
 def changes(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
-    """A line for each claim whose verdict is another than before, is new, or is gone."""
+    """A line for each claim whose verdict has changed, is new, or is no longer there."""
     lines = []
     for name in sorted(before.keys() | after.keys()):
         was, now = (_verdict(rows[name]) if name in rows else "nothing" for rows in (before, after))

@@ -12,9 +12,10 @@ import typer
 
 from gramlab import tables
 from gramlab.cli.errors import one_line
+from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
-from tasks.commands.claims import AsJson, AtScale, Claim, app, describe, key_of, print_json, report
+from tasks.commands.claims import AsJson, AtScale, Claim, app, describe, key_of, report
 from tasks.judging.verdict import judge
 from tasks.settings import ROOT, load
 
@@ -104,6 +105,7 @@ def judged(finding: dict[str, Any], key: str, scale: str) -> dict[str, Any]:
 
 
 def _tests(entry: dict[str, Any]) -> dict[str, Any]:
-    """What Holm's correction needs of another claim in the report, which may be older than today's rules."""
-    asserted = [each for each in entry.get("statements", ()) if each["kind"] == "asserted" and each["forms"]]
+    """The part of another claim's report that Holm's correction needs; the report may be older than the rules."""
+    statements = entry.get("statements", ())
+    asserted = [statement for statement in statements if statement["kind"] == "asserted" and statement["forms"]]
     return {"statements": asserted, "hypotheses": [], "ran": bool(asserted), "tests": entry["asserted"]}

@@ -58,7 +58,7 @@ def attach(stream: TextIO = sys.stdout) -> Console:
 
 
 def show(line: str, words: tuple[str, ...], failed: bool) -> None:
-    """Say what became of a stage, at the terminal or in the run's log; a failure stays, with last words."""
+    """Say how a stage ended, on the terminal or in the run's log. A failure stays, with its program's last lines."""
     if terminal is None:
         get_run_logger().info(line)
     elif failed:
@@ -95,17 +95,17 @@ class Progress:
     def seconds_left(self) -> float | None:
         """An estimate: the work that is left over the stages at once; nothing where no duration is known."""
         known = [seconds for seconds in self.left.values() if seconds is not None]
-        known += [seconds for each in self.taken.values() for seconds in each]
+        known += [seconds for durations in self.taken.values() for seconds in durations]
         if not known or not self.left:
             return None
-        usual = {name: statistics.mean(each) for name, each in self.taken.items()}
+        usual = {name: statistics.mean(durations) for name, durations in self.taken.items()}
         average = statistics.median(known)
-        each = [usual.get(kind(name), average) if last is None else last for name, last in self.left.items()]
-        return max(sum(each) / self.workers, max(each))
+        expected = [usual.get(kind(name), average) if last is None else last for name, last in self.left.items()]
+        return max(sum(expected) / self.workers, max(expected))
 
 
 def last_duration(graph: Graph, name: str) -> float | None:
-    """The seconds that the stage's program took the last time in this clone, where it has left them."""
+    """The seconds that the stage's program took the last time in this clone, if they are known."""
     try:
         return float(json.loads(graph.provenance(name).read_text(encoding="utf-8"))["seconds"])
     except (OSError, ValueError, KeyError):

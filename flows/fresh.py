@@ -119,7 +119,7 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
 
 
 def with_recorded_roots(record: dict[str, Any], recorded: dict[str, Any], committed: dict[str, Any]) -> dict[str, Any]:
-    """A record with the roots of an older one, where the two have no root in common; each root names its commit."""
+    """The record joined with an older record that has other roots; each root names its commit."""
     older = {root: {"commit": recorded["commit"], **entry} for root, entry in recorded.get("roots", {}).items()
              if root not in record["roots"]}  # fmt: skip
     claims = {}
@@ -159,7 +159,7 @@ def _verdicts(folder: Path) -> dict[str, str]:
 
 
 def _roots(copies: dict[int, Path], of_atlas: bool) -> dict[str, dict[str, float]]:
-    """By root the seconds that its stages took, of the atlas or of all others."""
+    """The seconds that the stages of each root took: the atlas's stages, or all others."""
     return {str(root): {"seconds": _seconds(folder, of_atlas)} for root, folder in copies.items()}
 
 

@@ -7,7 +7,7 @@ from socket import gethostname
 
 
 def limit(gpu: str) -> str:
-    """The name of Prefect's concurrency limit of one GPU of this machine."""
+    """The name of Prefect's concurrency limit for a GPU of this machine."""
     return f"gpu:{gethostname()}:{gpu}"
 
 

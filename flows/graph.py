@@ -1,4 +1,4 @@
-"""The stages of one scale as DVC reads them from the dvc.yaml files, and which of them are stale, as DVC says."""
+"""The stages of one scale, read by DVC from the dvc.yaml files, and which of them DVC finds stale."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ BESIDE = {"quick": ["dvc.yaml"], "atlas": ["pipeline/quick/atlas/dvc.yaml"]}
 
 
 class Refused(ValueError):
-    """A mistake in the project's files or in what was asked for, in one line."""
+    """A mistake in the project's files or in the request, in one line."""
 
 
 class Graph:
@@ -47,6 +47,7 @@ class Graph:
             self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
             self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
             parameters.check_keys(self.parameters)  # DVC puts them into the shell's commands as they are
+            parameters.check_names(self.parameters, root / "tasks/papers")
             parameters.check_data(self.parameters)
             with self.locked():
                 remove_torn_process_list(self.repo)
@@ -82,9 +83,9 @@ class Graph:
 
     @contextmanager
     def reserved(self, *stages: PipelineStage, write: bool = True) -> Iterator[None]:
-        """Within `locked`: have DVC refuse to others what would disturb these stages.
+        """Within `locked`: let DVC refuse other commands that would disturb these stages.
 
-        DVC tells those who use a file apart by their process and command, so each stage has a command of its own here.
+        DVC identifies the user of a file by its process and command, so each stage has a command of its own here.
         """
         deps = [dep.fs_path for stage in stages for dep in stage.deps]
         outs = [out.fs_path for stage in stages for out in stage.outs]
@@ -117,10 +118,10 @@ class Graph:
         return sorted(wanted, key=lambda name: (-following[name], name))
 
     def stale(self, names: Iterable[str]) -> set[str]:
-        """Those of the stages that DVC would run.
+        """The stages among ``names`` that DVC would run.
 
-        As DVC's ``Stage.changed`` says, which looks at a file once for each stage that depends on it, and reserves the
-        files of each stage three times over.
+        DVC's ``Stage.changed`` gives the same answer, but looks at a file once for each stage that depends on it and
+        reserves the files of each stage three times.
         """
         stages = [self.stages[name] for name in names]
         statuses: dict[str, bool] = {}
@@ -141,7 +142,7 @@ class Graph:
             return {stage.name for stage in stages}
 
     def likely_stale(self, names: Iterable[str]) -> set[str]:
-        """Those of the stages that are stale, and those of them that need a stale one; found once for a graph."""
+        """The stages among ``names`` that are stale or need a stale stage; computed once for a graph."""
         if self.likely is None:
             names = list(names)
             stale = self.stale(names)

@@ -1,4 +1,4 @@
-"""The files dvc.lock, and DVC's list of which process works on what.
+"""Write and mend the files dvc.lock, and mend DVC's list of the files that running processes use.
 
 DVC writes these files in place. A kill at that moment leaves only their beginning, which DVC then refuses.
 """
@@ -20,9 +20,9 @@ END = re.compile(r"^    outs:\n(?:    - path: .*\n(?:      .*\n)*?      size: \d
 
 
 def write_entry(stage: PipelineStage) -> None:
-    """Write what DVC would write of a stage, in one step; the rest of the file stays as it is.
+    """Write a stage's entry as DVC would, in one step; the rest of the file stays as it is.
 
-    DVC parses and writes the whole file each time, which takes longer than all else that it does for a stage.
+    DVC parses and writes the whole file each time, which takes longer than everything else that it does for a stage.
     """
     lock = Path(stage.path).with_suffix(".lock")
     text = lock.read_text(encoding="utf-8") if lock.is_file() else START
@@ -34,14 +34,14 @@ def write_entry(stage: PipelineStage) -> None:
 
 
 def drop_entry(stage: PipelineStage) -> None:
-    """Remove what dvc.lock says of a stage, so that it is stale."""
+    """Remove a stage's entry from dvc.lock, so that the stage is stale."""
     lock = Path(stage.path).with_suffix(".lock")
     if lock.is_file():
         _replace(lock, lock.read_text(encoding="utf-8"), stage.name, "")
 
 
 def _replace(lock: Path, text: str, name: str, entry: str) -> None:
-    """Put this entry in the place of a stage's, or at the end."""
+    """Replace a stage's entry by this one, or add it at the end."""
     before = re.search(rf"^  {re.escape(name)}:\n(?:    .*\n)*", text, flags=re.M)
     start, end = before.span() if before else (len(text), len(text))
     text = text[:start] + entry + text[end:]
@@ -65,7 +65,7 @@ def mend_lock_file(lock: Path) -> None:
 
 
 def remove_torn_process_list(repo: Repo) -> None:
-    """Remove DVC's list of which process works on what, if it is torn; so is every process on it."""
+    """Remove DVC's list of the files that processes use, if a kill cut it off; those processes are gone too."""
     processes = Path(repo.tmp_dir, RWLOCK_FILE)
     try:
         json.loads(processes.read_text() if processes.is_file() else "{}")

@@ -10,10 +10,17 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache, reduce
 from operator import getitem
+from pathlib import Path
 from typing import Any
 
 from dvc.dependency import param
 from dvc.utils import serialize
+
+from gramlab.files import did_you_mean
+from tasks import papers
+
+SHARED = ("machine", "streams", "data")  # sections that are no paper's
+SECTIONS = ("train", "simulate", "claims")  # of a paper
 
 read_param_file = param.read_param_file
 
@@ -54,6 +61,33 @@ def check_data(settings: dict[str, Any]) -> None:
                 raise ValueError(
                     f"params.yaml: {paper}.train.{key}.paper.data must name a data set; DVC makes no stage without it"
                 )
+
+
+def check_names(settings: dict[str, Any], folder: Path) -> None:
+    """Refuse a claim or an experiment that has no file in the papers' folder, and a claim on an unknown experiment.
+
+    Otherwise its stages would run, perhaps for hours, before one of them fails.
+    """
+    known = [*SHARED, *sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != "_")]
+    experiments: list[str] = []
+    claims: list[tuple[str, str, str]] = []
+    for paper, sections in settings.items():
+        if paper not in known:
+            raise ValueError(f"params.yaml: unknown section {paper!r}{did_you_mean(paper, known)}")
+        for section, entries in (sections or {}).items() if paper not in SHARED else ():
+            if section not in SECTIONS:
+                raise ValueError(f"params.yaml: {paper}: unknown section {section!r}{did_you_mean(section, SECTIONS)}")
+            for key in entries or {}:
+                if message := papers.no_file(paper, section, key, folder):
+                    raise ValueError(message)
+            if section == "claims":
+                claims += [(paper, key, experiment) for key, experiment in (entries or {}).items()]
+            else:
+                experiments += entries or {}
+    for paper, key, experiment in claims:
+        if experiment not in experiments:
+            nearest = did_you_mean(experiment, experiments)
+            raise ValueError(f"params.yaml: {paper}.claims.{key}: no experiment {experiment!r}{nearest}")
 
 
 def look_up(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = False, **options: Any) -> Any:

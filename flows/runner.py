@@ -57,7 +57,7 @@ class Runner:
         self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None,
         launch: str | None = None,
     ) -> int:  # fmt: skip
-        """Run one command to its end, or for at most so many seconds; its exit status.
+        """Run a command to its end, or until its time is up, and return its exit status.
 
         Where ``launch`` is given, the shell runs it with the command's words as further arguments.
         """
@@ -99,7 +99,7 @@ class Runner:
 def supervise(
     command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, alive: Connection
 ) -> None:
-    """Run one program; at its end, or when ``alive`` is closed, end its process group; send its exit status."""
+    """Run a program and send its exit status; its process group ends with it, or when ``alive`` is closed."""
     os.setsid()  # what ends the flow's group must not end this process
     gc.freeze()  # else each program spends 0.2 s on searching the libraries' objects for garbage
     group = os.fork()

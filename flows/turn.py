@@ -1,4 +1,4 @@
-"""One flow a clone: a second one waits for the first.
+"""One flow at a time in a clone: a second flow waits for the first.
 
 The operating system frees the lock when its holder ends, however it ends. DVC tells its users apart by process number,
 which means nothing on another machine; so a clone that another machine uses is refused.
@@ -31,7 +31,7 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
     root : Path
         The clone.
     say : callable
-        Gets one line where there is something to wait for.
+        Gets a line if the flow has to wait.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _write(path: Path, holder: dict[str, object]) -> None:
-    """Write in place: a new file would not be the locked one."""
+    """Write into the file itself: a new file would not hold the lock."""
     path.write_text(json.dumps(holder))
 
 

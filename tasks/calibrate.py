@@ -10,7 +10,7 @@ CODE = ("calibration", "power", "rules", "statistics")  # modules of tasks/judgi
 
 
 def code_hash() -> str:
-    """Of the rules that are tried; a test compares it with that of the committed result."""
+    """The hash of the tried rules; a test compares it with the committed result's."""
     paths = [stages.ROOT / "tasks" / "judging" / f"{name}.py" for name in CODE]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 

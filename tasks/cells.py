@@ -4,7 +4,7 @@ from tasks import stage as stages
 
 
 def main() -> None:
-    """Leave the scores and the facts of the stage's cells, a Parquet table each."""
+    """Write the scores and the facts of the stage's cells, each into a Parquet table."""
     stage = stages.arguments("cells")
     stages.compute(stage.settings)
     from gramlab import tables

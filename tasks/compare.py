@@ -115,7 +115,7 @@ def _number(value: float | None) -> str:
 
 
 def _why(causes: Causes, moved: list[str], changes: list[Change], claims: dict[str, Any]) -> Iterator[str]:
-    """What changed, each cause once: its stages, and the moved claims that rest on it."""
+    """Each cause of a change once, with its stages and the moved claims that rest on it."""
     stages: dict[Cause, dict[str, None]] = {}
     resting: dict[Cause, dict[str, None]] = {}
     packages = {papers.paper(name).LETTER: name for name in papers.names()}
@@ -144,7 +144,7 @@ def _some(names: list[str], shown: int = 5) -> str:
 
 
 def _packages(before: Snapshot, now: Snapshot) -> Iterator[str]:
-    """The pinned packages that differ; no lock file holds what was installed."""
+    """The pinned packages that differ; what was installed is not recorded."""
     old, new = ((each.text("constraints.txt") or "").splitlines() for each in (before, now))
     pins = [dict(line.split("==", 1) for line in lines if "==" in line) for lines in (old, new)]
     for name in dict.fromkeys([*pins[0], *pins[1]]):

@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def prepare_set(stage: stages.Stage, settings: Data) -> tuple["DataSet", str]:
-    """The data set, or its stand-in and how the stand-in differs."""
+    """The data set, or the set that replaces it and how that set differs."""
     from gramlab.data import DataError, prepare
 
     root = stage.settings.machine.root()

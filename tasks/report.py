@@ -100,7 +100,7 @@ def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:
-    """Remove the files of claims that are no more, or that were not run."""
+    """Remove the files of claims that were removed or not run."""
     for path in folder.glob("*.*"):
         if path.name not in names:
             path.unlink()
@@ -136,7 +136,7 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
 
 
 def altered(stage: stages.Stage, data: str, data_sets: list[str]) -> list[str]:
-    """How prepared data differ from the paper's, "name: how" where they are several sets; of the claim's sets only."""
+    """How the claim's prepared data differ from the paper's: "name: how" where there are several sets."""
     path = stage.altered(data)
     differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return [f"{name}: {how}" if name else how for name, how in differences.items()
@@ -144,7 +144,7 @@ def altered(stage: stages.Stage, data: str, data_sets: list[str]) -> list[str]:
 
 
 def outdated(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
-    """Whether a record is of other settings than the report shows; older records do not say."""
+    """Whether a record's settings are not those that the report shows; older records have no settings."""
     return record.get("settings") not in (None, stages.settings_hash(stage.settings, *name.split("@")))
 
 
@@ -160,7 +160,7 @@ def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
 
 
 def missing(stage: stages.Stage, path: Path, name: str) -> NoReturn:
-    """Say which file is not there and what makes it."""
+    """Say which file is missing and which stage makes it."""
     raise SystemExit(f"{path.relative_to(ROOT)} is missing; `dvc repro {stage.address(name)}` makes it")
 
 

@@ -11,7 +11,7 @@ FOLDERS = ("assets", "atlas", "claims", "explore", "papers")  # that hold pages 
 
 
 def main() -> None:
-    """Write every page, and remove those of claims and papers that are no more."""
+    """Write every page, and remove the pages of claims and papers that no longer exist."""
     names = set()
     for name, text in all_pages():
         names.add(REPORTS / name)

@@ -1,4 +1,4 @@
-"""Where the files of a stage lie, what every stage does around its work, and how it refuses."""
+"""The paths of a stage's files, what every stage does before and after its work, and how it refuses."""
 
 import argparse
 import hashlib
@@ -103,7 +103,7 @@ def settings_hash(settings: Settings, kind: str, key: str) -> str:
 
 
 def arguments(kind: str, key: str | None = None) -> Stage:
-    """The stage that the command line names: ``KEY --scale quick``, or without KEY where it is given here."""
+    """The stage that the command line names: ``KEY --scale quick``, or ``--scale quick`` if ``key`` is given here."""
     parser = argparse.ArgumentParser(prog=f"python -m tasks.{kind}")
     if key is None:
         parser.add_argument("key")
@@ -132,8 +132,8 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
     if changed := [str(path.relative_to(ROOT)) for path in _loaded() if path.stat().st_mtime > STARTED]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
     now = reader.load(stage.scale)
-    machines = [(each.data_root, each.device, each.threads) for each in (now.machine, stage.settings.machine)]
-    current, used = (own_settings(each, stage.kind, stage.key) for each in (now, stage.settings))
+    machines = [(used.data_root, used.device, used.threads) for used in (now.machine, stage.settings.machine)]
+    current, used = (own_settings(settings, stage.kind, stage.key) for settings in (now, stage.settings))
     if current != used or machines[0] != machines[1]:
         refuse(f"{stage.kind}@{stage.key}: its settings in params.yaml changed while the stage ran; run it again")
     record = {
@@ -161,7 +161,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory and GPU, on which a measured time depends; the commit; versions where they are known."""
+    """Cores, memory and GPU, since a measured time depends on them; the commit; the versions that are known."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     record: dict[str, Any] = {
         "cores": os.cpu_count(),

@@ -12,7 +12,7 @@ from tasks.reporting.words import controls, statements_found
 
 
 def main() -> None:
-    """One row a claim, the counts, and last a line that compares all numbers with the committed ones."""
+    """Print a row for each claim, the counts, and a line that compares all numbers with the committed numbers."""
     stage = stages.arguments("summary", key="")
     path = stage.reports / "claims.json"
     if not path.is_file():

@@ -15,7 +15,7 @@ from tasks.settings import ROOT, Train, refuse
 
 
 def main() -> None:
-    """Train, or go on from where an interrupted training stopped; then leave snapshots and history."""
+    """Train, or continue an interrupted training; then write snapshots and history."""
     stage = stages.arguments("train")
     run: Train = stage.settings.train.pick(stage.key)
     if not stage.dataset(run.data).is_file():
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 class Clock:
-    """Seconds that a run has taken, with those of interrupted calls; saved to a file every ``every`` seconds."""
+    """The seconds that a run has taken, interrupted calls included; saved every ``every`` seconds."""
 
     def __init__(self, file: Path, every: float):
         self.file, self.every = file, every

@@ -24,9 +24,9 @@ def main() -> None:
         try:
             findings[key] = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, json.JSONDecodeError) as error:
-            what = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
+            state = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
             again = f"`dvc repro --force {stage.address(f'check@{key}')}` makes it anew"
-            raise SystemExit(f"{path.relative_to(stages.ROOT)} is {what}; {again}") from error
+            raise SystemExit(f"{path.relative_to(stages.ROOT)} is {state}; {again}") from error
     with stages.recorded(stage):
         stages.write_json(stage.verdicts(stage.key), judge(findings, waiting=len(keys) - len(findings)))
 

@@ -43,19 +43,19 @@ def copy_project(tmp_path_factory):
     """
 
     def copy(name: str, source: Path = ROOT, locks: bool = False) -> Path:
-        there = tmp_path_factory.mktemp(name) / "gramlab"
+        clone = tmp_path_factory.mktemp(name) / "gramlab"
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(listing, cwd=source, capture_output=True, check=True)
         for file in filter(None, listed.stdout.decode().split("\0")):
             if (source / file).is_file():
-                (there / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source / file, there / file)
-        for lock in [] if locks else there.rglob("dvc.lock"):  # what was computed elsewhere is not here
+                (clone / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source / file, clone / file)
+        for lock in [] if locks else clone.rglob("dvc.lock"):  # what was computed elsewhere is not here
             lock.unlink()
         git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "copy"]):
-            subprocess.run([*git, *command], cwd=there, check=True, capture_output=True)
-        return there
+            subprocess.run([*git, *command], cwd=clone, check=True, capture_output=True)
+        return clone
 
     return copy
 

@@ -116,6 +116,11 @@ def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
     for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(yaml.safe_dump(pipeline((ROOT / name).read_text()), sort_keys=False))
+    for section, entries in settings[PAPER].items():
+        for key in entries:
+            file = folder / "tasks/papers" / PAPER / ("claims" if section == "claims" else "experiments") / f"{key}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
     (folder / "stage.py").write_text(PROGRAM)
     (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n/.scratch/\n__pycache__/\n")
     (folder / "orders.json").write_text(json.dumps(orders))

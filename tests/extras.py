@@ -107,11 +107,11 @@ def main() -> None:
         subprocess.run(["uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(ROOT)], check=True)
         (wheel,) = folder.glob("*.whl")
         for extra in wanted_extras:
-            there = folder / (extra or "none")
-            interpreter = str(there / "bin/python")
+            clone = folder / (extra or "none")
+            interpreter = str(clone / "bin/python")
             wanted = f"{wheel}[{extra}]" if extra else str(wheel)
             steps = [
-                ["uv", "venv", "--quiet", "--python", python, str(there)],
+                ["uv", "venv", "--quiet", "--python", python, str(clone)],
                 ["uv", "pip", "install", "--quiet", "--python", interpreter, *pinned, wanted],
                 [interpreter, "-c", PROGRAMS.get(extra, "import gramlab")],
             ]

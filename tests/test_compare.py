@@ -20,12 +20,12 @@ HARMLESS = "tasks/papers/fact/claims/c_lemf_1.py"
 IDENTITY = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
 
 
-def run(there: Path, environment, *command: str) -> subprocess.CompletedProcess:
-    return subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+def run(clone: Path, environment, *command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True)
 
 
-def compare(there: Path, environment, *arguments: str) -> str:
-    done = run(there, environment, sys.executable, "-m", "tasks.compare", *arguments)
+def compare(clone: Path, environment, *arguments: str) -> str:
+    done = run(clone, environment, sys.executable, "-m", "tasks.compare", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -47,31 +47,31 @@ def section(text: str, heading: str) -> list[str]:
 @pytest.fixture(scope="module")
 def project(copy_project, environment):
     """The claims judged and committed; then a setting and an experiment changed, and judged again."""
-    there = copy_project("compare")
-    shrink(there, CLAIMS)
+    clone = copy_project("compare")
+    shrink(clone, CLAIMS)
     for change in (False, True):
         if change:
-            change_setting(there)
+            change_setting(clone)
             # the right side without signs, which breaks the claim
-            edit(there / EXPERIMENT, '"claim": h @ W.T,', '"claim": np.abs(h @ W.T),')
-            with (there / HARMLESS).open("a") as file:
+            edit(clone / EXPERIMENT, '"claim": h @ W.T,', '"claim": np.abs(h @ W.T),')
+            with (clone / HARMLESS).open("a") as file:
                 file.write("\n# a remark\n")
-        done = run(there, environment, "dvc", "repro", "report")
+        done = run(clone, environment, "dvc", "repro", "report")
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         if not change:
-            commit(there, "before")
-    return there
+            commit(clone, "before")
+    return clone
 
 
-def change_setting(there: Path) -> None:
-    raw = yaml.safe_load((there / "params.yaml").read_text())
+def change_setting(clone: Path) -> None:
+    raw = yaml.safe_load((clone / "params.yaml").read_text())
     raw["centered_nfa"]["simulate"]["b_free"]["quick"]["instances"] = 121
-    (there / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    (clone / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
 
 
-def commit(there: Path, subject: str) -> None:
+def commit(clone: Path, subject: str) -> None:
     for command in (["add", "-A"], [*IDENTITY, "commit", "-q", "-m", subject]):
-        subprocess.run(["git", *command], cwd=there, check=True)
+        subprocess.run(["git", *command], cwd=clone, check=True)
 
 
 def test_moved_verdicts_and_numbers_are_named_with_their_size(project, environment):
@@ -109,17 +109,17 @@ def test_what_changed_is_named_with_its_stages_and_claims(project, environment):
 def test_two_commits_compare_as_the_commit_and_the_run(project, environment, tmp_path):
     text = compare(project, environment, "HEAD", "--scale", "quick")
     subprocess.run(["git", "clone", "-q", project, tmp_path / "clone"], check=True)
-    there = tmp_path / "clone"
+    clone = tmp_path / "clone"
     for name in ("reports", "tasks", "pipeline", "params.yaml", "dvc.lock"):
-        subprocess.run(["cp", "-r", project / name, there], check=True)
-    commit(there, "after")
-    assert compare(there, environment, "HEAD~1", "HEAD", "--scale", "quick") == text.replace(
+        subprocess.run(["cp", "-r", project / name, clone], check=True)
+    commit(clone, "after")
+    assert compare(clone, environment, "HEAD~1", "HEAD", "--scale", "quick") == text.replace(
         "HEAD -> working tree", "HEAD~1 -> HEAD"
     )
-    backwards = compare(there, environment, "HEAD", "HEAD~1", "--scale", "quick")
+    backwards = compare(clone, environment, "HEAD", "HEAD~1", "--scale", "quick")
     assert "  D.svd: fails -> holds\n" in backwards
     assert "centered_nfa.simulate.b_free.quick.instances: 121 -> 120" in backwards
-    same = compare(there, environment, "HEAD", "HEAD", "--scale", "quick")
+    same = compare(clone, environment, "HEAD", "HEAD", "--scale", "quick")
     assert re.fullmatch(r"quick scale, HEAD -> HEAD: 4 verdicts and \d+ numbers are the same\n", same)
 
 

@@ -264,6 +264,33 @@ def test_a_training_run_without_data_is_named(tmp_path: Path, entry: dict | None
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(("section", "key", "renamed", "line"), [
+    ("claims", "c_run", "c_runx",
+     "fact.claims.c_runx: there is no file tasks/papers/fact/claims/c_runx.py; did you mean 'c_run'?"),
+    ("train", "run", "runx",
+     "fact.train.runx: there is no file tasks/papers/fact/experiments/runx.py; did you mean 'run'?"),
+    ("simulate", "s0", "s00",
+     "fact.simulate.s00: there is no file tasks/papers/fact/experiments/s00.py; did you mean 's0'?"),
+    ("claims", "c_run", {"c_run": "runy"}, "fact.claims.c_run: no experiment 'runy'; did you mean 'run'?"),
+    ("claims", "c_run", {"c_run": None}, "fact.claims.c_run: no experiment None"),
+    ("claims", None, "claim", "fact: unknown section 'claim'; did you mean 'claims'?"),
+    (None, None, "facts", "unknown section 'facts'; did you mean 'fact'?"),
+])  # fmt: skip
+def test_a_mistyped_key_stops_the_flow_before_anything_runs(tmp_path: Path, section, key, renamed, line) -> None:
+    settings = dummy_project.params(1)
+    root = dummy_project.make(tmp_path / "project", settings)
+    (report := root / "reports/quick/figures/c_run.svg").parent.mkdir(parents=True)
+    report.write_text("a committed figure")
+    level = settings if section is None else settings[dummy_project.PAPER]
+    level, key = (level, section or dummy_project.PAPER) if key is None else (level[section], key)
+    level.update(renamed if isinstance(renamed, dict) else {renamed: level.pop(key)})
+    (root / "params.yaml").write_text(yaml.safe_dump(settings))
+    done = flow(environment(tmp_path / "home"), root)
+    assert (done.returncode, done.stdout) == (2, f"params.yaml: {line}\n")
+    assert begun(root) == []
+    assert report.read_text() == "a committed figure"
+
+
 def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: dict[str, str]) -> None:
     root = dummy_project.make(tmp_path / "project", dummy_project.params(1), fail=["train@run", "check@c_s0"])
     done = flow(server, root, "--workers", "2")

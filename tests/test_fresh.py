@@ -46,19 +46,19 @@ def environment(environment, tmp_path_factory):
 @pytest.fixture(scope="module")
 def project(copy_project, environment):
     """A project of five claims, and one call on two roots."""
-    there = copy_project("fresh")
-    shrink(there, CLAIMS)
-    (there / "reports/quick/claims.json").write_text(json.dumps({k: {"verdict": v} for k, v in COMMITTED.items()}))
-    return there, repeat(there, environment, *ROOTS)
+    clone = copy_project("fresh")
+    shrink(clone, CLAIMS)
+    (clone / "reports/quick/claims.json").write_text(json.dumps({k: {"verdict": v} for k, v in COMMITTED.items()}))
+    return clone, repeat(clone, environment, *ROOTS)
 
 
 def test_counts_are_those_of_a_count_by_hand(project):
-    there, done = project
+    clone, done = project
     assert done.returncode == 0, done.stdout + done.stderr
-    record = json.loads((there / fresh.FILE).read_text())
+    record = json.loads((clone / fresh.FILE).read_text())
     assert record["roots"].keys() == set(ROOTS)
     assert all(root["seconds"] > 0 for root in record["roots"].values())
-    by_root = {root: verdicts(there, root) for root in ROOTS}
+    by_root = {root: verdicts(clone, root) for root in ROOTS}
     assert record["claims"].keys() == by_root["11"].keys() == COMMITTED.keys()
     for name, claim in record["claims"].items():
         assert claim["verdicts"] == {root: by_root[root][name] for root in ROOTS}
@@ -71,50 +71,50 @@ def test_counts_are_those_of_a_count_by_hand(project):
 
 
 def test_each_root_draws_other_numbers_and_the_project_is_left_alone(project):
-    there, _ = project
+    clone, _ = project
     for root in ROOTS:
-        settings = yaml.safe_load((there / ".scratch/fresh" / root / "params.yaml").read_text())
+        settings = yaml.safe_load((clone / ".scratch/fresh" / root / "params.yaml").read_text())
         assert settings["streams"]["root"] == int(root)
-        assert settings == {**yaml.safe_load((there / "params.yaml").read_text()), "streams": settings["streams"]}
-    first, second = (tables(there, root) for root in ROOTS)
+        assert settings == {**yaml.safe_load((clone / "params.yaml").read_text()), "streams": settings["streams"]}
+    first, second = (tables(clone, root) for root in ROOTS)
     assert first.keys() == second.keys() >= {"a_fig7", "a_tl", "b_free"}
     assert all(first[key][0] != second[key][0] for key in ("a_fig7", "a_tl"))
-    assert not (there / "data/quick").exists()
+    assert not (clone / "data/quick").exists()
 
 
 def test_a_second_call_runs_only_what_has_changed(project, environment):
     """An edit of a simulation's settings repeats this experiment alone; a lost table comes back with the same bytes."""
-    there, _ = project
-    before = {root: tables(there, root) for root in ROOTS}
-    params = there / "params.yaml"
+    clone, _ = project
+    before = {root: tables(clone, root) for root in ROOTS}
+    params = clone / "params.yaml"
     raw = yaml.safe_load(params.read_text())
     raw["weight_gram"]["simulate"]["a_tl"]["quick"]["instances"] += 1
     params.write_text(yaml.safe_dump(raw, sort_keys=False))
-    (there / ".scratch/fresh/12/data/quick/tables/a_fig7.parquet").unlink()
-    done = repeat(there, environment, *ROOTS)
+    (clone / ".scratch/fresh/12/data/quick/tables/a_fig7.parquet").unlink()
+    done = repeat(clone, environment, *ROOTS)
     assert done.returncode == 0, done.stdout + done.stderr
     for root in ROOTS:
-        after = tables(there, root)
+        after = tables(clone, root)
         assert after["a_tl"][0] != before[root]["a_tl"][0]
         assert after["b_free"] == before[root]["b_free"]
         assert after["a_fig7"][0] == before[root]["a_fig7"][0]
-    assert tables(there, "11")["a_fig7"] == before["11"]["a_fig7"]
+    assert tables(clone, "11")["a_fig7"] == before["11"]["a_fig7"]
 
 
 def test_roots_that_ran_elsewhere_are_kept(project, environment):
     """The kept root has a verdict that no run here gives; it counts against the report's verdict of today."""
-    there, _ = project
-    record = json.loads((there / fresh.FILE).read_text())
+    clone, _ = project
+    record = json.loads((clone / fresh.FILE).read_text())
     record["roots"]["99"] = {"seconds": 1.0}
     for claim in record["claims"].values():
         claim["verdicts"] = {"11": "another", "99": "from elsewhere"}
-    (there / fresh.FILE).write_text(json.dumps(record))
-    done = repeat(there, environment, "11", "--keep")
+    (clone / fresh.FILE).write_text(json.dumps(record))
+    done = repeat(clone, environment, "11", "--keep")
     assert done.returncode == 0, done.stdout + done.stderr
-    merged = json.loads((there / fresh.FILE).read_text())
+    merged = json.loads((clone / fresh.FILE).read_text())
     assert merged["roots"].keys() == {"11", "12", "99"}
     assert merged["roots"]["99"] == {"commit": record["commit"], "seconds": 1.0}
-    by_hand = verdicts(there, "11")
+    by_hand = verdicts(clone, "11")
     for name, claim in merged["claims"].items():
         assert claim["verdicts"] == {"11": by_hand[name], "99": "from elsewhere"}
         assert (claim["came back"], claim["runs"]) == (int(by_hand[name] == COMMITTED[name]), 2)
@@ -122,17 +122,17 @@ def test_roots_that_ran_elsewhere_are_kept(project, environment):
 
 def test_a_root_that_fails_leaves_the_record_alone(project, environment):
     """Else a root could be left out because of its outcome."""
-    there, _ = project
-    before = (there / fresh.FILE).read_bytes()
-    broken = there / "tasks/papers/weight_gram/claims/a_tl.py"
+    clone, _ = project
+    before = (clone / fresh.FILE).read_bytes()
+    broken = clone / "tasks/papers/weight_gram/claims/a_tl.py"
     code = broken.read_text()
     broken.write_text(code.replace("STATEMENTS = (", "NO_STATEMENTS = ("))
-    done = repeat(there, environment, ROOTS[0])
+    done = repeat(clone, environment, ROOTS[0])
     broken.write_text(code)
     assert done.returncode == 1
     assert "root 11 failed" in done.stderr
-    assert (there / fresh.FILE).read_bytes() == before
-    assert repeat(there, environment, "0").returncode == repeat(there, environment, "11", "11").returncode == 2
+    assert (clone / fresh.FILE).read_bytes() == before
+    assert repeat(clone, environment, "0").returncode == repeat(clone, environment, "11", "11").returncode == 2
 
 
 @pytest.mark.parametrize(("count", "runs", "fragile"), [(10, 10, False), (9, 10, False), (8, 10, True), (4, 5, True),

@@ -22,9 +22,9 @@ IDENTITY = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
 @pytest.fixture(scope="module")
 def wheel(copy_project, environment, tmp_path_factory) -> Path:
     """The wheel of the project as it stands, four commits after no tag at all."""
-    there, out = copy_project("wheel"), tmp_path_factory.mktemp("dist")
+    clone, out = copy_project("wheel"), tmp_path_factory.mktemp("dist")
     done = subprocess.run(
-        [sys.executable, "-c", BUILD, out], cwd=there, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", BUILD, out], cwd=clone, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return out / done.stdout.split()[-1]

@@ -62,8 +62,8 @@ def test_todays_rules_give_the_committed_verdicts(paper):
 
 def test_the_committed_tables_give_the_committed_results(copy_project, environment):
     """With the verdicts as they are committed, whose last digits depend on the machine."""
-    there = copy_project("paper")
-    data = there / "data" / "paper"
+    clone = copy_project("paper")
+    data = clone / "data" / "paper"
     for folder in ("tables", "altered", "figures"):
         shutil.copytree(PAPER / folder, data / folder)
     shown = {"key", "stage", "code", "figure", "table", "altered"}
@@ -80,12 +80,12 @@ def test_the_committed_tables_give_the_committed_results(copy_project, environme
         (data / "verdicts" / f"{paper}.json").write_text(json.dumps(verdicts))
     names = ("claims.json", "counts.json", "verdicts.json")
     for name in names:
-        (there / "reports" / "paper" / name).unlink()
-    shutil.rmtree(there / "reports" / "paper" / "rows")
+        (clone / "reports" / "paper" / name).unlink()
+    shutil.rmtree(clone / "reports" / "paper" / "rows")
     command = [sys.executable, "-m", "tasks.report", "--scale", "paper"]
-    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for name in (*names, "provenance.json", "provenance.js"):
-        assert (there / "reports" / "paper" / name).read_bytes() == (PAPER / name).read_bytes(), name
+        assert (clone / "reports" / "paper" / name).read_bytes() == (PAPER / name).read_bytes(), name
     for path in (PAPER / "rows").glob("*.csv"):
-        assert (there / "reports" / "paper" / "rows" / path.name).read_bytes() == path.read_bytes(), path
+        assert (clone / "reports" / "paper" / "rows" / path.name).read_bytes() == path.read_bytes(), path

@@ -84,25 +84,25 @@ def bytes_of(project: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def project(copy_project, environment, tmp_path_factory):
     """A finished run, and which files each stage loaded on the way."""
-    there = copy_project("pipeline")
-    shrink(there)
+    clone = copy_project("pipeline")
+    shrink(clone)
     watch = tmp_path_factory.mktemp("witness")
     (watch / "sitecustomize.py").write_text(WITNESS)
     witnessed = {**environment, "PYTHONPATH": str(watch), "WITNESS": str(watch / "loaded.jsonl")}
-    done = dvc(there, witnessed, "repro")
+    done = dvc(clone, witnessed, "repro")
     loaded = [json.loads(line) for line in (watch / "loaded.jsonl").read_text().splitlines()]
-    return there, done, {(stage, key): files for stage, key, files in loaded}
+    return clone, done, {(stage, key): files for stage, key, files in loaded}
 
 
 @pytest.fixture(scope="module")
 def prepared(project, copy_project, environment):
     """A copy with prepared data, in which a checkpoint is written whenever one can be; nothing is trained."""
-    there = copy_project("prepared", project[0])
-    raw = yaml.safe_load((there / "params.yaml").read_text())
+    clone = copy_project("prepared", project[0])
+    raw = yaml.safe_load((clone / "params.yaml").read_text())
     raw["machine"]["checkpoint_seconds"] = 0
-    (there / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
-    dvc(there, environment, "repro", f"{DATA}:prepare@photos", f"{DATA}:prepare@photo_benchmarks")
-    return there
+    (clone / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    dvc(clone, environment, "repro", f"{DATA}:prepare@photos", f"{DATA}:prepare@photo_benchmarks")
+    return clone
 
 
 @pytest.fixture
@@ -112,30 +112,30 @@ def untrained(prepared, tmp_path):
 
 
 def test_every_claim_gets_a_verdict(project):
-    there, _, _ = project
-    claims = json.loads((there / "reports" / "quick" / "claims.json").read_text())
+    clone, _, _ = project
+    claims = json.loads((clone / "reports" / "quick" / "claims.json").read_text())
     assert len(claims) == len(CLAIMS)
     needed = "id paper kind title verdict reason statements supported asserted controls printed experiment figure table"
     for claim in claims.values():
         assert set(needed.split()) <= claim.keys()
         assert claim["verdict"] in ("holds", "holds corrected", "fails", "inconclusive")
         assert {"rejected", "by"} <= next(iter(claim["controls"].values())).keys()
-        assert (there / claim["table"]).is_file()
-        assert (there / claim["figure"]).is_file()
+        assert (clone / claim["table"]).is_file()
+        assert (clone / claim["figure"]).is_file()
         key = claim["id"].lower().replace(".", "_")
-        assert json.loads((there / f"data/quick/provenance/check@{key}.json").read_text())["seconds"] > 0
+        assert json.loads((clone / f"data/quick/provenance/check@{key}.json").read_text())["seconds"] > 0
 
 
 def test_a_second_run_runs_no_stage(project, environment):
-    there, first, _ = project
+    clone, first, _ = project
     assert "Running stage" in first.stdout
-    assert "Running stage" not in dvc(there, environment, "repro").stdout
-    assert "up to date" in dvc(there, environment, "status", *files()).stdout
+    assert "Running stage" not in dvc(clone, environment, "repro").stdout
+    assert "up to date" in dvc(clone, environment, "status", *files()).stdout
 
 
 def test_what_a_stage_imports_lies_under_its_dependencies(project):
-    there, _, loaded = project
-    stages = expanded(there)
+    clone, _, loaded = project
+    stages = expanded(clone)
     assert len(loaded) == sum(len(stage["cmd"]) for stage in stages.values())
     for name, stage in stages.items():
         for task, key in commands(stage):
@@ -144,11 +144,11 @@ def test_what_a_stage_imports_lies_under_its_dependencies(project):
 
 
 def test_forcing_a_stage_gives_the_same_bytes(project, environment):
-    there, _, _ = project
-    before = bytes_of(there)
+    clone, _, _ = project
+    before = bytes_of(clone)
     names = [f"{A}:train@a_fig7", *(f"{A}:{stage}" for stage in ("measure@a_fig7", "simulate@a_tl"))]
-    dvc(there, environment, "repro", "--force", "--single-item", *names, f"{A}:check@a_fig7")
-    assert bytes_of(there) == before
+    dvc(clone, environment, "repro", "--force", "--single-item", *names, f"{A}:check@a_fig7")
+    assert bytes_of(clone) == before
 
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, untrained, environment):
@@ -156,7 +156,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, untrained, e
 
     A kill while DVC writes its own files, which lasts milliseconds, is mended as docs/how-to/recovery.md says.
     """
-    (there, _, _), killed = project, untrained
+    (clone, _, _), killed = project, untrained
     targets = [f"{A}:train@a_fig7", f"{A}:train@a_fig4"]
     kills = 0
     for seconds in (4.0, 5.5, 7.0):
@@ -173,7 +173,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(project, untrained, e
         Graph(killed, "quick")
     assert kills
     dvc(killed, environment, "repro", *targets)
-    want = {name: content for name, content in bytes_of(there).items() if "/train/" in name}
+    want = {name: content for name, content in bytes_of(clone).items() if "/train/" in name}
     got = {name: content for name, content in bytes_of(killed).items() if "/train/" in name}
     assert got == {name: content for name, content in want.items() if "a_fig1" not in name}
     assert not list((killed / ".scratch").glob("*"))
@@ -196,7 +196,7 @@ def test_the_seconds_of_an_interrupted_run_count(untrained, environment):
 
 @pytest.mark.parametrize("changed", ["its own", "the machine's", "others'"])
 def test_a_training_is_refused_if_its_own_settings_change_meanwhile(project, untrained, environment, changed):
-    (there, _, _), edited = project, untrained
+    (clone, _, _), edited = project, untrained
     params = edited / "params.yaml"
     before = params.read_text()
     raw = yaml.safe_load(before)
@@ -223,7 +223,7 @@ def test_a_training_is_refused_if_its_own_settings_change_meanwhile(project, unt
     params.write_text(before)
     dvc(edited, environment, "repro", *train)
     assert not list((edited / ".scratch").glob("*"))
-    want, got = ({n: c for n, c in bytes_of(folder).items() if "/train/a_fig7/" in n} for folder in (there, edited))
+    want, got = ({n: c for n, c in bytes_of(folder).items() if "/train/a_fig7/" in n} for folder in (clone, edited))
     assert want
     assert got == want
 
@@ -237,69 +237,69 @@ def test_a_training_is_refused_if_its_own_settings_change_meanwhile(project, unt
     ],
 )
 def test_killed_while_dvc_hashes_and_in_the_report(project, environment, stage, left):
-    there, _, _ = project
-    before = bytes_of(there)
-    inode_before = (there / left).stat().st_ino
+    clone, _, _ = project
+    before = bytes_of(clone)
+    inode_before = (clone / left).stat().st_ino
     run = subprocess.Popen(
         ["dvc", "repro", "--force", "--single-item", stage],
-        cwd=there,
+        cwd=clone,
         env=environment,
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while run.poll() is None and not ((there / left).is_file() and (there / left).stat().st_ino != inode_before):
+    while run.poll() is None and not ((clone / left).is_file() and (clone / left).stat().st_ino != inode_before):
         time.sleep(0.002)
     assert run.poll() is None
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    Graph(there, "quick")
-    dvc(there, environment, "repro", stage)
-    assert bytes_of(there) == before
-    assert stage not in dvc(there, environment, "status", stage).stdout
+    Graph(clone, "quick")
+    dvc(clone, environment, "repro", stage)
+    assert bytes_of(clone) == before
+    assert stage not in dvc(clone, environment, "status", stage).stdout
 
 
 def test_a_change_reruns_what_depends_on_it_and_no_more(project, environment):
-    there, _, _ = project
-    check = there / "tasks/papers/weight_gram/claims/a_fig7.py"
+    clone, _, _ = project
+    check = clone / "tasks/papers/weight_gram/claims/a_fig7.py"
     original = check.read_text()
-    before = set(json.loads(dvc(there, environment, "status", *files(), "--json").stdout))
+    before = set(json.loads(dvc(clone, environment, "status", *files(), "--json").stdout))
     check.write_text(original + "\n# a remark\n")
     try:
-        stale = dvc(there, environment, "status", *files(), "--json").stdout
+        stale = dvc(clone, environment, "status", *files(), "--json").stdout
         assert set(json.loads(stale)) - before == {f"{A}:check@a_fig7", "report", "site"}
     finally:
         check.write_text(original)
 
 
 def test_a_loss_that_becomes_nan_fails_the_stage_and_caches_nothing(project, environment):
-    there, _, _ = project
-    params = there / "params.yaml"
+    clone, _, _ = project
+    params = clone / "params.yaml"
     original = params.read_text()
     raw = yaml.safe_load(original)
     raw["weight_gram"]["train"]["a_fig1"]["quick"]["lr"] = 1e30
     params.write_text(yaml.safe_dump(raw, sort_keys=False))
     try:
-        done = dvc(there, environment, "repro", f"{A}:train@a_fig1", code=None)
+        done = dvc(clone, environment, "repro", f"{A}:train@a_fig1", code=None)
         assert done.returncode != 0
         assert re.search(r"train@a_fig1: the loss of seed \d is not a finite number at step \d+", done.stderr)
-        assert not (there / "data" / "quick" / "train" / "a_fig1").exists()
+        assert not (clone / "data" / "quick" / "train" / "a_fig1").exists()
     finally:
         params.write_text(original)
-    done = dvc(there, environment, "repro", f"{A}:train@a_fig1")  # the good run comes back from the cache
+    done = dvc(clone, environment, "repro", f"{A}:train@a_fig1")  # the good run comes back from the cache
     assert "is cached" in done.stdout or "didn't change" in done.stdout or "Checking out" in done.stdout
 
 
 def test_a_truncated_table_is_named_and_not_judged(project, environment):
-    there, _, _ = project
-    table = there / "data" / "quick" / "tables" / "a_tl.parquet"
+    clone, _, _ = project
+    table = clone / "data" / "quick" / "tables" / "a_tl.parquet"
     complete = table.read_bytes()
     table.unlink()
     table.write_bytes(complete[:200])
-    finding = there / "data/quick/findings/weight_gram/a_tl.json"
+    finding = clone / "data/quick/findings/weight_gram/a_tl.json"
     before = finding.read_bytes()
     command = [sys.executable, "-m", "tasks.check", "a_tl"]
-    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True)
     table.write_bytes(complete)
     assert done.returncode == 1
     assert "a_tl.parquet: not a readable Parquet table" in done.stderr.splitlines()[-1]
@@ -307,40 +307,40 @@ def test_a_truncated_table_is_named_and_not_judged(project, environment):
 
 
 def test_a_check_and_the_report_load_no_torch(project, environment):
-    there, _, _ = project
+    clone, _, _ = project
     code = "import sys, tasks.check, tasks.verdicts, tasks.report, tasks.site; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=there, env=environment, check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=clone, env=environment, check=True)
 
 
 def test_a_failed_check_keeps_the_committed_report(project, environment):
     """DVC removes what a stage makes before the stage runs; the report's files stay until new ones are there."""
-    there, _, _ = project
-    params = there / "params.yaml"
+    clone, _, _ = project
+    params = clone / "params.yaml"
     original = params.read_text()
-    before = {path: path.read_bytes() for path in (there / "reports/quick").rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in (clone / "reports/quick").rglob("*") if path.is_file()}
     raw = yaml.safe_load(original)
     raw["weight_gram"]["claims"]["a_fig7"] = "a_fig77"
     params.write_text(yaml.safe_dump(raw, sort_keys=False))
     try:
         for target in ([], [f"{A}:check@a_fig7"]):
-            done = dvc(there, environment, "repro", *target, code=None)
+            done = dvc(clone, environment, "repro", *target, code=None)
             assert done.returncode != 0
             assert "a_fig77" in done.stderr
         assert {path: path.read_bytes() for path in before} == before
     finally:
         params.write_text(original)
-    dvc(there, environment, "repro")
+    dvc(clone, environment, "repro")
 
 
 def test_dvcs_own_commands_answer(project, environment):
-    there, _, _ = project
-    assert f"{A}:train@a_fig4" in dvc(there, environment, "dag", "--mermaid").stdout
-    metrics = json.loads(dvc(there, environment, "metrics", "show", "--json").stdout)
+    clone, _, _ = project
+    assert f"{A}:train@a_fig4" in dvc(clone, environment, "dag", "--mermaid").stdout
+    metrics = json.loads(dvc(clone, environment, "metrics", "show", "--json").stdout)
     assert metrics[""]["data"]["reports/quick/counts.json"]["data"]["claims"] == len(CLAIMS)
-    plots = dvc(there, environment, "plots", "show", "--json", "-o", str(there / "build")).stdout
+    plots = dvc(clone, environment, "plots", "show", "--json", "-o", str(clone / "build")).stdout
     assert "reports/quick/figures" in plots
-    diff = dvc(there, environment, "params", "diff", "--json").stdout
+    diff = dvc(clone, environment, "params", "diff", "--json").stdout
     assert json.loads(diff)  # the tiny settings against the committed ones
     fewer = ["--name", "fewer", "-S", "weight_gram.simulate.a_tl.quick.instances=1", f"{A}:simulate@a_tl"]
-    run = dvc(there, environment, "exp", "run", *fewer)
-    assert "fewer" in dvc(there, environment, "exp", "show", "--csv").stdout + run.stdout
+    run = dvc(clone, environment, "exp", "run", *fewer)
+    assert "fewer" in dvc(clone, environment, "exp", "show", "--csv").stdout + run.stdout

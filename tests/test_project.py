@@ -74,6 +74,13 @@ def test_light_modules_need_no_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_claim_starts_without_slow_libraries():
+    claim, slow = "tasks.papers.weight_gram.claims.a_fig7", {"torch", "seaborn", "scipy.stats"}
+    code = f"import sys, {claim}; print({slow} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"
+
+
 def test_every_public_name_loads():
     import gramlab
 

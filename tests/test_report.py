@@ -82,8 +82,8 @@ def own_hash(key: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(copy_project):
-    there = copy_project("report")
-    shutil.rmtree(there / "reports", ignore_errors=True)
+    clone = copy_project("report")
+    shutil.rmtree(clone / "reports", ignore_errors=True)
     both = {**statement()["forms"], "corrected": {**statement()["forms"]["claim"], "statistic": 0.5}}
     equation = {"printed": "tr[Ā]", "derived": "tr[Ā²]", "verdict": "holds corrected", "form": "corrected"}
     fitted = {"name": "fit", "text": "Accuracy above 0.9.", "reason": "hypothesis not met", "statements": [],
@@ -101,15 +101,15 @@ def project(copy_project):
             statement(**{"stands in": "A null stands in."})
         ]},
     }  # fmt: skip
-    plant(there, **changes)
+    plant(clone, **changes)
     # provenance says with which settings a stage ran: A.whiten's with today's, A.eq1's experiment with others
     for name, known in (("measure@architectures", "other"), ("measure@a_whiten", own_hash("a_whiten"))):
-        record = there / "data" / "quick" / "provenance" / f"{name}.json"
+        record = clone / "data" / "quick" / "provenance" / f"{name}.json"
         record.write_text(json.dumps({**json.loads(record.read_text()), "settings": known}))
     twice = [{"case": "test loss", "quantity": "test_loss", "arm": arm, "seed": seed, "value": factor * (seed + 1)}
              for seed in range(2) for arm, factor in (("printed", 1.0), ("code", 2.0))]  # fmt: skip
-    tables.write(there / "data" / "quick" / "tables" / "a_differences.parquet", twice)
-    return there
+    tables.write(clone / "data" / "quick" / "tables" / "a_differences.parquet", twice)
+    return clone
 
 
 def report(project) -> subprocess.CompletedProcess:

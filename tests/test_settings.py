@@ -114,6 +114,22 @@ def test_a_mistyped_key_is_named_with_the_nearest_one(capsys):
     assert "a_fig4.paper.lrr: unknown key; did you mean lr?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("section", "file"), [
+    ("train", "experiments"), ("simulate", "experiments"), ("claims", "claims"),
+])  # fmt: skip
+def test_a_key_without_a_file_is_named_with_the_nearest_one(section, file, capsys):
+    raw = copy.deepcopy(read())
+    entries = raw["weight_gram"][section]
+    key = {"train": "a_fig7", "simulate": "a_prop1", "claims": "a_fig7"}[section]
+    entries[f"{key}x"] = entries.pop(key)
+    with pytest.raises(SystemExit):
+        getattr(Settings(raw, "quick"), section)[f"{key}x"]
+    assert capsys.readouterr().err == (
+        f"params.yaml: weight_gram.{section}.{key}x: there is no file "
+        f"tasks/papers/weight_gram/{file}/{key}x.py; did you mean {key!r}?\n"
+    )
+
+
 def test_a_mistake_in_an_entry_leaves_the_others_alone():
     settings = Settings(changed("train.a_fig7.quick.lr", -0.1), "quick")
     assert settings.train["a_fig4"].lr == 0.1

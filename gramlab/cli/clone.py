@@ -49,7 +49,7 @@ class Group(TyperGroup):
         return None if place is None else _load(name, place)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first argument names; an error that names the nearest one."""
+        """The command that the first argument names. A mistyped name is an error that names the nearest command."""
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gramlab.cli import inputs
 from gramlab.cli.errors import one_line
+from gramlab.cli.printing import print_json
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON in place of text")]
 
@@ -62,8 +62,8 @@ def probe(
         figure = plots.page(tables.table(rows), out / "probe.png")
         if as_json:
             named = [dict(zip(("layer", "quantity", "value"), number, strict=True)) for number in numbers]
-            _print_json(samples=measurement.n, loss=str(measurement.settings["loss"]), numbers=named,
-                        left_out=undefined, files=[str(out / "probe.parquet"), str(figure)])  # fmt: skip
+            print_json({"samples": measurement.n, "loss": str(measurement.settings["loss"]), "numbers": named,
+                        "left_out": undefined, "files": [str(out / "probe.parquet"), str(figure)]})  # fmt: skip
             return
         _print(numbers, measurement.n, str(measurement.settings["loss"]))
         for quantity, reason in undefined.items():
@@ -97,7 +97,8 @@ def batches(
         worst, tolerance = float(frame.max().max()), float(frame.attrs["tolerance"])
         if as_json:
             differences = [{"layer": key[0], "sum": key[1], **row} for key, row in frame.to_dict("index").items()]
-            _print_json(largest=worst, tolerance=tolerance, depend=worst > tolerance, differences=differences)
+            print_json({"largest": worst, "tolerance": tolerance, "depend": worst > tolerance,
+                        "differences": differences})  # fmt: skip
         else:
             typer.echo(frame.to_string(float_format=lambda value: f"{value:.1e}"))
             verdict = "depend on the batch" if worst > tolerance else "do not depend on the batch"
@@ -116,10 +117,6 @@ def figures(
         from gramlab import plots, tables
 
         typer.echo(plots.page(tables.read(table), out))
-
-
-def _print_json(**content: Any) -> None:
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def _check_drawing() -> None:

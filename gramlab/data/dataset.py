@@ -258,7 +258,7 @@ def save_sets(path: Path, sets: dict[str, DataSet]) -> None:
 
 
 def one_line(error: Exception) -> str:
-    """The text of an error on one line, or its type where it has none.
+    """An error's message on one line, or the error's type if it has no message.
 
     Parameters
     ----------

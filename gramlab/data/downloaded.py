@@ -259,7 +259,7 @@ def _channels_first(data: np.ndarray) -> Tensor:
 
 
 def _folder_of(name: str, root: Path) -> Path:
-    """The subfolder of `root` with this name if there is one, in exactly these letters, otherwise `root`."""
+    """The subfolder of `root` whose name has exactly these letters, or `root` if there is none."""
     root = Path(root)
     return root / name if root.is_dir() and name in {entry.name for entry in root.iterdir()} else root
 

@@ -81,7 +81,7 @@ def _targets(positive: np.ndarray, labels: str) -> Tensor:
 
 
 def _support(source: str, dimension: int, support: Sequence[int] | None, degree: int | None, seed: int) -> list[int]:
-    """The given coordinates once they are checked, or as many random ones as the degree says."""
+    """The given coordinates after a check, or as many random coordinates as the degree says."""
     if (support is None) == (degree is None):
         raise DataError(f"{source}: give either support, a list of coordinates, or degree, their number")
     if degree is not None:

@@ -42,7 +42,7 @@ def check_bool(name: str, value: Any) -> None:
 
 
 def resolve_device(device: Any) -> torch.device:
-    """Return the torch device; "auto" is a GPU if there is one. Raises BadInput if it is unknown or not there."""
+    """Return the torch device; "auto" is a GPU if there is one. Raises BadInput if the device is unknown or missing."""
     if isinstance(device, str) and device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:

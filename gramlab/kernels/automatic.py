@@ -11,7 +11,7 @@ from gramlab.kernels.functions import Kernel
 from gramlab.kernels.solve import SingularKernel, dual_left_out
 
 SAMPLES = 250  # the samples by which bandwidth and ridge are chosen, at most
-MONITORED = 500  # the samples whose leave-one-out errors judge an iterate, at most
+MONITORED = 500  # the largest number of samples whose leave-one-out errors judge an iterate
 BANDWIDTHS = (10.0, 3.0)  # in units of ``typical_size``
 RIDGES = (1e-3, 3e-2, 1.0)
 
@@ -80,7 +80,7 @@ def typical_size(kernel: Kernel, x: Tensor, M: Tensor | None = None) -> float:
 
 
 def choose(kernel: Kernel, x: Tensor, y: Tensor, bandwidth: float | str, ridge: float | str) -> tuple[Kernel, float]:
-    """Return the kernel with its bandwidth, and the ridge, of the least leave-one-out error at M = I.
+    """Return the kernel, with its bandwidth, and the ridge that have the least leave-one-out error at M = I.
 
     Parameters
     ----------

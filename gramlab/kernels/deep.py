@@ -47,7 +47,7 @@ class DeepLayer:
         Cosines between samples after M^{1/2}, centred at the mean of the class means: the first samples of each class,
         sorted by class.
     within, across : float
-        Means of all cosines of two different samples of one class, and of two classes.
+        The mean cosine of two different samples of the same class, and that of samples of two classes.
     """
 
     root: Tensor | None

@@ -1,4 +1,4 @@
-"""Convert the caller's arrays to tensors and check them. Of several, the others move to the first one's device."""
+"""Convert the caller's arrays to tensors and check them. Several arrays move to the device of the first."""
 
 import numpy as np
 import torch

@@ -32,7 +32,7 @@ class FactoredLayer:
     ----------
     layer : LayerMeasures
     draws : sequence of LayerMeasures, default ()
-        The layer with separate estimates of its sums; "agop@2" is the AGOP of the one numbered 2.
+        The layer with separate estimates of its sums; "agop@2" is the AGOP of estimate 2.
     """
 
     def __init__(self, layer: "LayerMeasures", draws: Sequence["LayerMeasures"] = ()) -> None:

@@ -93,7 +93,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
 
 
 def _may_be_classes(Y: Array) -> bool:
-    """Whether a target is a single column of integers, of which a regression would order the classes by their names."""
+    """Whether a target is a column of integers, which may name classes; a regression takes them as numbers."""
     T = as_finite(Y, "Y")
     column = T.ndim == 1 or (T.ndim == 2 and T.shape[1] == 1)
     return column and not T.is_floating_point() and T.dtype != torch.bool

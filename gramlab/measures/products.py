@@ -1,4 +1,4 @@
-"""Symmetric matrix products, of which only one half is computed."""
+"""Symmetric matrix products; only one half of each is computed."""
 
 import torch
 from torch import Tensor

@@ -41,7 +41,7 @@ class LastProduct:
         self.version = 0
 
     def keep(self, layer: Layer, h: Tensor) -> None:
-        """Keep a call in place of the one before."""
+        """Keep this call and forget the call before it."""
         if self.recording:
             self.layer, self.h, self.version = layer, h, h._version
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gramlab.cli.errors import one_line
+from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
 from tasks.reporting.counts import counts
@@ -44,7 +45,7 @@ def report(scale: str) -> dict[str, Any]:
 
 
 def key_of(name: str, known: Iterable[str]) -> str:
-    """The key of the claim with this id or key; BadInput that names the nearest one."""
+    """The key of the claim with this id or key. An unknown name is a BadInput that names the nearest claim."""
     key, known = name.lower().replace(".", "_"), list(known)
     if key not in known:
         raise BadInput(f"no claim {name!r}{did_you_mean(key, known)}")
@@ -151,8 +152,3 @@ def console() -> Console:
     """A console that is wide where nobody watches."""
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=150)
-
-
-def print_json(content: Any) -> None:
-    """Print JSON for programs, with letters of all alphabets as they are."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

@@ -7,7 +7,7 @@ ALPHA, POWER = 0.025, 0.9
 
 def power_of(effect: float, seeds: int, alpha: float = ALPHA) -> float:
     """Power of the one-sided t test of a mean that lies ``effect`` standard deviations above 0."""
-    from scipy import stats  # 1.3 s; no stage of a run needs it
+    from scipy import stats  # here: it takes a second to load, and of the programs only the calibration needs it
 
     freedom = seeds - 1
     return float(stats.nct.sf(stats.t.ppf(1 - alpha, freedom), freedom, effect * math.sqrt(seeds)))

@@ -35,6 +35,11 @@ class Rows:
             keep &= (column.isin(value) if isinstance(value, set) else column == value).to_numpy(bool)
         return Rows(self.frame[keep])
 
+    def by_seed(self, **wanted: Any) -> np.ndarray:
+        """The values of the rows that ``where`` selects, in the order of their seeds."""
+        selected = self.where(**wanted)
+        return selected.value[np.argsort(selected.seed)]
+
     def by(self, *names: str) -> dict[tuple[Any, ...], "Rows"]:
         """The rows grouped by these columns, in sorted order of their values."""
         groups = self.frame.groupby(list(names))

@@ -27,7 +27,7 @@ def interval(values: Any, level: float = 0.95) -> tuple[float, float, float]:
 
 def quantile(probability: float, freedom: float) -> float:
     """A quantile of Student's t distribution."""
-    return float(special.stdtrit(freedom, probability))  # scipy.stats takes 1.3 s to load
+    return float(special.stdtrit(freedom, probability))  # scipy.stats takes a second longer to load
 
 
 def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:

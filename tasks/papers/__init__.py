@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from gramlab.files import did_you_mean
+
 FOLDER = Path(__file__).parent
 
 
@@ -20,6 +22,16 @@ def names() -> list[str]:
 def paper(name: str) -> ModuleType:
     """A paper's package."""
     return import_module(f"tasks.papers.{name}")
+
+
+def no_file(paper: str, section: str, key: str, folder: Path = FOLDER) -> str:
+    """What is wrong with an entry of params.yaml if its claim or experiment has no file; empty if it has one."""
+    kind = "claims" if section == "claims" else "experiments"
+    keys = [path.stem for path in sorted((folder / paper / kind).glob("[!_]*.py"))]
+    if key in keys:
+        return ""
+    file = f"tasks/papers/{paper}/{kind}/{key}.py"
+    return f"params.yaml: {paper}.{section}.{key}: there is no file {file}{did_you_mean(key, keys)}"
 
 
 def claim(paper: str, key: str) -> ModuleType:

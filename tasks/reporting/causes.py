@@ -111,7 +111,7 @@ class Causes:
         yield from (Cause("code", name) for name in names)
 
     def _other_data(self, name: str) -> list[str]:
-        """The data that a stage read and that differ, or of which no hash says whether they do."""
+        """The data that a stage read and that differ, or that have no hash to compare."""
         before, now = self.before.get(name), self.now.get(name)
         if before is None or now is None:
             return []

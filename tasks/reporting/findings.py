@@ -130,11 +130,6 @@ def _address(claim: str, page: str) -> str:
     return page.format(key=claim.lower().replace(".", "_"))
 
 
-def mentioned(text: str) -> set[str]:
-    """The ids of the claims that a text links to or takes a number from."""
-    return {link[2] for link in LINK.finditer(text)} | {number[1].split(":")[1] for number in NUMBER.finditer(text)}
-
-
 def _entries(paper: str) -> list[dict[str, Any]]:
     path = papers.FOLDER / paper / "findings.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))["finding"] if path.is_file() else []
@@ -156,15 +151,15 @@ def _disagreements(expects: Mapping[str, Mapping[str, str]], claims: Mapping[str
         for scale, expected in verdicts.items():
             verdict = _verdict(claims[scale].get(claim, {}), statement)
             if verdict != expected:
-                what = f"{claim}, “{statement}”" if statement else claim
-                yield f"{what}: the sentence says “{expected}” at the {scale} scale, the verdict is “{verdict}”"
+                judged = f"{claim}, “{statement}”" if statement else claim
+                yield f"{judged}: the sentence says “{expected}” at the {scale} scale, the verdict is “{verdict}”"
 
 
 def _verdict(claim: Mapping[str, Any], statement: str) -> str:
     """The verdict on a claim or, where one is named, on its statement."""
     if not statement:
         return claim.get("verdict", "not run")
-    named = [each for each in claim.get("statements", ()) if each["name"] == statement]
+    named = [entry for entry in claim.get("statements", ()) if entry["name"] == statement]
     return named[0]["verdict"] if named else "not judged"
 
 
@@ -177,7 +172,9 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
     claim = claims.get(scale, {}).get(identity)
     if claim is None:
         raise LookupError(f"{identity} is not among the claims of the {scale} scale")
-    holder = next((each for each in claim["statements"] if each["name"] == name), None) if name else claim
+    holder = (
+        next((statement for statement in claim["statements"] if statement["name"] == name), None) if name else claim
+    )
     if holder is None:
         raise LookupError(f"{identity} has no statement “{name}”")
     holder, field = _inner(holder, field)

@@ -58,8 +58,8 @@ def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:
     path = ROOT / ATLAS_FILE
     if not path.is_file():
         return {}
-    record, own = json.loads(path.read_text(encoding="utf-8")), verdicts_of_cells(result)
-    cells = {name: {"verdicts": of["verdicts"], **came_back(own[name], of["verdicts"])}
-             for name, of in record["cells"].items() if name in own}  # fmt: skip
+    record, verdicts = json.loads(path.read_text(encoding="utf-8")), verdicts_of_cells(result)
+    cells = {name: {"verdicts": of["verdicts"], **came_back(verdicts[name], of["verdicts"])}
+             for name, of in record["cells"].items() if name in verdicts}  # fmt: skip
     return {"roots": list(record["roots"]), "cells": cells, "known": record["known"],
             "sentences": record["sentences"]}  # fmt: skip

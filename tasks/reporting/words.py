@@ -146,7 +146,7 @@ def _measure(form: dict[str, Any]) -> str:
 
 
 def _part_names(form: dict[str, Any]) -> list[str]:
-    """The parts that lead to the one whose statistic is shown; none of a rule with one part."""
+    """The names of the parts that lead to the shown statistic, outermost first; empty if there is one part."""
     names: list[str] = []
     while form.get("part") and form["part"] in form.get("parts", {}):
         if len(form["parts"]) > 1:
@@ -163,9 +163,9 @@ def verdict(thing: dict[str, Any]) -> str:
 def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and which parts of the rule held for it."""
     undecided = "undecided alone, but significantly different from the claim" if control["rejected"] else "undecided"
-    kept = [name.replace("_", " ") for name in control["kept"]]
-    parts = f"these parts held: {'; '.join(kept)}" if len(kept) <= PARTS_SHOWN else f"{len(kept)} parts held"
-    held = f"although {parts}" if kept else ""
+    holding = [name.replace("_", " ") for name in control["kept"]]
+    parts = f"these parts held: {'; '.join(holding)}" if len(holding) <= PARTS_SHOWN else f"{len(holding)} parts held"
+    held = f"although {parts}" if holding else ""
     notes = [note for note in (undecided if control["undecided"] else "", held) if note]
     return ("rejected" if control["rejected"] else "not rejected") + (f" ({'; '.join(notes)})" if notes else "")
 
@@ -227,7 +227,7 @@ def result(statement: dict[str, Any]) -> str:
 
 
 def rule(form: dict[str, Any]) -> str:
-    """The rule in a sentence: of a rule with parts, that of the part whose statistic is shown; and of few others."""
+    """The rule in a sentence. With several parts it is the rule of the part that is shown; a few others follow."""
     part = deciding_part(form)
     leaves = _leaves(form)
     if len(leaves) < 2:
@@ -260,7 +260,7 @@ def typeset_rule(text: str) -> str:
 
 
 def against(claim: dict[str, Any]) -> str:
-    """Measured less printed for each printed level; or else what the deciding rule asks, and of which statistic."""
+    """Measured minus printed for each printed level; without levels, the deciding statistic and its rule."""
     levels = [each for each in claim["statements"] if each["kind"] == "printed level" and each["forms"]]
     texts = [f"{each['name']}: {difference(deciding_form(each))}" for each in levels if difference(deciding_form(each))]
     statement = deciding(claim)

@@ -132,6 +132,11 @@ class Settings:
             refuse(f"params.yaml: {place}: both of paper and quick must hold settings by name")
         return {"paper": entry["paper"], "quick": entry["quick"] or {}}
 
+    def _check_file(self, section: str, key: str) -> None:
+        """Refuse an entry whose key is no claim's or experiment's file."""
+        if message := papers.no_file(self.paper[key], section, key):
+            refuse(message)
+
     def _validated(self, kind: type[Strict], section: str, key: str) -> Any:
         # the paper's settings are validated at the quick scale too, so that a mistake is named where it stands
         both, place = self._both(section, key), self.place(section, key)
@@ -142,9 +147,11 @@ class Settings:
         return self._validated(Sets if "sets" in self._both("data", key)["paper"] else Data, "data", key)
 
     def _simulation(self, key: str) -> Simulation:
+        self._check_file("simulate", key)
         return self._validated(papers.experiment(self.paper[key], key).Settings, "simulate", key)
 
     def _claim(self, key: str) -> str:
+        self._check_file("claims", key)
         experiment = self.raw[self.paper[key]]["claims"][key]
         if experiment not in self.experiments:
             refuse(f"params.yaml: {self.place('claims', key)}: no experiment {experiment!r}; "
@@ -153,6 +160,7 @@ class Settings:
 
     def _complete(self, key: str) -> Train:
         """A training run with all of its variants."""
+        self._check_file("train", key)
         if "data" in self._both("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
             refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
         run: Train = self._validated(Train, "train", key)

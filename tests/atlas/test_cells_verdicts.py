@@ -99,25 +99,25 @@ def test_the_frozen_kernel_of_a_linear_model_is_ridge_regression():
 
 def cells(winner):
     """Forty cells in four groups; the winner is a function of the optimizer and the decay."""
-    made = {}
+    planted = {}
     for number in range(40):
         optimizer, decay = ("sgd", "adam")[number % 2], (0.0, 0.1)[number // 2 % 2]
-        made[f"c{number:02}"] = {
+        planted[f"c{number:02}"] = {
             "group": f"g{number // 4 % 4}", "optimizer": optimizer, "weight_decay": decay, "facts": {"layers": 3},
             "sides": {"forward": {"change": {"winner": winner(number, optimizer, decay)}}},
         }  # fmt: skip
-    return made
+    return planted
 
 
 def test_a_planted_rule_is_predicted_and_a_coin_is_not():
-    found = predict(cells(lambda number, optimizer, decay: "FACT" if optimizer == "adam" and decay else "AGOP"))
+    outcome = predict(cells(lambda number, optimizer, decay: "FACT" if optimizer == "adam" and decay else "AGOP"))
     for way in ("halves", "groups"):
-        assert found[way]["right"] == 40
-        assert found[way]["most_frequent_right"] == 30
-        assert found[way]["p"] == pytest.approx(2 * 0.5**10)
+        assert outcome[way]["right"] == 40
+        assert outcome[way]["most_frequent_right"] == 30
+        assert outcome[way]["p"] == pytest.approx(2 * 0.5**10)
     coin = np.random.default_rng(0).integers(2, size=40)
-    found = predict(cells(lambda number, optimizer, decay: ("FACT", "AGOP")[coin[number]]))
-    assert found["groups"]["p"] > 0.05
+    outcome = predict(cells(lambda number, optimizer, decay: ("FACT", "AGOP")[coin[number]]))
+    assert outcome["groups"]["p"] > 0.05
 
 
 def test_a_split_whose_sides_name_one_winner_is_not_printed():
@@ -143,20 +143,20 @@ def test_halves_and_groups_are_two_answers(monkeypatch):
     """
     monkeypatch.setattr(prediction, "half_of", in_halves_by_decay)
     winners = {("sgd", 0.0): "FACT", ("adam", 0.0): "AGOP", ("sgd", 0.1): "AGOP", ("adam", 0.1): "FACT"}
-    found = predict(cells(lambda number, optimizer, decay: winners[optimizer, decay]))
-    assert (found["halves"]["right"], found["groups"]["right"]) == (0, 40)
-    assert found["halves"]["most_frequent_right"] == found["groups"]["most_frequent_right"] == 20
+    outcome = predict(cells(lambda number, optimizer, decay: winners[optimizer, decay]))
+    assert (outcome["halves"]["right"], outcome["groups"]["right"]) == (0, 40)
+    assert outcome["halves"]["most_frequent_right"] == outcome["groups"]["most_frequent_right"] == 20
 
 
 def rows_of(name, layers, right=("FACT",)):
     """Two snapshots of two seeds of a cell in which FACT is right, or the laws of ``right``."""
-    made = [{"cell": name, "seed": seed, "layer": str(layer), "depth": layer, "step": step, "side": "forward",
+    scores = [{"cell": name, "seed": seed, "layer": str(layer), "depth": layer, "step": step, "side": "forward",
              "target": target, "entrant": entrant, "badge": "",
              **{f"{kind}{score}": value for score in table.SCORES for kind, value in
                 (("", (0.9 if entrant in right else 0.5) + seed / 100), ("null_", 0.1), ("scrambled_", 0.2))}}
             for seed in range(2) for layer in range(layers) for step in (0, 9) for target in ("gram", "change")
             for entrant in (*right, "AGOP^1/4", "AGOP^1/3", "AGOP^1/2", "AGOP^2/3", "AGOP^1")]  # fmt: skip
-    return made
+    return scores
 
 
 def test_the_depth_of_a_cell_is_the_number_of_its_measured_layers():

@@ -39,44 +39,44 @@ def atlas(project, root):
 @pytest.fixture(scope="module")
 def project(copy_project, environment):
     """A project with a tiny atlas, whose committed map says "FACT" of one cell and "tie" of the others."""
-    there = copy_project("fresh_atlas")
-    shrink(there)
-    own = {name: {"answer": "", "sides": {"forward": {"change": {"winner": "tie"}}}} for name in CELLS}
-    own["linear_teacher_adam"]["sides"]["forward"]["change"]["winner"] = "FACT"
-    own["known_initialisation"]["answer"] = "nobody"
-    (there / "reports/atlas.json").write_text(json.dumps({"cells": own, "known": [], "diverged": []}))
+    clone = copy_project("fresh_atlas")
+    shrink(clone)
+    committed = {name: {"answer": "", "sides": {"forward": {"change": {"winner": "tie"}}}} for name in CELLS}
+    committed["linear_teacher_adam"]["sides"]["forward"]["change"]["winner"] = "FACT"
+    committed["known_initialisation"]["answer"] = "nobody"
+    (clone / "reports/atlas.json").write_text(json.dumps({"cells": committed, "known": [], "diverged": []}))
     command = [sys.executable, "-m", "flows.fresh", *ROOTS, "--scale", "atlas", "--jobs", "1"]
-    done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True, timeout=1500)
+    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stdout + done.stderr
-    return there, json.loads((there / fresh.ATLAS_FILE).read_text())
+    return clone, json.loads((clone / fresh.ATLAS_FILE).read_text())
 
 
 def test_the_counts_are_those_of_a_count_by_hand(project):
-    there, record = project
-    results = {root: atlas(there, root) for root in ROOTS}
+    clone, record = project
+    results = {root: atlas(clone, root) for root in ROOTS}
     assert record["roots"].keys() == set(ROOTS)
     assert all(root["seconds"] > 0 for root in record["roots"].values())
     assert record["cells"].keys() == {name for name in CELLS if not name.startswith("known")}
     for name, cell in record["cells"].items():
-        own = "FACT" if name == "linear_teacher_adam" else "tie"
+        winner = "FACT" if name == "linear_teacher_adam" else "tie"
         by_root = {root: verdict(results[root]["cells"][name]) for root in ROOTS}
-        assert (cell["verdict"], cell["verdicts"]) == (own, by_root)
-        assert cell["came back"] == sum(each == own for each in by_root.values())
+        assert (cell["verdict"], cell["verdicts"]) == (winner, by_root)
+        assert cell["came back"] == list(by_root.values()).count(winner)
         assert cell["runs"] == 2
     assert record["known"] == {root: {"known_initialisation": True} for root in ROOTS}
     assert {len(each) for each in record["sentences"].values()} == {5}
 
 
 def test_each_root_trains_other_networks(project):
-    there, _ = project
+    clone, _ = project
     scores = {}
     for root in ROOTS:
-        table = pq.ParquetFile(there / ".scratch/fresh" / root / "data/atlas/scores/linear_teacher.parquet").read()
+        table = pq.ParquetFile(clone / ".scratch/fresh" / root / "data/atlas/scores/linear_teacher.parquet").read()
         last = table.to_pandas().query("step == 40 and entrant == 'AGOP^1/2' and side == 'forward'")
         scores[root] = last["cosine"].to_numpy()
     assert len(scores["11"]) == len(scores["12"]) == 2 * 2 * 3 * 2  # cells, seeds, layers, targets
     assert abs(scores["11"] - scores["12"]).min() > 1e-6
-    assert not (there / "data/atlas").exists()
+    assert not (clone / "data/atlas").exists()
 
 
 def test_a_diverged_cell_has_not_come_back(monkeypatch, tmp_path):

@@ -81,18 +81,18 @@ def test_what_is_accumulated_is_what_the_library_accumulates(optimizer):
     }
     theirs = kinds[optimizer](net.parameters())
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(theirs, steps)
-    own, sgd = gramlab.AccumulatedFact(net, theirs), gramlab.AccumulatedFact(net, theirs, form="sgd")
+    exact, sgd = gramlab.AccumulatedFact(net, theirs), gramlab.AccumulatedFact(net, theirs, form="sgd")
     for _ in range(steps):
         theirs.zero_grad()
         F.cross_entropy(net(data.x_train), data.y_train).backward()
         theirs.step()
         schedule.step()
-    for name in own:
+    for name in exact:
         sums = snapshots[-1].sums[name]
         torch.testing.assert_close(snapshots[-1].weights[f"{name}.weight"][1], net.get_submodule(name).weight.detach())
         start = snapshots[0].sums[name]["forward", "own"][1]
-        moved = float((own[name] - start).norm())
-        assert float((sums["forward", "own"][1] - own[name]).norm()) < 1e-3 * moved  # the decay's second order
+        moved = float((exact[name] - start).norm())
+        assert float((sums["forward", "own"][1] - exact[name]).norm()) < 1e-3 * moved  # the decay's second order
         assert float((sums["forward", "accumulated"][1] - sgd[name]).norm()) < 1e-9 * moved
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from helpers import relative
 
 from gramlab.kernels.functions import INNER, RADIAL, Kernel, agop, fact, gradients, predict
 from gramlab.kernels.solve import SingularKernel, dual, dual_left_out
@@ -60,10 +61,6 @@ def test_against_autograd(name, features, c):
         expected = torch.einsum("ica,icb->ab", G, G) / len(x)
         assert relative(agop(kernel, x, x, alpha, M, centered=centered), expected) < 1e-12
     assert relative(fact(kernel, x, alpha, M), torch.einsum("ica,ic,ib->ab", J, alpha, x)) < 1e-12
-
-
-def relative(actual, expected):
-    return float((actual - expected).norm() / expected.norm())
 
 
 @pytest.mark.parametrize("name", RADIAL + INNER)

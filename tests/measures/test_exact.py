@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from architectures import cases
+from helpers import quantity_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import quantities
@@ -17,10 +18,6 @@ EXACT = settings(
 )
 
 
-def value(layer, quantity):
-    return layer.virtual_shift(LR) if quantity == "virtual_shift" else getattr(layer, quantity)
-
-
 def error(actual, expected):
     assert actual.shape == expected.shape
     gap, size = float((actual - expected).norm()), float(expected.norm())
@@ -31,7 +28,7 @@ def compare(measured, model, x, y, per_sample, bound, initial=None, agree=error)
     worst = {}
     for name, layer in measured.items():
         for quantity, expected in quantities(model, name, x, y, per_sample, WEIGHT_DECAY, LR, initial).items():
-            worst[f"{name} {quantity}"] = agree(value(layer, quantity), expected)
+            worst[f"{name} {quantity}"] = agree(quantity_of(layer, quantity, LR), expected)
     assert max(worst.values()) < bound, sorted(worst.items(), key=lambda item: -item[1])[:5]
 
 

@@ -1,14 +1,11 @@
 """The two identities that the library computes by, AGOP = WᵀKW and FACT = −(1/λ)Wᵀ∇_W L, from independent code."""
 
 import torch
+from helpers import relative
 from torch import nn
 from torch.func import functional_call, jacrev, vmap
 
 import gramlab
-
-
-def relative(actual, expected):
-    return float((actual - expected).norm() / expected.norm())
 
 
 def net():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from helpers import squared
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import prune
@@ -192,10 +193,6 @@ def tokens():
     torch.manual_seed(4)
     ids, lengths = torch.randint(0, 20, (6, 5)), torch.tensor([5, 3, 1, 4, 2, 5])
     return ids, (torch.arange(5) < lengths[:, None]).long(), lengths, torch.randn(6, 5, 8, dtype=torch.float64)
-
-
-def squared(outputs, targets):
-    return (outputs - targets).square().flatten(1).sum(1)
 
 
 def test_masked_tokens_are_left_out():

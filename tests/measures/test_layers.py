@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers import quantity_of, squared
 from oracle import quantities
 from torch import nn
 from torch.nn import functional as F
@@ -16,10 +17,6 @@ import gramlab
 from gramlab import tables
 
 LR, DECAY = 0.2, 0.3
-
-
-def squared(outputs, targets):
-    return (outputs - targets).square().flatten(1).sum(1)
 
 
 class Flat(nn.Module):
@@ -203,13 +200,9 @@ KINDS = {
 }  # fmt: skip
 
 
-def value(layer, quantity):
-    return layer.virtual_shift(LR) if quantity == "virtual_shift" else getattr(layer, quantity)
-
-
 def assert_equal(layer, expected):
     for quantity, matrix in expected.items():
-        torch.testing.assert_close(value(layer, quantity), matrix, rtol=1e-9, atol=1e-11, msg=quantity)
+        torch.testing.assert_close(quantity_of(layer, quantity, LR), matrix, rtol=1e-9, atol=1e-11, msg=quantity)
 
 
 @pytest.mark.parametrize("frozen", [False, True])

@@ -216,8 +216,8 @@ def test_estimated_centred_quantities_are_those_of_the_same_signs():
 
 
 def test_few_cotangents_say_what_they_lack():
-    one = gramlab.measure(mlp(), inputs(), outputs=1)["0"]
-    for act in (lambda: one.cosine("gram", "agop"), lambda: one.relative_error("agop")):
+    layer = gramlab.measure(mlp(), inputs(), outputs=1)["0"]
+    for act in (lambda: layer.cosine("gram", "agop"), lambda: layer.relative_error("agop")):
         with pytest.raises(gramlab.Undefined, match="outputs=2 or more"):
             act()
     two = gramlab.measure(mlp(), inputs(), outputs=2)["0"].estimate("gram", "agop")

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tasks import papers
-from tasks.reporting.findings import KINDS, filled, findings, mentioned
+from tasks.reporting.findings import KINDS, LINK, NUMBER, filled, findings
 from tasks.settings import ROOT, load
 
 SCALES = ("quick", "paper")
@@ -60,6 +60,11 @@ def test_each_paper_has_three_to_six_findings_of_the_kinds_that_its_verdicts_hav
     for sentences in findings(CLAIMS).values():
         assert 3 <= len(sentences) <= 6
         assert {finding.kind for finding in sentences} <= set(KINDS)
+
+
+def mentioned(text: str) -> set[str]:
+    """The ids of the claims that a text links to or takes a number from."""
+    return {link[2] for link in LINK.finditer(text)} | {number[1].split(":")[1] for number in NUMBER.finditer(text)}
 
 
 @pytest.mark.parametrize("name", ENTRIES)

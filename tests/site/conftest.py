@@ -64,10 +64,10 @@ def processor_seconds() -> float:
 @pytest.fixture(scope="session")
 def built(copy_project, environment):
     """The copy of the project, and the seconds that its site took."""
-    there = copy_project("site")
-    reports = there / "reports"
-    (there / "replies" / "a_fig7.md").write_text(REPLY)
-    (there / "tasks/papers/weight_gram/counterexamples/a_lem1.py").write_text("assert 0 < 1  # <the smallest>\n")
+    clone = copy_project("site")
+    reports = clone / "reports"
+    (clone / "replies" / "a_fig7.md").write_text(REPLY)
+    (clone / "tasks/papers/weight_gram/counterexamples/a_lem1.py").write_text("assert 0 < 1  # <the smallest>\n")
     # one claim gets other verdicts, so that the pages do not say what they would say by themselves
     claims = json.loads((reports / "paper/claims.json").read_text())
     claims["A.tl"] |= {"verdict": "fails", "reason": "refuted"}
@@ -81,10 +81,10 @@ def built(copy_project, environment):
     rows.write(reports / "quick/rows", "a_fig7", rows.judged_rows(table, papers.claim("weight_gram", "a_fig7")))
     start = processor_seconds()
     done = subprocess.run(
-        [sys.executable, "-m", "tasks.site"], cwd=there, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "tasks.site"], cwd=clone, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    return there, processor_seconds() - start
+    return clone, processor_seconds() - start
 
 
 @pytest.fixture(scope="session")

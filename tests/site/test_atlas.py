@@ -122,10 +122,10 @@ def test_every_cell_says_whether_its_outcome_came_back_with_other_seeds(site, te
     differing = []
     for name, of in record.items():
         row = table.split(f'<a href="{name}.html">')[1].split("</tr>")[0]
-        own, again = result["cells"][name]["sides"]["forward"]["change"]["winner"], of["verdicts"]["11"]
-        assert re.findall(r"<td>(.*?)</td>", row)[column] == ("the same" if own == again else again)
+        winner, again = result["cells"][name]["sides"]["forward"]["change"]["winner"], of["verdicts"]["11"]
+        assert re.findall(r"<td>(.*?)</td>", row)[column] == ("the same" if winner == again else again)
         assert f"<p>With other seeds: {again} (root 11).</p>" in (site / f"atlas/{name}.html").read_text()
-        differing += [(own, again)] * (own != again)
+        differing += [(winner, again)] * (winner != again)
     swapped = [pair for pair in differing if not set(pair) & {"tie", "nobody"}]
     assert (len(record), len(differing), len(swapped)) == (86, 29, 12)
     words = text.split('id="seeds"')[1].split("</section>")[0]

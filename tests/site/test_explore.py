@@ -175,7 +175,7 @@ def test_a_quantity_has_the_colour_of_the_figures_and_none_the_controls():
 @pytest.fixture(scope="module")
 def explored(copy_project, environment):
     """The site of a copy whose quick results have views of papers A and C, and the papers' scale of B and D."""
-    there = copy_project("explore")
+    clone = copy_project("explore")
 
     class Stage:
         def __init__(self, folder):
@@ -184,17 +184,17 @@ def explored(copy_project, environment):
         def table(self, key):
             return self.folder / f"{key}.parquet"
 
-    quick_tables = there / "quick tables"
+    quick_tables = clone / "quick tables"
     for name, table in (("a_fig7", table_a()), ("c_decay", table_c())):
         tables.write(quick_tables / f"{name}.parquet", table.to_dict("records"))
-    for scale, folder in (("quick", quick_tables), ("paper", there / "reports/paper/tables")):
-        (there / "reports" / scale / "explore.json").write_text(json.dumps(views(Stage(folder))))
-    (there / "reports/explore").mkdir(exist_ok=True)
+    for scale, folder in (("quick", quick_tables), ("paper", clone / "reports/paper/tables")):
+        (clone / "reports" / scale / "explore.json").write_text(json.dumps(views(Stage(folder))))
+    (clone / "reports/explore").mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-m", "tasks.site"], cwd=there, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "tasks.site"], cwd=clone, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    return there / "reports"
+    return clone / "reports"
 
 
 @pytest.mark.parametrize("width", [1280, 768, 390])

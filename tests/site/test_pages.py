@@ -186,8 +186,8 @@ def test_the_readme_has_a_row_for_each_claim(site, claims):
 
 
 def test_same_results_same_bytes_and_old_pages_go(built):
-    there, _ = built
-    before = {path: path.read_bytes() for path in (there / "reports").rglob("*") if path.is_file()}
-    (there / "reports/claims/a_gone.html").write_text("of a claim that is no more")
-    subprocess.run([sys.executable, "-m", "tasks.site"], cwd=there, check=True)
-    assert {path: path.read_bytes() for path in (there / "reports").rglob("*") if path.is_file()} == before
+    clone, _ = built
+    before = {path: path.read_bytes() for path in (clone / "reports").rglob("*") if path.is_file()}
+    (clone / "reports/claims/a_gone.html").write_text("of a claim that is no more")
+    subprocess.run([sys.executable, "-m", "tasks.site"], cwd=clone, check=True)
+    assert {path: path.read_bytes() for path in (clone / "reports").rglob("*") if path.is_file()} == before

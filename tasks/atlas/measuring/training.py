@@ -113,11 +113,11 @@ class Follower:
             )
             U = after - W
             for side, A, steps, pulls in (("forward", W.mT, U, G), ("backward", W, U.mT, G.mT)):
-                own, accumulated, shifts = (
+                gram, accumulated, shifts = (
                     self.sums[layer][side, name][group.members] for name in ("own", "accumulated", "shifts")
                 )
                 moved, pulled = A @ steps, A @ pulls
-                own.add_(moved).add_(moved.mT)
+                gram.add_(moved).add_(moved.mT)
                 accumulated.mul_(1 - 2 * rate * self.weight_decay)
                 for total in (accumulated, shifts):
                     total.add_(pulled, alpha=-rate).add_(pulled.mT, alpha=-rate)

@@ -113,7 +113,7 @@ def _on_figure_4(stage: Stage) -> Iterator[Comparison]:
     rows = _table(stage, "a_differences")
     for case, difference in ON_FIGURE_4.items():
         for (quantity,), measurements in rows.where(case=case).by("quantity").items():
-            printed, code = (_by_seed(measurements.where(arm=arm)) for arm in ("printed", "code"))
+            printed, code = (measurements.by_seed(arm=arm) for arm in ("printed", "code"))
             if case == "rate":
                 printed = _of_figure_4(stage, quantity)
             yield Comparison(difference, quantity, printed, code, paired=case != "rate")
@@ -127,7 +127,7 @@ def _in_other_figures(stage: Stage) -> Iterator[Comparison]:
         code = rows.where(arm=code_arm, quantity=code_quantity)
         for case in _extreme_cases(set(printed.case.tolist())):
             where = f"{difference.where}, {case}" if case else difference.where
-            final = [_by_seed(_last_step(measurements.where(case=case))) for measurements in (printed, code)]
+            final = [_last_step(measurements.where(case=case)).by_seed() for measurements in (printed, code)]
             quantity = printed_quantity.partition(",")[0]
             yield Comparison(replace(difference, where=where), quantity, final[0], final[1], paired=True)
 
@@ -149,12 +149,8 @@ def _table(stage: Stage, key: str) -> Rows:
 def _of_figure_4(stage: Stage, quantity: str) -> np.ndarray:
     """Values by seed after training in a_fig4, in the last layer where the quantity has layers."""
     rows = _last_step(_table(stage, "a_fig4").where(arm="claim", case={"CIFAR-10", "digits"}, quantity=quantity))
-    return _by_seed(rows.where(layer=max(rows.layer.tolist(), default="")))
+    return rows.by_seed(layer=max(rows.layer.tolist(), default=""))
 
 
 def _last_step(rows: Rows) -> Rows:
     return rows.where(step=int(rows.step.max())) if len(rows) else rows
-
-
-def _by_seed(rows: Rows) -> np.ndarray:
-    return rows.value[np.argsort(rows.seed)]

@@ -4,17 +4,12 @@ import numpy as np
 import pytest
 import torch
 from centered_nfa_planted import findings, refuted, supported
+from helpers import rows
 
-from gramlab import tables
 from gramlab.streams import stream
-from tasks.judging.rows import Rows
 from tasks.papers.centered_nfa.claims import b_free, b_rmt
 from tasks.papers.centered_nfa.experiments import b_free as free
 from tasks.papers.centered_nfa.experiments.shared import appendix_e
-
-
-def rows(table: list[dict]) -> Rows:
-    return Rows(tables.table([{"arm": "claim", **row} for row in table]))
 
 
 def noise(*name) -> float:

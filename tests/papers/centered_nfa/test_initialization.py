@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 from centered_nfa_planted import findings, refuted, supported
+from helpers import rows
 
-from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
@@ -14,10 +14,6 @@ from tasks.papers.centered_nfa.claims import b_fig3, b_fig6, b_prop3, b_prop4, b
 from tasks.papers.centered_nfa.experiments import b_dynamics, b_rmt
 from tasks.papers.centered_nfa.experiments import b_fig3 as figure_3
 from tasks.papers.centered_nfa.experiments import b_prop10 as proposition_10
-
-
-def rows(table: list[dict]) -> Rows:
-    return Rows(tables.table([{"arm": "claim", **row} for row in table]))
 
 
 def noise(*name) -> float:

@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
+from helpers import rows
 
-from gramlab import tables
-from tasks.judging.rows import Rows
 from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims import c_rem3_3, c_thm3_1, c_thma_1
 
 CASES = [f"{case}: tanh{', skip' if case % 2 else ''}" for case in range(6)]
-
-
-def rows(records: list[dict]) -> Rows:
-    return Rows(tables.table(records))
 
 
 def remainders(quantity: str, power: float) -> list[dict]:

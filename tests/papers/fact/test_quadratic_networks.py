@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from helpers import rows
 
-from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
 from tasks.papers.fact.claims import c_fig4, c_lemd_2, c_thm3_4
@@ -85,10 +85,6 @@ def test_construction_beats_the_printed_one(d):
     neuron = construction(Q, 1)[0]  # no other balance of a neuron's two factors is cheaper
     others = [(neuron[d] / t**2) ** 2 + (t * neuron[:d]) @ (t * neuron[:d]) for t in np.linspace(0.5, 2, 61)]
     assert min(others) >= neuron @ neuron - 1e-12
-
-
-def rows(records: list[dict]) -> Rows:
-    return Rows(tables.table(records))
 
 
 def holds(claim, name: str, table: Rows) -> bool | None:

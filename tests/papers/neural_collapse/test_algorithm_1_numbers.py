@@ -7,6 +7,7 @@ import pytest
 import torch
 from algorithm_1 import agop, features, jacobians, kernel_gradient, kernel_matrix, layers, unit
 from handmade import assert_same_rows
+from helpers import norm
 
 from gramlab import DeepRFM
 from gramlab.kernels.deep import DeepLayer
@@ -38,10 +39,6 @@ def sizes(kernel, x, codes) -> tuple[np.ndarray, float, np.ndarray, float]:
         terms += (gradients**2).sum() * (alpha**2).sum() / len(x)
     S = np.linalg.svd(K, compute_uv=False)
     return agop(kernel, BANDWIDTH, x, alpha), len(x) * S[0] / S[-1] * terms, alpha, S[0] / S[-1]
-
-
-def norm(A) -> float:
-    return float(np.sqrt((np.asarray(A) ** 2).sum()))
 
 
 def rows_of_layer(kernel, before, y, root, weight, shift, data, projected, mapped) -> list[dict]:

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from handmade import assert_same_rows
+from helpers import norm
 from numpy.polynomial.hermite_e import hermegauss
 
 from gramlab.streams import stream
@@ -20,10 +21,6 @@ COSINES = ("-1", "-0.999", "-0.7", "-0.2", "0", "0.3", "0.8", "0.99", "0.9999", 
 @pytest.fixture(scope="module")
 def table():
     return list(d_lemmas.measure(d_lemmas.Settings(instances=1)))
-
-
-def norm(A) -> float:
-    return float(np.sqrt((np.asarray(A) ** 2).sum()))
 
 
 def condition(A) -> float:

@@ -1,17 +1,13 @@
 """Planted tables, in which a claim holds or one part of it does not."""
 
 import numpy as np
+from helpers import rows
 
-from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
 
 SEEDS = range(5)
 UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
-
-
-def rows(records: list[dict]) -> Rows:
-    return Rows(tables.table(records))
 
 
 def noise(*name) -> float:

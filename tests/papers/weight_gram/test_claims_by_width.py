@@ -4,7 +4,8 @@ from types import ModuleType
 
 import pytest
 from grokking_tables import figure_12, figures_13_and_14, judged
-from planted import SEEDS, rows, series
+from helpers import rows
+from planted import SEEDS, series
 
 from tasks.judging.contract import ContractError
 from tasks.judging.finding import find

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from planted import UNITS, rows
+from helpers import rows
+from planted import UNITS
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError

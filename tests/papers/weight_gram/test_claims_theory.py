@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from planted import rows
+from helpers import rows
 
 from gramlab.data import DataSet
 from gramlab.streams import stream

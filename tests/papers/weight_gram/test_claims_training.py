@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from grokking_tables import figure_12, figures_13_and_14, judged
-from planted import SEEDS, noise, rows, series
+from helpers import rows
+from planted import SEEDS, noise, series
 
 from gramlab.streams import stream
 from tasks.judging.rows import Rows

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 from handmade import assert_same_rows, numbers
-from linear_rows import assert_round_off, double, rows_of
+from helpers import in_double
+from linear_rows import assert_round_off, rows_of
 
 from gramlab.streams import stream
 from tasks.papers.weight_gram.experiments import a_linear
@@ -245,7 +246,7 @@ def test_binary_cross_entropy(linear):
         instances.append((f"{layer.kind}, 0", layer.H, np.where(layer.Y > 0, 1.0, 0.0), f))
     expected = [row for instance in instances for row in entropy_rows(*instance)]
     keys = {(row["arm"], row["quantity"]) for row in expected}
-    measured = [row for row in double(linear) if (row["arm"], row["quantity"]) in keys]
+    measured = [row for row in in_double(linear) if (row["arm"], row["quantity"]) in keys]
     assert_same_rows(measured, expected, rel=1e-6)
     assert_round_off(rows_of(linear, arm="claim", quantity="bce/residual"))
     assert_round_off(rows_of(linear, arm="claim", quantity="bce/gradient"))

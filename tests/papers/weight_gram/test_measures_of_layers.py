@@ -7,6 +7,7 @@ import pytest
 import scipy.linalg
 import torch
 from handmade import assert_same_rows
+from helpers import in_double
 from scipy.special import erf
 
 from gramlab.streams import stream
@@ -31,12 +32,8 @@ def drawn_instances_only(monkeypatch):
         monkeypatch.setattr(experiment, "adversaries", lambda: iter(()))
 
 
-def double(rows):
-    return [row for row in rows if row["dtype"] == "float64"]
-
-
 def assert_round_off(rows, **where):
-    values = [row["value"] for row in double(rows) if all(row[name] == value for name, value in where.items())]
+    values = [row["value"] for row in in_double(rows) if all(row[name] == value for name, value in where.items())]
     assert values
     assert max(values) <= ROUND_OFF
 
@@ -76,8 +73,8 @@ def test_the_residual_of_target_linearity():
         size = sum(H.shape) * (1 + np.linalg.norm(H, 2) ** 2 / ridge) * (Y**2).sum()
         expected.append({"arm": a_tl.CHANGED, "case": case, "seed": 4 * number // len(instances),
                          "quantity": "tl/residual", "value": abs(left - right) / size})  # fmt: skip
-    assert_same_rows(double(rows), expected, rel=1e-6, absolute=1e-15, arm=a_tl.CHANGED)
-    assert len(expected) == len([row for row in double(rows) if row["arm"] == "claim"])
+    assert_same_rows(in_double(rows), expected, rel=1e-6, absolute=1e-15, arm=a_tl.CHANGED)
+    assert len(expected) == len([row for row in in_double(rows) if row["arm"] == "claim"])
     assert_round_off(rows, arm="claim")
     for _, H, Y, ridge in tl_instances(1):  # both sides themselves
         sides = a_tl._sides(H, Y, ridge, ridge)
@@ -150,7 +147,7 @@ def test_the_whitened_update(monkeypatch):
         expected += whitening_rows("wide", f"trained, {instance}", layers[-2].W, layers[-1].W, draw)
     # in tall weights W+ is unique but its factor is not, so turning the factor before or after T gives other matrices
     shown = {(row["arm"], row["case"], row["quantity"]) for row in expected}
-    measured = [row for row in double(rows) if (row["arm"], row["case"], row["quantity"]) in shown]
+    measured = [row for row in in_double(rows) if (row["arm"], row["case"], row["quantity"]) in shown]
     assert_same_rows(measured, expected, rel=1e-5, absolute=1e-9)
     assert {row["arm"] for row in measured} == {row["arm"] for row in rows} - {"claim", a_whiten.TEN_STEPS}
     for kind in ("square", "large step"):  # ten Newton-Schulz steps, written out
@@ -159,7 +156,7 @@ def test_the_whitened_update(monkeypatch):
         for _ in range(10):
             X = X @ (15 * np.eye(len(X)) - 10 * X.T @ X + 3 * X.T @ X @ X.T @ X) / 8
         gram = np.linalg.norm((X @ T).T @ (X @ T) - T.T @ T) / np.linalg.norm(T) ** 2 / sum(W.shape)
-        (few,) = [row["value"] for row in double(rows) if row["arm"] == a_whiten.TEN_STEPS
+        (few,) = [row["value"] for row in in_double(rows) if row["arm"] == a_whiten.TEN_STEPS
                   and row["case"] == f"{kind}, 0" and row["quantity"] == "whiten/gram"]  # fmt: skip
         assert few == pytest.approx(gram, rel=1e-6, abs=1e-14)
 
@@ -370,7 +367,7 @@ def test_the_identities_of_a_layer(small_architectures):
     for name in ("eq1", "thm1"):
         assert_round_off(rows, arm="claim", quantity=f"{name}/residual")
     assert_round_off([row for row in rows if row["quantity"] == "prop2/residual"], arm="claim")
-    tied = [row for row in double(rows) if row["case"] == "a tied weight"]
+    tied = [row for row in in_double(rows) if row["case"] == "a tied weight"]
     assert {(row["arm"], row["quantity"]) for row in tied} == {("control: one use of a tied weight", "eq1/residual")}
     assert min(row["value"] for row in tied) > 1e3 * ROUND_OFF
     assert "a transformer's block" in {row["case"] for row in rows if row["arm"] == "claim"}
@@ -379,7 +376,7 @@ def test_the_identities_of_a_layer(small_architectures):
     expected = [row for case in cases for row in identity_rows(case)]
     expected += [row for case in cases if case.x.ndim == 2 for row in alignment_rows(case)]
     names = {case.name for case in cases}
-    measured = [row for row in double(rows) if row["case"] in names and row.get("x", 0) in
+    measured = [row for row in in_double(rows) if row["case"] in names and row.get("x", 0) in
                 (0, *(2.0**-power for power in range(9))) and (row["arm"] != "claim" or "x" in row)]  # fmt: skip
     # a remainder is known up to the round-off of the Gram matrices
     assert_same_rows(measured, expected, rel=1e-4, absolute=1e-10)

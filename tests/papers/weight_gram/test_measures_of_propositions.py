@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 from handmade import assert_same_rows, numbers
-from linear_rows import assert_round_off, double, rows_of
+from helpers import in_double
+from linear_rows import assert_round_off, rows_of
 from scipy.special import erf
 
 from gramlab.streams import stream
@@ -60,7 +61,7 @@ def test_proposition_2_on_features_made_by_hand():
     directions, within, general = draw.normal(size=(5, 3)), draw.normal(size=(5, 12)), draw.normal(size=(5, 3))
     rows = list(a_features.collapsed("made", directions, within, 2.5, general))
     expected = list(collapse_rows("made", directions, within, 2.5, general))
-    assert_same_rows(double(rows), expected, rel=1e-8, absolute=1e-14)
+    assert_same_rows(in_double(rows), expected, rel=1e-8, absolute=1e-14)
     controls = [row["value"] for row in expected if row["arm"] != "claim" and row["quantity"] == "prop2/gram"]
     assert min(controls) > 1e-4
 
@@ -128,8 +129,8 @@ def test_propositions_2_and_3_on_drawn_features():
         expected += proposition_3_rows(f"{kind}, 0", kind, *proposition_3_instance(kind, 0))
     rows = list(a_features.measure(a_features.Settings(instances=1, steps=1)))
     trained = [row for row in rows if row["case"].startswith(("trained", "after "))]
-    assert_same_rows([row for row in double(rows) if row not in trained], expected, rel=1e-6, absolute=1e-13)
-    of_layers = {(row["step"], row["quantity"]): row["value"] for row in double(trained)
+    assert_same_rows([row for row in in_double(rows) if row not in trained], expected, rel=1e-6, absolute=1e-13)
+    of_layers = {(row["step"], row["quantity"]): row["value"] for row in in_double(trained)
                  if row["arm"] == "claim" and row["quantity"] in ("prop3/residual", "prop3/by linearity")}  # fmt: skip
     for layer in trained_layers(0):
         latents = np.where(layer.W @ layer.H > 0, layer.W @ layer.H, 0).T
@@ -141,7 +142,7 @@ def test_propositions_2_and_3_on_drawn_features():
 
 def test_another_draw_of_proposition_3_has_its_seed():
     expected = proposition_3_rows("nonlinear, 3", "nonlinear", *proposition_3_instance("nonlinear", 3))
-    measured = double(a_features.proposition_3("nonlinear", 3))
+    measured = in_double(a_features.proposition_3("nonlinear", 3))
     assert_same_rows(measured, [{**row, "seed": 3} for row in expected], rel=1e-6, absolute=1e-13)
 
 
@@ -204,7 +205,7 @@ def test_proposition_4():
         expected += proposition_4_rows(kind, 0, kind, *proposition_4_instance(kind, 0))
     rows = [row for row in a_taylor.measure(a_taylor.Settings(instances=1)) if row["quantity"] == "prop4/residual"]
     cases = {row["case"] for row in expected}
-    assert_same_rows([row for row in double(rows) if row["case"] in cases], expected, rel=1e-6, absolute=1e-15)
+    assert_same_rows([row for row in in_double(rows) if row["case"] in cases], expected, rel=1e-6, absolute=1e-15)
     assert_round_off(rows_of(rows, arm="claim"))
     trained, draw = [], stream("a_taylor", "trained", 0)
     for layer in trained_layers(0):
@@ -212,7 +213,7 @@ def test_proposition_4():
         X = layer.H.T - layer.H.mean(1)
         trained += proposition_4_rows(layer.kind, 0, "relu", [layer.W], X, shift, w)
     cases = {row["case"] for row in trained}
-    assert_same_rows([row for row in double(rows) if row["case"] in cases], trained, rel=1e-6, absolute=1e-15)
+    assert_same_rows([row for row in in_double(rows) if row["case"] in cases], trained, rel=1e-6, absolute=1e-15)
 
 
 def lemma_4_rows(kind, weights, head, a, b):

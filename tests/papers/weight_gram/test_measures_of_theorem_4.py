@@ -91,8 +91,8 @@ def theorem_4_rows(weights, x, y, data, activation, degree, seed):
             yield {**where, "quantity": "thm4/ratio", "value": bound / S}
         constant = (gram * agop).sum() / (agop**2).sum()
         yield from by_chance(h, W, y, gram, agop, where, stream("a_thm4", "null", data, activation, seed, layer))
-        own = bound if layer < hidden else min(energies[:-1]) * (with_readout / min(energies))
-        values = {"bound": own / size**2, "normalised": S / energies[layer] / size,
+        bound_of_layer = bound if layer < hidden else min(energies[:-1]) * (with_readout / min(energies))
+        values = {"bound": bound_of_layer / size**2, "normalised": S / energies[layer] / size,
                   "with readout": with_readout / S, "surrogate": S / size**2, "step": S / constant / size**2,
                   "nfa": (gram * agop).sum() / np.linalg.norm(gram) / np.linalg.norm(agop)}  # fmt: skip
         yield from ({**where, "quantity": f"thm4/{name}", "value": value} for name, value in values.items())

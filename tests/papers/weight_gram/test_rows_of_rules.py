@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from planted import SEEDS, noise, rows, series
+from helpers import rows
+from planted import SEEDS, noise, series
 
 from tasks.judging.rows import Rows
 from tasks.papers.weight_gram.claims import a_fig2, a_fig3, a_fig4, a_fig5, a_fig7, a_fig9, a_fig10, a_fig13

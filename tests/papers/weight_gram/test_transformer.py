@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from handmade import assert_same_rows
-from planted import rows
+from helpers import rows
 from torch import nn
 
 from gramlab.data import DataError
@@ -81,14 +81,14 @@ class Oracle:
 
     def texts(self, part: str, count: int) -> list[tuple[list[int], list[int], list[int]]]:
         """By text: its sub-words, the labelled places and their classes."""
-        found = []
+        texts = []
         for sentence in (words(part, index) for index in range(count)):
             pieces = [PIECES.get(word, [word]) for word in sentence]
             starts = [1 + sum(map(len, pieces[:index])) for index in range(len(pieces))]
             names = [tag(word) for word in sentence] if self.tagged else ["N" if sentence[0] in NOUNS else "other"]
             ids = numbers(*(piece for word in pieces for piece in word))
-            found.append((ids, starts if self.tagged else [0], [self.classes.index(name) for name in names]))
-        return sorted(found, key=lambda text: len(text[0]))  # which keeps the order of equal lengths
+            texts.append((ids, starts if self.tagged else [0], [self.classes.index(name) for name in names]))
+        return sorted(texts, key=lambda text: len(text[0]))  # which keeps the order of equal lengths
 
     def model(self, pretrained: bool) -> nn.Module:
         import transformers
@@ -117,20 +117,20 @@ class Oracle:
             layers, _, labels = self.outputs(model, self.texts("train", 24))
         y = labels.numpy()
         order = stream("a_fig11", self.task, self.seed, "shuffled labels").permutation(len(y))
-        found = []
+        records = []
         for layer, states in enumerate(layers, start=1):
             H = states.double().numpy()
             for arm, target in (("claim", y), (SHUFFLED, y[order])):
                 for which, x in (("", projected(H, COMPONENTS)), (", all components", projected(H, 7))):
-                    found.append({"arm": arm, "case": self.task, "seed": self.seed, "layer": f"{layer:02}",
+                    records.append({"arm": arm, "case": self.task, "seed": self.seed, "layer": f"{layer:02}",
                                   "dtype": "float32", "x": float(epoch), "step": step, "value": linearity(x, target),
                                   "quantity": f"{state}/target_linearity{which}"})  # fmt: skip
-        return found
+        return records
 
     def rows(self) -> list[dict]:
-        found = self.measured(self.model(False), "random", 0, 0)
+        records = self.measured(self.model(False), "random", 0, 0)
         model = self.model(True)
-        found += self.measured(model, "pre-trained", 0, 0)
+        records += self.measured(model, "pre-trained", 0, 0)
         optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
         for epoch, rate in enumerate((1.0, 2 / 3, 1 / 3), start=1):  # one batch an epoch, and no step of warm-up
             optimizer.param_groups[0]["lr"] = 0.02 * rate
@@ -139,16 +139,16 @@ class Oracle:
             nn.functional.cross_entropy(torch.cat(scores), labels).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-            found += self.measured(model, "fine-tuned", epoch, epoch)
+            records += self.measured(model, "fine-tuned", epoch, epoch)
             with torch.no_grad():
                 _, scores, labels = self.outputs(model, self.texts("test", 9))
-            about = {"arm": "claim", "case": self.task, "seed": self.seed, "dtype": "float32", "x": float(epoch),
-                     "step": epoch}  # fmt: skip
+            of_epoch = {"arm": "claim", "case": self.task, "seed": self.seed, "dtype": "float32", "x": float(epoch),
+                        "step": epoch}  # fmt: skip
             right = float((torch.cat(scores).argmax(1) == labels).double().mean())
-            found.append({**about, "quantity": "test_accuracy", "value": right})
+            records.append({**of_epoch, "quantity": "test_accuracy", "value": right})
             most = max(labels.tolist().count(label) for label in set(labels.tolist()))
-            found.append({**about, "quantity": "majority share", "value": most / len(labels)})
-        return found
+            records.append({**of_epoch, "quantity": "majority share", "value": most / len(labels)})
+        return records
 
 
 @pytest.mark.parametrize(("task", "tagged"), [("tags", True), ("sentences", False)])
@@ -165,10 +165,10 @@ def test_the_rows_of_every_state(root, task, tagged, seed):
 
 def test_seeds_and_tasks_are_measured_once_each_and_kept(root, tmp_path, monkeypatch):
     """An interrupted run goes on with the tasks and seeds that are not in .scratch; a changed setting begins anew."""
-    made = []
+    measured = []
 
     def of_task(settings, task, corpus, seed, root):
-        made.append((task, seed))
+        measured.append((task, seed))
         yield {"case": task, "seed": seed, "quantity": "q", "value": settings.lr}
 
     monkeypatch.setattr(a_fig11, "ROOT", tmp_path)
@@ -178,11 +178,11 @@ def test_seeds_and_tasks_are_measured_once_each_and_kept(root, tmp_path, monkeyp
     assert [(row["case"], row["seed"], row["value"]) for row in first] == [("tags", 0, 0.02), ("sentences", 0, 0.02)]
     again = list(a_fig11.measure(settings(tasks=tasks, instances=2)))
     assert again[:2] == first
-    assert made == [("tags", 0), ("sentences", 0), ("tags", 1), ("sentences", 1)]
+    assert measured == [("tags", 0), ("sentences", 0), ("tags", 1), ("sentences", 1)]
     list(a_fig11.measure(settings(tasks=tasks, lr=0.5)))
     monkeypatch.setenv("GRAMLAB_STREAM_ROOT", "3")
     list(a_fig11.measure(settings(tasks=tasks)))
-    assert len(made) == 8
+    assert len(measured) == 8
 
 
 def test_without_the_extra_the_stage_says_how_to_get_it(root, monkeypatch):
@@ -201,8 +201,8 @@ def test_a_part_of_the_texts_is_trained_on_and_a_part_of_it_measured(root):
     assert lengths <= {5, 6, 7}
     held_out = test.drawn(4, "a_fig11", "tags", 0, "held-out texts")
     share = max(sum(labels.count(name) for labels in held_out.labels) for name in "NVX") / sum(map(len, held_out.texts))
-    (found,) = (row["value"] for row in measured if row["quantity"] == "majority share")
-    assert found == pytest.approx(share)
+    (majority,) = (row["value"] for row in measured if row["quantity"] == "majority share")
+    assert majority == pytest.approx(share)
 
 
 # ------------------------------------------------------------------------------------------------ the statements' rules
@@ -236,14 +236,14 @@ def planted(changed=None, accuracy=0.9, tasks=(SENTIMENT, POS, NER), size=0.002,
                                             "step": 100 * epoch, "quantity": f"{name}/target_linearity{which}",
                                             "value": float(value)})  # fmt: skip
                 if epoch:
-                    about = {"arm": "claim", "case": task, "seed": seed, "x": epoch, "step": 100 * epoch}
+                    labels = {"arm": "claim", "case": task, "seed": seed, "x": epoch, "step": 100 * epoch}
                     wobble = 0.001 * float(stream("test_fig11", "accuracy", task, seed, epoch).normal())
-                    records += [{**about, "quantity": "test_accuracy", "value": accuracy + wobble},
-                                {**about, "quantity": "majority share", "value": 0.6}]  # fmt: skip
+                    records += [{**labels, "quantity": "test_accuracy", "value": accuracy + wobble},
+                                {**labels, "quantity": "majority share", "value": 0.6}]  # fmt: skip
     return rows(records)
 
 
-def found(name, table, arm="claim"):
+def finding(name, table, arm="claim"):
     statement = next(each for each in claim.STATEMENTS if each.name == name)
     return statement.rule(statement.concerned(table).where(arm=arm))
 
@@ -269,15 +269,15 @@ FALSE = {  # by statement: a table in which it alone, or with others, does not h
 @pytest.mark.parametrize("name", FALSE)
 def test_a_rule_finds_the_truth_the_falsehood_and_the_control(name):
     table = planted()
-    assert found(name, table).holds
-    assert found(name, planted(FALSE[name])).holds is False
-    assert rejects(found(name, table, SHUFFLED), found(name, table))
+    assert finding(name, table).holds
+    assert finding(name, planted(FALSE[name])).holds is False
+    assert rejects(finding(name, table, SHUFFLED), finding(name, table))
 
 
 def test_the_peak_is_chosen_on_other_seeds():
     """Flat curves with noise have no peak: the best of four layers, chosen on the same seed, would lead the last."""
     flat = shifted("pre-trained", POS, 0.6 + 0 * DEPTH)
-    lead = found("tags peak early", planted(flat, tasks=(POS,), size=0.02, seeds=range(40)))
+    lead = finding("tags peak early", planted(flat, tasks=(POS,), size=0.02, seeds=range(40)))
     assert lead.holds is not True
     assert abs(lead.statistic) < 0.01  # three standard errors; the best of four leads by 0.02 on average
 
@@ -300,10 +300,10 @@ def test_statements_on_the_papers_data_wait_for_them():
     curves[3] = {task: level - 0.5 + 0.5 * DEPTH for task, level in levels.items()}
     paper = planted(curves, tasks=tuple(levels))
     for task in levels:
-        assert found(f"TL of {task}", paper).holds
-    assert found("gap of NLI", paper).holds
+        assert finding(f"TL of {task}", paper).holds
+    assert finding("gap of NLI", paper).holds
     curves["pre-trained"]["MNLI"] = 0.9 + 0 * DEPTH
-    assert found("gap of NLI", planted(curves, tasks=tuple(levels))).holds is False
+    assert finding("gap of NLI", planted(curves, tasks=tuple(levels))).holds is False
     curves[3] = {task: curve - 0.1 for task, curve in curves[3].items()}
     lower = planted(curves, tasks=tuple(levels))
-    assert all(found(f"TL of {task}", lower).holds is False for task in levels)
+    assert all(finding(f"TL of {task}", lower).holds is False for task in levels)

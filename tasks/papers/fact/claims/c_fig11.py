@@ -27,7 +27,7 @@ PRINTED = f"AGOP^(1/L) close to 1, FACT ≥ {FACT} for every depth, singular val
 MATH = (
     (
         r"\cos\left( \text{AGOP}^{1/L},\; W_1^\top W_1 \right) \approx 1, \quad \cos\left( \text{FACT},\; "
-        r"W_1^\top W_1 \right) \ge 0.999"
+        rf"W_1^\top W_1 \right) \ge {FACT}"
     ),
     r"\sigma_i(W_1) = \sigma_i(W_2) = \ldots = \sigma_i(W_L)",
 )
@@ -118,7 +118,7 @@ STATEMENTS = (
         place="Figure 11, caption",
         rule=fact_holds,
         reads=("cosine/fact",),
-        printed="≥ 0.999",
+        printed=f"≥ {FACT}",
         cases=3,
         rows=9,
     ),

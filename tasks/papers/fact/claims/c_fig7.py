@@ -25,7 +25,7 @@ KIND = "statistical"
 TITLE = "The similarities of AGOP and FACT are proportional"
 R_SQUARED = 0.987  # printed
 PRINTED = f"good fit of a line through the origin, 1000 pairs, mod 61, Figure 7; R² = {R_SQUARED} in the ICLR version"
-MATH = r"\tau(x_i, M, x_j) \approx c\, k'(x_i^\top M x_j), \quad R^2 = 0.987"
+MATH = rf"\tau(x_i, M, x_j) \approx c\, k'(x_i^\top M x_j), \quad R^2 = {R_SQUARED}"
 LEAST = 0.9  # R^2 of a good fit
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from gramlab.kernels.functions import Kernel, fact
 from gramlab.streams import stream
+from tasks.papers.fact.experiments.shared.matrices import root
 from tasks.settings.simulation import Simulation
 
 Function = Callable[[Tensor], Tensor]
@@ -171,7 +172,7 @@ def proposition(double: Machine, slope: Function, name: str) -> Iterator[dict]:
         sides = {
             "agop": (machine.agop(alpha), features.T @ (tau * products) @ features, agop_size),
             "fact": (fact_m, features.T @ (slopes * products) @ features, size),
-            "update": (fact_m, _root(fact_m), size),  # equal where FACT M is positive semi-definite
+            "update": (fact_m, root(fact_m), size),  # equal where FACT M is positive semi-definite
         }
         for arm in arms:
             for quantity, (left, right, scale) in sides.items():
@@ -182,9 +183,3 @@ def proposition(double: Machine, slope: Function, name: str) -> Iterator[dict]:
             arm = psd_arms.get(name, arms[0])
             negative = max(0.0, -least) / float(fact_m.norm())
             yield {**labels, "arm": arm, "quantity": "prop51/negative", "value": negative}
-
-
-def _root(A: Tensor) -> Tensor:
-    """sqrt(A A^T) from A's singular values: to form A A^T first would lose half of the digits."""
-    U, S, _ = torch.linalg.svd(A)
-    return (U * S) @ U.T

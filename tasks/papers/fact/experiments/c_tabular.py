@@ -52,9 +52,10 @@ def measure(settings: Settings) -> Iterator[dict]:
         x, y = x[order], torch.from_numpy(np.unique(classes[order], return_inverse=True)[1])
         shuffled = y[torch.from_numpy(stream("c_tabular", name, "labels").permutation(len(y)))]
         for method, update in METHODS.items():
-            own = cross_validated(update, x, y, y)
-            none = cross_validated(update, x, y, shuffled) if update else own
-            by_arm = {"claim": own, ALL_SHUFFLED: none, FACT_SHUFFLED: none if method.startswith("FACT") else own}
+            learned = cross_validated(update, x, y, y)
+            broken = cross_validated(update, x, y, shuffled) if update else learned
+            by_arm = {"claim": learned, ALL_SHUFFLED: broken,
+                      FACT_SHUFFLED: broken if method.startswith("FACT") else learned}  # fmt: skip
             for arm, accuracies in by_arm.items():
                 for quantity, accuracy in accuracies.items():
                     yield {"arm": arm, "case": name, "seed": index, "layer": method, "dtype": "float64",
@@ -73,12 +74,12 @@ def cross_validated(update: str | None, x: Tensor, y: Tensor, teacher: Tensor) -
     ridge, unit, step = max(validation, key=lambda key: validation[key][0])
     M = validation[ridge, unit, step][1]
     z, folds = _unit(x) if unit else x, np.array_split(np.arange(len(x)), 4)
-    shared, own = [], []
+    with_shared, with_own = [], []
     for fold in folds:
         rest = np.setdiff1d(np.arange(len(x)), fold)
-        shared.append(_accuracy_with(M, z, y, rest, fold, ridge))
-        own.append(list(_accuracies(update, z, y, teacher, rest, fold, ridge, step + 1))[step][0])
-    return {"tabular/accuracy": float(np.mean(shared)), "tabular/accuracy, own features": float(np.mean(own))}
+        with_shared.append(_accuracy_with(M, z, y, rest, fold, ridge))
+        with_own.append(list(_accuracies(update, z, y, teacher, rest, fold, ridge, step + 1))[step][0])
+    return {"tabular/accuracy": float(np.mean(with_shared)), "tabular/accuracy, own features": float(np.mean(with_own))}
 
 
 def _accuracies(

@@ -19,6 +19,7 @@ from gramlab.losses import LOSSES
 from gramlab.nets import ACTIVATIONS, initialize
 from gramlab.streams import stream
 from tasks.measuring.layer_graph import watched
+from tasks.papers.fact.experiments.shared.matrices import root
 from tasks.settings.simulation import Simulation
 
 RAYS = [*(2.0**-power for power in range(25)), 0.0]  # distances from the end of the ray, in tenths of its norm
@@ -123,12 +124,6 @@ class Problem:
             if x > 1e-8:  # below, the gradient is round-off
                 bound = torch.linalg.matrix_norm(W, 2) * slopes[f"{name}.weight"].norm() / self.weight_decay
                 yield {**labels, "quantity": "fact/ratio", "value": float((gram - fact).norm() / bound)}
-
-
-def root(A: Tensor) -> Tensor:
-    """sqrt(A A^T) from A's singular values: to form A A^T first would lose half of the digits."""
-    U, S, _ = torch.linalg.svd(A)
-    return (U * S) @ U.T
 
 
 def psd_part(A: Tensor) -> Tensor:

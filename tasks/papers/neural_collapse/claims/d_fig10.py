@@ -21,8 +21,8 @@ PRINTED = f"NFA {NFA} ± {DEVIATION} (MLP, MNIST), Section 5; Figure 10"
 MATH = (
     r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
     (
-        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = 0.74 \pm 0.13 \quad\text{at the end, "
-        r"mean over layers}"
+        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = "
+        rf"{NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}"
     ),
 )
 STATEMENTS = (*statements(10), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "MLP"))

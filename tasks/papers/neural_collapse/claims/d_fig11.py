@@ -17,8 +17,8 @@ PRINTED = f"NFA {NFA} ± {DEVIATION} (ResNet, CIFAR-10), Section 5; Figure 11"
 MATH = (
     r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
     (
-        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = 0.74 \pm 0.17 \quad\text{at the end, "
-        r"mean over layers}"
+        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = "
+        rf"{NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}"
     ),
 )
 STATEMENTS = (*statements(11), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "ResNet"))

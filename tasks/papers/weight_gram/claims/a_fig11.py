@@ -107,8 +107,8 @@ def lower_envelope(rows: Rows) -> Finding:
     parts: dict[str, Finding] = {}
     for task, selected in _by_task(rows).items():
         gain = _layers(selected, TUNED) - _layers(selected, PRETRAINED)
-        what = f"TL after an epoch minus before, plus {ENVELOPE:g}"
-        parts |= {f"{task}, layer {layer}": positive(each + ENVELOPE, what)
+        statistic = f"TL after an epoch minus before, plus {ENVELOPE:g}"
+        parts |= {f"{task}, layer {layer}": positive(each + ENVELOPE, statistic)
                   for layer, each in enumerate(gain.T, start=1)}  # fmt: skip
         parts[f"{task}, mean over layers"] = positive(gain.mean(1), "TL after an epoch minus before")
     return all_of(**parts)

@@ -123,7 +123,7 @@ STATEMENTS = (
         "last-layer TL",
         place="Appendix B.8",
         rule=linearity_falls,
-        printed="0.45 at p = 0, 0.3 at p = 0.5, around 0.25 for p ≥ 0.75",
+        printed=f"{LEVELS[0.0][0]:g} at p = 0, {LEVELS[0.5][0]:g} at p = 0.5, around {LEVELS[0.75][0]:g} for p ≥ 0.75",
         reads=("target_linearity",),
         cases=5,
     ),

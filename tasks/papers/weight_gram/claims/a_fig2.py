@@ -38,10 +38,10 @@ FASTER = ("SVHN", "CIFAR-10")
 
 def faster(rows: Rows) -> Finding:
     """Within five epochs the whitened update reaches gradient descent's best test accuracy of all epochs."""
-    what = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus original's best of all"
+    statistic = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus original's best of all"
     return all_of(
         **{
-            name: positive(whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1), what)
+            name: positive(whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1), statistic)
             for name, (whitened, original) in whitening.at_figure_rate(rows).items()
         }
     )
@@ -49,10 +49,10 @@ def faster(rows: Rows) -> Finding:
 
 def steadier(rows: Rows) -> Finding:
     """The variance over runs of the whitened update's test accuracy, summed over the epochs, is the lower one."""
-    what = "log(original's variance over seeds / whitened's), jackknife"
+    statistic = "log(original's variance over seeds / whitened's), jackknife"
     return all_of(
         **{
-            name: positive(variance_ratio(whitened, original), what)
+            name: positive(variance_ratio(whitened, original), statistic)
             for name, (whitened, original) in whitening.at_figure_rate(rows).items()
         }
     )

@@ -41,7 +41,7 @@ def smaller_than_sides(rows: Rows) -> Finding:
     """In every network and layer, the error over all pairs of samples is smaller than either side."""
 
     def error(layer: Rows) -> np.ndarray:
-        return np.log(_by_seed(layer, "lem3/error") / np.minimum(1, _by_seed(layer, "lem3/size")))
+        return np.log(layer.by_seed(quantity="lem3/error") / np.minimum(1, layer.by_seed(quantity="lem3/size")))
 
     finding = _weakest(rows, lambda layer: -error(layer), "log of the smaller side's norm minus log of the error's")
     errors = {f"{case}, layer {layer}": float(np.exp(error(selected).mean()))
@@ -57,7 +57,7 @@ def above_null(rows: Rows) -> Finding:
     """In every network and layer, the two sides correlate more than with the outputs of another sample."""
 
     def excess(layer: Rows) -> np.ndarray:
-        return np.arctanh(_by_seed(layer, "lem3/correlation")) - np.arctanh(_by_seed(layer, "lem3/null"))
+        return np.arctanh(layer.by_seed(quantity="lem3/correlation")) - np.arctanh(layer.by_seed(quantity="lem3/null"))
 
     return _weakest(rows, excess, "Fisher's z over all pairs of samples minus that of the null's 97.5 % quantile")
 
@@ -65,11 +65,6 @@ def above_null(rows: Rows) -> Finding:
 def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], what: str) -> Finding:
     layers = rows.by("case", "layer").items()
     return weakest_of({f"{case}, layer {layer}": positive(of_layer(of_one), what) for (case, layer), of_one in layers})
-
-
-def _by_seed(rows: Rows, quantity: str) -> np.ndarray:
-    selected = rows.where(quantity=quantity)
-    return selected.value[np.argsort(selected.seed)]
 
 
 QUOTE = "If a function … is …-positively homogeneous in …, then"

@@ -67,13 +67,13 @@ def _approximates(series: dict[tuple, list[Series]]) -> Finding:
         numbers |= _numbers(name, *statistics(seeds))
         if layer != "readout":
             errors[name] = np.array([_log_error(*sides) for sides in seeds])
-    what = "log of the smaller side's norm over the steps minus log of the error's"
+    statistic = "log of the smaller side's norm over the steps minus log of the error's"
     means = {name: float(np.exp(values.mean())) for name, values in errors.items()}
     below = sum(mean < 1 for mean in means.values())
     measured = (f"the error is {min(means.values()):.2f} to {max(means.values()):.2f} times the smaller side, "
                 f"less than it in {below} of {len(means)} layers")  # fmt: skip
     numbers |= {f"{name}: error over the smaller side": mean for name, mean in means.items()}
-    finding = weakest_of({name: positive(-values, what) for name, values in errors.items()})
+    finding = weakest_of({name: positive(-values, statistic) for name, values in errors.items()})
     return replace(finding, numbers=numbers, measured=measured)
 
 
@@ -90,16 +90,16 @@ def _chosen(rows: Rows, case: str, squared: bool) -> bool:
 
 def same_sign(rows: Rows) -> Finding:
     """In every network and layer the two sides have equal signs at more than half of the steps."""
-    what = "share of steps with equal signs, minus one half"
+    statistic = "share of steps with equal signs, minus one half"
     return weakest_of(
-        {name: positive(statistics(seeds)[1] - 0.5, what) for name, seeds in _below_readout(rows).items()}
+        {name: positive(statistics(seeds)[1] - 0.5, statistic) for name, seeds in _below_readout(rows).items()}
     )
 
 
 def correlated(rows: Rows) -> Finding:
     """In every network and layer the two sides correlate over the steps."""
-    what = "Fisher's z of the correlation over the steps"
-    return weakest_of({name: positive(np.arctanh(statistics(seeds)[0]), what)
+    statistic = "Fisher's z of the correlation over the steps"
+    return weakest_of({name: positive(np.arctanh(statistics(seeds)[0]), statistic)
                        for name, seeds in _below_readout(rows).items()})  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 A.prop2: features that obey NC1 and NC2 by construction, a readout and bias fitted by least squares to the centred
 one-hot labels, and G_id against Y Y^T; the same along the training of networks that collapse. A.prop3: both sides of
 the inequality at f = g, the OLS fit, over alpha, and the right side in terms of Target Linearity; on random latents, a
-layer along the training of a small network, degenerate latents, and instances that hypothesis finds.
+layer along the training of a small network, degenerate latents, and instances that the package Hypothesis finds.
 """
 
 from collections.abc import Iterator

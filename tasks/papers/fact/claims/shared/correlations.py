@@ -249,8 +249,8 @@ def table_ahead(rows: Rows, name: str, behind: Collection[str] = ()) -> Finding:
             text = f"z of {named(name)} minus z of {named(other)}"
             parts[f"{case}, {named(name)} above {named(other)}"] = positive(lead, text)
         nearest = max(OTHERS, key=lambda other: numbers[f"{case}, {other}"])
-        own, best = (numbers[f"{case}, {each}"] for each in (name, nearest))
-        measured.append(f"{case}: {named(name)} {own:.3f}, {named(nearest)} {best:.3f}")
+        value, nearest_value = (numbers[f"{case}, {quantity}"] for quantity in (name, nearest))
+        measured.append(f"{case}: {named(name)} {value:.3f}, {named(nearest)} {nearest_value:.3f}")
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
 
@@ -263,8 +263,8 @@ def roots_ahead(rows: Rows) -> Finding:
             lead = (z(column, f"root {name}") - z(column, name))[:, -1]
             label = named(name)
             parts[f"{case}, {label}"] = positive(lead, f"z of √{label} minus z of {label}")
-            root, own = (float(np.tanh(z(column, each)[:, -1].mean())) for each in (f"root {name}", name))
-            measured.append(f"{case}: √{label} {root:.3f}, {label} {own:.3f}")
+            root, plain = (float(np.tanh(z(column, quantity)[:, -1].mean())) for quantity in (f"root {name}", name))
+            measured.append(f"{case}: √{label} {root:.3f}, {label} {plain:.3f}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 

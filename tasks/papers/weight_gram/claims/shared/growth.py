@@ -57,8 +57,8 @@ def with_layer(rows: Rows) -> Finding:
         final = curves(selected, "seed", "layer")[:, :, -1]
         if rows.quantity[0] == "surrogate":
             final = np.log(final)  # of a positive number without a scale, steps are factors
-        what = f"{'log of ' * (rows.quantity[0] == 'surrogate')}{_name(rows)}, step to the next layer"
-        parts |= {f"{data_set}, {layer} to {layer + 1}": positive(step, what)
+        statistic = f"{'log of ' * (rows.quantity[0] == 'surrogate')}{_name(rows)}, step to the next layer"
+        parts |= {f"{data_set}, {layer} to {layer + 1}": positive(step, statistic)
                   for layer, step in enumerate(np.diff(final, axis=1).T, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_by_layer(rows))
 
@@ -93,11 +93,11 @@ def chance_statement(quote: str, place: str) -> Statement:
 
 def follows(rows: Rows, law: str) -> Finding:
     """Over the epochs this law leaves a smaller squared error than the other two."""
-    what = f"log(squared error of the best other law / that of the {law} law), mean over layers"
+    statistic = f"log(squared error of the best other law / that of the {law} law), mean over layers"
     parts, texts = {}, []
     for data_set, selected in by_data_set(rows).items():
         lead = lead_of_law(np.unique(selected.x), curves(selected, "seed", "layer"), law)
-        parts[data_set] = positive(lead, what)
+        parts[data_set] = positive(lead, statistic)
         factor = float(np.exp(-lead.mean()))
         texts.append(f"{data_set}: the {law} law leaves {factor:.2g} times the squared error of the best other law")
     return replace(all_of(**parts), measured="; ".join(texts))

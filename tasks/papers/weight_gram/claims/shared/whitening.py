@@ -69,17 +69,17 @@ def no_worse_at_any_rate(rows: Rows) -> Finding:
 
 def negligible(rows: Rows) -> Finding:
     """The best test accuracies of both updates are equal within the margin, at the only learning rate."""
-    what = "best test accuracy, whitened minus original"
+    statistic = "best test accuracy, whitened minus original"
     figures = {name: (whitened[:, 0], original[:, 0])
                for name, (_, whitened, original) in test_accuracies(rows).items()}  # fmt: skip
-    parts = {name: equivalent(whitened.max(1) - original.max(1), MARGIN, what)
+    parts = {name: equivalent(whitened.max(1) - original.max(1), MARGIN, statistic)
              for name, (whitened, original) in figures.items()}  # fmt: skip
     return replace(all_of(**parts), measured=_measured(figures))
 
 
 def _difference_plus(margin: float, whitened: np.ndarray, original: np.ndarray) -> Finding:
-    what = f"best test accuracy, whitened minus original, plus {margin:g}"
-    return positive(whitened.max(1) - original.max(1) + margin, what)
+    statistic = f"best test accuracy, whitened minus original, plus {margin:g}"
+    return positive(whitened.max(1) - original.max(1) + margin, statistic)
 
 
 def _measured(figures: dict[str, tuple[np.ndarray, np.ndarray]]) -> str:
