@@ -76,6 +76,8 @@ sns.set_theme(
         "ytick.labelsize": 7.5,
     },
 )
+
+
 class Layout(ConstrainedLayoutEngine):
     """Leaves the figure's foot free: matplotlib's makes room for legends, and then puts them at its edge."""
 
