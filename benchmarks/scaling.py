@@ -1,13 +1,16 @@
 """Replay recorded durations through the flow's own schedule, with 1 to 64 workers: ``python benchmarks/scaling.py``.
 
 Time is simulated: each stage takes what its provenance says that it took, plus what the flow itself spends on a stage.
-The schedule (flows/schedule.py) decides what begins when, as in a real run. docs/performance/scaling.md has the tables.
+The provenance is that of the committed report, or of the clone's last run where no report has any. A stage without
+provenance takes what `benchmarks/estimates.py` computes from operation counts. The schedule (flows/schedule.py) decides
+what begins when, as in a real run. docs/performance/scaling.md has the tables.
 """
 
 import argparse
 import heapq
 import itertools
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -16,12 +19,13 @@ import networkx
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.estimates import estimates  # noqa: E402
 from flows.graph import Graph  # noqa: E402
 from flows.schedule import Schedule, kind  # noqa: E402
 
 
 def durations(graph: Graph) -> dict[str, float]:
-    """Seconds by stage: of the clone's own last run, or of the committed report."""
+    """Seconds by stage: of the committed report, or of the clone's own last run where no report has them."""
     folder = ROOT / "data" / graph.scale / "provenance"
     committed = ROOT / "reports" / graph.scale / "provenance.json"
     if committed.is_file():
@@ -62,21 +66,36 @@ def longest_chain(graph: Graph, seconds: dict[str, float], overhead: float) -> t
     return sum(seconds.get(name, 0.0) + overhead for name in chain), chain
 
 
+def work(seconds: dict[str, float]) -> str:
+    """Hours of work, in all and by kind of stage, in words."""
+    kinds: dict[str, float] = {}
+    for name, each in seconds.items():
+        kinds[kind(name)] = kinds.get(kind(name), 0.0) + each
+    return f"{sum(seconds.values()) / 3600:.2f} hours of work: " + ", ".join(
+        f"{name} {each / 3600:.2f}" for name, each in sorted(kinds.items())
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", default="paper")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16, 64])
     parser.add_argument("--gpus", type=int, default=0, help="of this machine; 0 where the engine has them, or none")
     parser.add_argument("--overhead", type=float, default=0.3, help="seconds that the flow spends on a stage")
+    parser.add_argument("--recorded-only", action="store_true", help="stages without a duration take no time")
     chosen = parser.parse_args()
     graph = Graph(ROOT, chosen.scale)
     seconds = durations(graph)
-    kinds: dict[str, float] = {}
-    for name, each in seconds.items():
-        kinds[kind(name)] = kinds.get(kind(name), 0.0) + each
-    total = sum(seconds.values())
-    print(f"{len(seconds)} of {len(graph.stages)} stages have a duration; {total / 3600:.2f} hours of work: "
-          + ", ".join(f"{name} {each / 3600:.2f}" for name, each in sorted(kinds.items())))  # fmt: skip
+    print(f"{len(seconds)} of {len(graph.stages)} stages have a duration; {work(seconds)}")
+    if chosen.recorded_only:
+        missing = dict.fromkeys(graph.stages.keys() - seconds.keys(), 0.0)
+    else:
+        missing, rates = estimates(set(graph.stages), seconds, chosen.scale)
+        print(f"{len(missing)} are estimated, at {statistics.median(rates) / 1e9:.1f} GFLOP/s, the median of "
+              f"{len(rates)} runs ({rates[0] / 1e9:.1f} to {rates[-1] / 1e9:.1f}); {work(missing)}")  # fmt: skip
+        longest = sorted(missing.items(), key=lambda item: -item[1])[:12]
+        print("longest of the estimated: " + ", ".join(f"{name} {each / 3600:.1f} h" for name, each in longest))
+    seconds = {**seconds, **missing}
     print("| workers | wall time, min | work / (workers x wall) |\n| ---: | ---: | ---: |")
     for workers in chosen.workers:
         wall, share = replay(graph, seconds, workers, chosen.gpus, chosen.overhead)

@@ -1,48 +1,83 @@
 """Wall time of a run at 1, 2 and 4 workers against the sum of its work: ``python benchmarks/workers.py``.
 
-The stages are a dummy project's, which sleep, so that the numbers show what the flow itself costs on any machine.
-`--launch` sends them through an engine, as in docs/how-to/machines.md.
+The stages are a dummy project's, which sleep, so that the numbers show what the flow itself costs on any machine. They
+run on this machine (``here``), through `examples/launch/over_ssh.py` with a stand-in for ssh (``ssh``), or in two other
+clones of this machine (``nodes``). ``--launch`` sends them through another engine, as in docs/how-to/machines.md.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+import dummy_nodes  # noqa: E402
 import dummy_project  # noqa: E402
+import dummy_ssh  # noqa: E402
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--where", nargs="+", choices=["here", "ssh", "nodes"], default=["here", "ssh", "nodes"])
     parser.add_argument("--simulations", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=5, help="of each stage")
     parser.add_argument("--launch")
     chosen = parser.parse_args()
-    print("| workers | sum of work, s | wall time, s | ideal, s | stages run twice |")
-    print("| ---: | ---: | ---: | ---: | ---: |")
+    print("| where | workers | sum of work, s | wall time, s | ideal, s | stages run twice | load |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         env = dummy_project.environment(Path(folder) / "home", **dummy_project.at(dummy_project.port()))
+        ssh = dummy_ssh.make(Path(folder) / "hosts")
+        env["PATH"] = f"{ssh}{os.pathsep}{env['PATH']}"
+        over_ssh = f"{sys.executable} {ROOT / 'examples/launch/over_ssh.py'} one,two --"
         with dummy_project.server(Path(folder), env):
-            for workers in chosen.workers:
-                root = Path(folder) / str(workers)
-                dummy_project.make(root, dummy_project.params(chosen.simulations), seconds=chosen.seconds)
-                command = [sys.executable, "-m", "flows.reproduce", "simulate", "--root", str(root)]
-                command += ["--workers", str(workers), *(["--launch", chosen.launch] if chosen.launch else [])]
-                began = time.monotonic()
-                subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True)
-                wall = time.monotonic() - began
-                runs = Counter(dummy_project.begun(root))
-                work = chosen.seconds * runs.total()
-                ideal = chosen.seconds * -(-runs.total() // workers)
-                twice = sum(count - 1 for count in runs.values())
-                print(f"| {workers} | {work:.0f} | {wall:.1f} | {ideal:.0f} | {twice} |", flush=True)
+            for where in ["here"] if chosen.launch else chosen.where:
+                for workers in [2] if where == "nodes" else chosen.workers:
+                    root = Path(folder) / f"{where}{workers}"
+                    with ExitStack() as stack:
+                        if where == "nodes":
+                            clones = nodes(root, env, chosen.simulations, chosen.seconds, stack)
+                            more = ["--nodes", "stage/node"]
+                        else:
+                            settings = dummy_project.params(chosen.simulations)
+                            clones = [dummy_project.make(root, settings, seconds=chosen.seconds)]
+                            launch = chosen.launch or (over_ssh if where == "ssh" else "")
+                            more = ["--launch", launch] if launch else []
+                        command = [sys.executable, "-m", "flows.reproduce", "simulate", "--root", str(clones[0])]
+                        began = time.monotonic()
+                        subprocess.run([*command, "--workers", str(workers), *more], cwd=ROOT, env=env, check=True,
+                                       capture_output=True)  # fmt: skip
+                        wall = time.monotonic() - began
+                    runs = sum((Counter(dummy_project.begun(clone)) for clone in clones), Counter())
+                    at_once = min(workers, 2) if where == "ssh" else workers  # a program a host
+                    work = chosen.seconds * runs.total()
+                    ideal = chosen.seconds * -(-runs.total() // at_once)
+                    twice = sum(count - 1 for count in runs.values())
+                    load = os.getloadavg()[0]
+                    print(
+                        f"| {where} | {workers} | {work:.0f} | {wall:.1f} | {ideal:.0f} | {twice} | {load:.0f} |",
+                        flush=True,
+                    )
+
+
+def nodes(folder: Path, env: dict[str, str], simulations: int, seconds: float, stack: ExitStack) -> list[Path]:
+    """A coordinator's clone and those of two nodes, with a worker in each that has started."""
+    clones = dummy_nodes.make(folder, dummy_project.params(simulations))
+    for name in ("one", "two"):
+        dummy_project.order(clones[name], seconds=seconds)
+    workers = dummy_nodes.Workers(clones, dummy_nodes.deploy(clones, env), stack)
+    for name in ("one", "two"):
+        assert workers[name].poll() is None
+    assert dummy_project.until(lambda: dummy_nodes.logs(clones).count("started!") == 2, 120)
+    return list(clones.values())
 
 
 if __name__ == "__main__":

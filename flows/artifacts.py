@@ -23,17 +23,23 @@ def verdicts(graph: Graph) -> dict[str, dict[str, Any]]:
     return dict(sorted(rows.items()))
 
 
-def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str) -> None:
-    """Show how the run went, and how the verdicts differ from those ``before`` it."""
+def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str, address: str | None) -> None:
+    """Show how the run went, and how the verdicts differ from those ``before`` it.
+
+    ``address`` is where a browser finds the report; without it the report's path is shown, for browsers block links
+    from a server's page to files.
+    """
     after = verdicts(graph)
     lines = [f"# gramlab, {graph.scale} scale", "", text(summary), ""]
     lines += [
         f"- {count} {text(verdict)}" for verdict, count in Counter(_verdict(row) for row in after.values()).items()
     ]
     lines += ["", *(changes(before, after) or ["No verdict changed."])]
+    if (report := graph.root / "reports" / "index.html").is_file() and not address:
+        lines += ["", f"The report: {text(str(report))}"]
     create_markdown_artifact(key=f"run-{graph.scale}", markdown="\n".join(lines) + "\n")
-    if (report := graph.root / "reports" / "index.html").is_file():
-        create_link_artifact(key=f"report-{graph.scale}", link=report.as_uri(), link_text="The report")
+    if address:
+        create_link_artifact(key=f"report-{graph.scale}", link=address, link_text="The report")
     if after:
         table = [{column: row.get(column) for column in COLUMNS} for row in after.values()]
         for row, verdict in zip(table, after.values(), strict=True):

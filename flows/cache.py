@@ -7,6 +7,7 @@ the next run fetches them with ``--pull``, or makes them anew.
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,21 +15,39 @@ from pathlib import Path
 from dvc.output import Output
 from dvc.repo import Repo
 
+from gramlab.files import atomic
 
-def damaged(folder: Path) -> Iterable[Path]:
-    """The objects below a cache's folder whose content has another hash than their name says."""
+CHECKED = "checked_objects.json"  # in .dvc/tmp
+
+
+def damaged(folder: Path, checked: dict[str, list[int]]) -> Iterable[Path]:
+    """The objects below a cache's folder whose content has another hash than their name says.
+
+    Those that are as they were when they were ``checked`` are not read again; the others join them.
+    """
     for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*")):
         if path.suffix in ("", ".dir") and not path.is_dir():
             with path.open("rb") as file:
+                name, status = path.parent.name + path.name, os.fstat(file.fileno())
+                now = [status.st_size, status.st_mtime_ns, status.st_ino]
+                if checked.get(name) == now:
+                    continue
                 content = hashlib.file_digest(file, "md5").hexdigest()
-            if content != path.parent.name + path.stem:
+            if content == path.parent.name + path.stem:
+                checked[name] = now
+            else:
                 yield path
 
 
-def mend(repo: Repo, outs: Iterable[Output] | None = None) -> list[str]:
-    """Remove damaged objects and their copies in the working tree; the hashes of the objects."""
-    folder = Path(repo.cache.local.path)
-    objects = {path.parent.name + path.name: path for path in damaged(folder)}
+def mend(repo: Repo, again: bool = True, outs: Iterable[Output] | None = None) -> list[str]:
+    """Remove damaged objects and their copies in the working tree; the hashes of the objects.
+
+    Without ``again`` an object is read only where its size, time or place differ from those of its last check: a node
+    checks its cache before each stage.
+    """
+    folder, record = Path(repo.cache.local.path), Path(repo.tmp_dir, CHECKED)
+    checked = {} if again else _read(record)
+    objects = {path.parent.name + path.name: path for path in damaged(folder, checked)}
     if objects:
         for out in repo.index.outs if outs is None else outs:
             for path, name in _files(out, folder):
@@ -36,7 +55,16 @@ def mend(repo: Repo, outs: Iterable[Output] | None = None) -> list[str]:
                     path.unlink(missing_ok=True)
         for path in objects.values():
             path.unlink()
+    with atomic(record) as temporary:
+        temporary.write_text(json.dumps(checked), encoding="utf-8")
     return list(objects)
+
+
+def _read(record: Path) -> dict[str, list[int]]:
+    try:
+        return dict(json.loads(record.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # there is none yet
+        return {}
 
 
 def _files(out: Output, folder: Path) -> Iterable[tuple[Path, str]]:

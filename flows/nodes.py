@@ -1,27 +1,35 @@
 """Stages that run in other clones: the coordinator's side, which hands them out, and the node's, the flow ``stage``.
 
 The clones share a git remote and DVC's remote, and no folder. A coordinator (``python -m flows.reproduce --nodes
-stage/node``) asks a deployment for each stage that is stale, and takes the result from DVC's remote; it computes
-nothing itself but the pages, which git holds. A node checks out the coordinator's commit, takes what the stage needs
-from the remote, runs the stage, and pushes the result.
+stage/node``) asks a deployment for each stage that is stale, and takes the result from DVC's remote. It computes only
+what DVC's cache does not hold: the pages and the map of the atlas. A node checks out the coordinator's commit, takes
+what the stage reads from the remote, runs the stage and no other, and pushes the result (`flows.alone`).
 """
 
+import json
+import shlex
 import subprocess
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
+from uuid import UUID
 
 from prefect import flow, get_client, get_run_logger
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, WorkerStatus
 from prefect.deployments import run_deployment
-from prefect.states import Cancelling, Failed, State
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Cancelling, Completed, Failed, State
 
 from flows.graph import Graph, Refused
+from flows.runner import Runner
 from flows.turn import OtherMachine, turn
 
 CODE = ("flows", "gramlab", "tasks", "pipeline", "params.yaml", "dvc.yaml", ".dvc/config")
 SECONDS = 1.0  # between two questions of the coordinator about a run
+PATIENCE = 10.0  # seconds until the coordinator asks whether anybody serves the pool
 
 
 def git(*command: str, folder: Path | str = ".") -> str:
@@ -32,45 +40,136 @@ def git(*command: str, folder: Path | str = ".") -> str:
     return done.stdout.strip()
 
 
+def changed(folder: Path, *paths: str) -> list[str]:
+    """The files below these paths, or all, that differ from the commit, but locks and what stages write.
+
+    Files that git does not track count where they are code: stages read them.
+    """
+    names = git("diff", "--name-only", "--no-renames", "-z", "HEAD", "--", *paths, folder=folder)
+    names += git("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE, folder=folder)
+    left = [name for name in names.split("\0") if name and Path(name).name != "dvc.lock"]
+    written = outputs(folder) if left else set()
+    return [name for name in left if not written & {name, *map(str, Path(name).parents)}]
+
+
+def outputs(folder: Path) -> set[str]:
+    """What the stages of all scales write."""
+    scales = {file.relative_to(folder / "pipeline").parts[0] for file in folder.glob("pipeline/**/dvc.yaml")}
+    outs = [out for scale in scales for stage in Graph(folder, scale).stages.values() for out in stage.outs]
+    return {Path(out.fs_path).relative_to(folder).as_posix() for out in outs}
+
+
 def committed(folder: Path) -> str:
     """The commit that the nodes are to check out; Refused where the code or the settings differ from it."""
-    if changed := git("status", "--porcelain", "--", *CODE, ":!*dvc.lock", folder=folder):
-        raise Refused(f"nodes check out a commit, and {changed.split()[-1]} is not committed; commit and push first")
+    if names := changed(folder, *CODE):
+        raise Refused(f"nodes check out a commit, and {names[0]} is not committed; commit and push first")
     return git("rev-parse", "HEAD", folder=folder)
 
 
-def hand_out(
-    deployment: str, names: list[str], scale: str, closed: Callable[[], bool], say: Callable[[str], None]
-) -> int:
-    """Have a node run these stages; wait until it has ended; 0 where it has done so well."""
-    parameters = {"names": names, "scale": scale, "commit": committed(Path.cwd())}
-    run = cast(FlowRun, run_deployment(deployment, parameters=parameters, timeout=0, as_subflow=False))
-    with get_client(sync_client=True) as client:
-        while run.state is None or not run.state.is_final():
-            if closed():
-                client.set_flow_run_state(run.id, Cancelling())
-                return 130
-            time.sleep(SECONDS)
-            run = client.read_flow_run(run.id)
-    if run.state.is_completed():
-        return 0
-    say(f"on a node: {run.state.name}: {run.state.message}")
-    return 1
+class Nodes:
+    """A deployment that runs stages in other clones, and its runs for one coordinator.
+
+    ``warn`` gets a line where nobody serves the deployment's work pool.
+    """
+
+    def __init__(self, deployment: str, root: Path, warn: Callable[[str], None]):
+        self.deployment, self.root, self.warn = deployment, root, warn
+        self.lock, self.runs, self.ended, self.warned = threading.Lock(), set[UUID](), False, False
+        with get_client(sync_client=True) as client:
+            try:
+                self.pool = client.read_deployment_by_name(deployment).work_pool_name
+            except (ObjectNotFound, ValueError):
+                raise Refused(
+                    f"the server has no deployment {deployment!r}; docs/how-to/machines.md has the commands"
+                ) from None
+
+    def hand_out(
+        self, names: list[str], scale: str, inputs: dict[str, str], force: bool, hours: float | None,
+        say: Callable[[str], None],
+    ) -> int:  # fmt: skip
+        """Have a node run these stages; wait until it has ended; 0 where it has done so well."""
+        if self.ended:
+            return 130
+        try:
+            commit = committed(self.root)
+        except Refused as error:
+            say(str(error))
+            return 1
+        parameters = {"names": names, "scale": scale, "commit": commit, "inputs": inputs, "force": force,
+                      "hours": hours}  # fmt: skip
+        run = cast(FlowRun, run_deployment(self.deployment, parameters=parameters, timeout=0, as_subflow=False))
+        with self.lock:
+            self.runs.add(run.id)
+        if self.ended:
+            self.cancel()
+        began = time.monotonic()
+        with get_client(sync_client=True) as client:
+            while run.state is None or not run.state.is_final():
+                if self.ended:
+                    return 130
+                if not (run.start_time or self.warned) and time.monotonic() - began > PATIENCE:
+                    self._look_for_workers()
+                time.sleep(SECONDS)
+                run = client.read_flow_run(run.id)
+        with self.lock:
+            self.runs.discard(run.id)
+        if run.state.is_completed():
+            return 0
+        say(f"on a node: {run.state.name}: {run.state.message}")
+        return 1
+
+    def _look_for_workers(self) -> None:
+        """Say once how to start a worker, where there is none."""
+        with get_client(sync_client=True) as client:
+            workers = client.read_workers_for_work_pool(self.pool or "")
+            process = client.read_work_pool(self.pool or "").type == "process"
+        with self.lock:
+            if not self.warned and all(worker.status != WorkerStatus.ONLINE for worker in workers):
+                self.warned = True
+                command = f"prefect worker start --pool {self.pool} --limit 1"
+                where = (
+                    f"in the clone of a node type `GRAMLAB_CLONE=$PWD {command}`" if process else f"type `{command}`"
+                )
+                self.warn(f"waits: no worker serves the work pool {self.pool!r}; {where}")
+
+    def cancel(self) -> None:
+        """Have the nodes end what they run for this coordinator; hand out no more."""
+        self.ended = True
+        with self.lock, get_client(sync_client=True) as client:
+            while self.runs:
+                with suppress(ObjectNotFound):
+                    client.set_flow_run_state(self.runs.pop(), Cancelling())
 
 
 @flow(name="stage", flow_run_name="{names}")
-def stage(names: list[str], scale: Literal["quick", "paper", "atlas"], commit: str) -> State:
-    """In a node's clone: check out the commit, bring these stages up to date, and push their results."""
-    from flows.run import Options, bring_all_up_to_date
+def stage(
+    names: list[str], scale: Literal["quick", "paper", "atlas"], commit: str, inputs: dict[str, str],
+    force: bool = False, hours: float | None = None,
+) -> State:  # fmt: skip
+    """In a node's clone: check out the commit, run these stages on these inputs, and push their results."""
+    root, log = Path.cwd(), get_run_logger().info
+    last = ""
 
-    root = Path.cwd()
+    def say(line: str) -> None:
+        nonlocal last
+        log(line)
+        last = line
+
     try:
-        with turn(root, get_run_logger().info):
-            committed(root)  # else somebody's work would be lost
+        with turn(root, log):
+            if edited := changed(root):  # else somebody's work would be lost, or taken for the commit's
+                raise Refused(f"{edited[0]} in the node's clone {root} is not committed; commit it there")
             if git("rev-parse", "HEAD") != commit:
                 git("fetch", "--quiet", "--all")
                 git("checkout", "--quiet", "--force", "--detach", commit)
-            graph = Graph(root, scale)
-            return bring_all_up_to_date(graph, graph.select(names), Options(workers=1, pull=True, push=True, retries=0))
+            asked = {"names": names, "scale": scale, "inputs": inputs, "force": force, "hours": hours}
+            # a new process, for this one may have loaded the code of another commit; `exec` makes the runner start one
+            command = f"exec {shlex.join(['python', '-m', 'flows.alone', json.dumps(asked)])}"
+            runner = Runner(root, 1, ())
+            try:
+                status = runner.run(command, {}, say)
+            finally:
+                runner.close()
     except (Refused, OtherMachine) as error:
         return Failed(message=str(error))
+    return Failed(message=last) if status else Completed(message=last)

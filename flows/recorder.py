@@ -7,10 +7,12 @@ what a stage depends on after its program; this compares the hashes from before 
 import errno
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from dvc.exceptions import DvcException
+from dvc.output import Output
 from dvc.stage import PipelineStage
 from dvc.stage.cache import RunCacheNotFoundError
 from dvc_data.hashfile.hash_info import HashInfo
@@ -54,16 +56,21 @@ class Recorder:
     """Brings stages up to date. ``recorded`` holds the names of those that are.
 
     With ``push`` their results go to DVC's remote. With ``remote`` the programs run in other clones, and their results
-    come from there.
+    come from there. ``inputs`` are the hashes, by path, of what other stages have made and these read; they come from
+    DVC's remote.
     """
 
-    def __init__(self, graph: Graph, force: bool, pull: bool, push: bool = False, remote: bool = False):
+    def __init__(
+        self, graph: Graph, force: bool, pull: bool, push: bool = False, remote: bool = False,
+        inputs: Mapping[str, str] | None = None,
+    ):  # fmt: skip
         self.graph, self.repo, self.force, self.pull = graph, graph.repo, force, pull
-        self.push, self.remote = push, remote
+        self.push, self.remote, self.inputs = push, remote, inputs or {}
         self.recorded: set[str] = set()
+        self.shared: set[str] = set()  # stages whose results are in DVC's remote
         if pull:
             with graph.locked():
-                cache.mend(self.repo)  # a damaged object would be checked out, and never be fetched again
+                cache.mend(self.repo, again=False)  # a damaged object would be checked out, and never be fetched again
                 self.repo.stage_cache.pull(None)
 
     def reproduce(self, names: Iterable[str], run: Run, tell: Callable[[Outcome], None]) -> None:
@@ -82,9 +89,45 @@ class Recorder:
                 full = "the disk is full; free some space, type `python -m flows.cache`, and run again"
                 tell(Outcome(name, failure=full))
 
+    def share_inputs(self, names: Iterable[str]) -> dict[str, str]:
+        """Push what other stages have made and these read; the hashes by path."""
+        inputs: dict[str, str] = {}
+        with self.graph.locked():
+            for name in sorted(set().union(*(self.graph.needs[name] for name in names))):
+                stage = self.graph.stages[name]
+                if name not in self.shared:
+                    self._push(stage)
+                inputs.update({self._path(out): str(out.hash_info.value) for out in stage.outs if out.use_cache})
+        return inputs
+
+    def _push(self, stage: PipelineStage) -> None:
+        """Have DVC's remote hold the results of a stage."""
+        for objects in stage.get_used_objs().values():
+            if self.repo.cloud.push(objects).failed:
+                raise DvcException(f"{stage.name} has results that DVC's remote did not take, or its cache lacks")
+        self.shared.add(stage.name)
+
+    def _fetch_inputs(self, stage: PipelineStage) -> None:
+        """Bring what other stages have made and this one reads from DVC's remote."""
+        for name in sorted(self.graph.needs[stage.name]):
+            for out in self.graph.stages[name].outs:
+                if (digest := self.inputs.get(self._path(out))) is None:
+                    continue
+                out.hash_info = HashInfo("md5", digest)
+                try:
+                    for objects in out.get_used_objs().values():
+                        self.repo.cloud.pull(objects)
+                    out.checkout(force=True)
+                except DvcException as error:
+                    raise DvcException(f"its input {self._path(out)} of {name} is not in DVC's remote") from error
+
+    def _path(self, out: Output) -> str:
+        return Path(out.fs_path).relative_to(self.graph.root).as_posix()
+
     def _reproduce(self, stage: PipelineStage, run: Run) -> Outcome:
         """Bring a stage up to date; what became of it."""
         with self.graph.locked(), self.repo.scm_context(quiet=True):
+            self._fetch_inputs(stage)
             with self.graph.reserved(stage):
                 pass  # refused before anything is removed where somebody else works on its files
             stage.remove_outs(ignore_remove=False, force=False)
@@ -94,12 +137,15 @@ class Recorder:
             if not restored:
                 with self.graph.reserved(stage), self.graph.unlocked():
                     status = run(stage)
-                if status:
+                elsewhere = self.remote and in_run_cache(stage)
+                if status and not elsewhere:
                     return Outcome(stage.name, failure=f"its program ended with status {status}")
-                if self.remote and in_run_cache(stage):
+                if elsewhere:
                     self.repo.stage_cache.pull(None)
-                    if not self._restored(stage, force=False):
-                        return Outcome(stage.name, failure="DVC's remote has no result of it for this code and data")
+                    if (status and self.force) or not self._restored(stage, force=False):
+                        missing = "DVC's remote has no result of it for this code, data and settings"
+                        return Outcome(stage.name, failure="it failed on a node" if status else missing)
+                    self.shared.add(stage.name)
                     made_here = False
             seconds = time.monotonic() - started
             stage.save(run_cache=False)
@@ -114,15 +160,18 @@ class Recorder:
             if in_run_cache(stage):
                 (provenance.keep if made_here else provenance.take)(self.graph, stage)
             if self.push and in_run_cache(stage):
-                for objects in stage.get_used_objs().values():
-                    self.repo.cloud.push(objects)
+                self._push(stage)
                 self.repo.stage_cache.push(None)  # last, so that its entries name what is there
             write_entry(stage)
             self.recorded.add(stage.name)
             return Outcome(stage.name, None if restored else seconds)
 
     def _restored(self, stage: PipelineStage, force: bool | None = None) -> bool:
-        """Whether the results came from DVC's cache; ``stage.deps`` then hold the hashes of this moment."""
+        """Whether the results came from DVC's cache; ``stage.deps`` then hold the hashes of this moment.
+
+        Where they did not, the outputs that dvc.lock names are forgotten. DVC takes a stage whose dependencies have the
+        hashes that it knows for unchanged: a second try, or the result of a node, would be the one of older settings.
+        """
         if not (self.force if force is None else force):
             try:
                 self.repo.stage_cache.restore(stage, pull=self.pull)
@@ -130,6 +179,8 @@ class Recorder:
             except RunCacheNotFoundError:
                 pass
         stage.save_deps()
+        for out in stage.outs:
+            out.hash_info = HashInfo()
         return False
 
 

@@ -34,6 +34,13 @@ PATIENCE = 4.5  # seconds from Ctrl-C to the end, whatever hangs
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer has no name of its own for it
 
 
+def web_address(address: str | None) -> str | None:
+    """Refuse what a browser does not follow from a server's page."""
+    if address and not address.startswith(("http://", "https://")):
+        raise typer.BadParameter(f"{address!r} does not begin with http:// or https://")
+    return address
+
+
 def run_name() -> str:
     """The scale and the targets of a run."""
     parameters: dict[str, Any] = flow_run.parameters
@@ -62,6 +69,10 @@ def reproduce(
     nodes: Annotated[
         str | None, Option(help="deployment that runs stages in other clones: stage/node; docs/how-to/machines.md")
     ] = None,
+    report: Annotated[
+        str | None, Option(help="where a browser finds the report, http:// or https://, for Prefect's interface",
+                           callback=lambda address: web_address(address)), Field(pattern="^https?://"),
+    ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="only say which stages are stale")] = False,
     root: Annotated[str, Option(help="the project")] = str(ROOT),
 ) -> State:  # fmt: skip
@@ -74,7 +85,9 @@ def reproduce(
                 return Completed(message="\n".join(what_is_stale(graph, chosen)))
             if nodes:
                 committed(graph.root)
-            options = Options(workers, force, pull or bool(nodes), push, keep_going, retries, hours, launch, nodes)
+            options = Options(
+                workers, force, pull or bool(nodes), push, keep_going, retries, hours, launch, nodes, report
+            )
             return bring_all_up_to_date(graph, chosen, options)
     except (Refused, OtherMachine) as error:
         return Failed(message=str(error))

@@ -16,12 +16,12 @@ from flows.artifacts import publish, verdicts
 from flows.console import Progress, show
 from flows.gpus import limit, visible_gpus
 from flows.graph import Graph
-from flows.nodes import hand_out
+from flows.nodes import Nodes
 from flows.recorder import Outcome, Recorder, in_run_cache
 from flows.runner import LIBRARIES, Runner
 from flows.schedule import Batch, Schedule, kind
 
-LAUNCHED = {"prepare", "train", "measure", "simulate"}  # what --launch sends out; the rest takes seconds
+LAUNCHED = {"prepare", "train", "measure", "simulate", "cells"}  # what --launch sends out; the rest takes seconds
 LAST_WORDS = 3  # lines of a failed program that its failure shows
 
 
@@ -38,6 +38,7 @@ class Options:
     hours: float | None = None
     launch: str | None = None
     nodes: str | None = None
+    report: str | None = None
 
     def retries_of(self, kind: str) -> int:
         """How often a failed stage of this kind is tried again."""
@@ -47,31 +48,40 @@ class Options:
 
 @task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
 def bring_up_to_date(
-    label: str, batch: Batch, recorder: Recorder, runner: Runner, options: Options, events: queue.SimpleQueue
-) -> None:
+    label: str, batch: Batch, recorder: Recorder, runner: Runner, nodes: Nodes | None, options: Options,
+    events: queue.SimpleQueue,
+) -> None:  # fmt: skip
     """Bring stages up to date whose dependencies are up to date; put what became of each among the events."""
     log = get_run_logger().info
     gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
     last: deque[str] = deque(maxlen=LAST_WORDS)
     words: list[str] = []
+    handed: dict[str, int] = {}  # what a node's run of the batch ended with, by stage
 
     def say(line: str) -> None:
         log(line)
         last.append(line)
 
+    def hand_out(name: str, nodes: Nodes) -> int:
+        if name not in handed:  # what is forced goes alone: an older result cannot be told from that of a failed stage
+            left = [name] if options.force else [each for each in batch.names if each not in recorder.recorded]
+            inputs = recorder.share_inputs(left)
+            status = nodes.hand_out(left, recorder.graph.scale, inputs, options.force, options.hours, say)
+            handed.update(dict.fromkeys(left, status))
+        return handed[name]
+
     def run(stage: PipelineStage) -> int:
+        if nodes and in_run_cache(stage):
+            status = hand_out(stage.name, nodes)
+            words[:] = last if status else ()
+            return status
         last.clear()
         launch = options.launch if kind(stage.name) in LAUNCHED else None
         environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
         environment |= {"GRAMLAB_LAUNCHED": "1"} if launch or options.push else {}  # the provenance then names the node
         seconds = options.hours * 3600 if options.hours else None
         for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
-            if options.nodes and in_run_cache(stage):
-                left = [name for name in batch.names if name not in recorder.recorded]
-                status = hand_out(options.nodes, left, recorder.graph.scale, lambda: runner.closed, say)
-            else:
-                status = runner.run(command, environment, say, seconds, launch)
-            if status:
+            if status := runner.run(command, environment, say, seconds, launch):
                 words.extend(last)
                 return status
         return 0
@@ -94,6 +104,7 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
     machine = graph.parameters.get("machine") or {}
     elsewhere = options.launch or options.nodes  # where GPUs are the engine's, or the nodes'
     gpus = [] if elsewhere else visible_gpus(machine.get("device", "auto"))
+    nodes = Nodes(options.nodes, graph.root, lambda line: show(line, (), failed=True)) if options.nodes else None
     for gpu in gpus:
         with get_client(sync_client=True) as client:
             client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
@@ -109,7 +120,7 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
     def start(batch: Batch) -> None:
         name = kind(batch.names[0])
         call = bring_up_to_date.with_options(retries=options.retries_of(name), tags=[name])
-        future = call.submit(batch.label, batch, recorder, runner, options, events)
+        future = call.submit(batch.label, batch, recorder, runner, nodes, options, events)
         future.add_done_callback(lambda future: events.put((batch, future)))
 
     try:
@@ -129,11 +140,13 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
             schedule.end(batch, recorder.recorded)
     finally:
         runner.close()
+        if nodes:
+            nodes.cancel()
     summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
     if schedule.waiting:
         summary += f"; not run, because they need a failed stage: {', '.join(schedule.waiting)}"
-    publish(graph, before, summary)
+    publish(graph, before, summary, options.report)
     get_run_logger().info(summary)
     return Failed(message=summary) if schedule.failed else Completed(message=summary)

@@ -13,6 +13,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TextIO
@@ -24,9 +25,11 @@ PASSED_ON = ("DVC_", "GRAMLAB_", "OMP_", "OPENBLAS_", "MKL_", "PYTHON")  # begin
 
 
 def lost(host: str) -> bool:
-    """Whether ssh could not reach this host a moment ago; the times are this machine's."""
+    """Whether ssh could not reach this host a moment ago; the times are of the folder's clock."""
     mark = LOCKS / f"{host}.lost"
-    return mark.exists() and time.time() - mark.stat().st_mtime < LEFT_OUT
+    with tempfile.TemporaryFile(dir=LOCKS) as file:
+        now = os.fstat(file.fileno()).st_mtime
+    return mark.exists() and now - mark.stat().st_mtime < LEFT_OUT
 
 
 def free_host(hosts: list[str]) -> tuple[str, TextIO]:

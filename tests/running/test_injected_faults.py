@@ -84,6 +84,16 @@ def test_what_was_made_while_its_code_changed_is_not_recorded(project: Path, ser
     assert not stale(project, "simulate@s0")
 
 
+def test_a_second_try_does_not_take_the_result_of_older_settings(project: Path, server: dict[str, str]) -> None:
+    assert flow(server, project, "train").returncode == 0
+    (project / "params.yaml").write_text((project / "params.yaml").read_text().replace("lr: 0.1", "lr: 0.2"))
+    order(project, fail=["train@run"])
+    done = flow(server, project, "train")
+    assert begun(project).count("train@run") == 3
+    assert done.returncode == 1, done.stdout
+    assert stale(project, "train@run")
+
+
 def cached(root: Path, path: str) -> Path:
     """The object of DVC's cache with a file's content."""
     digest = yaml.safe_load((root / FACT).with_suffix(".lock").read_text())["stages"]
@@ -236,6 +246,7 @@ def test_a_key_that_a_shell_would_run_is_refused(project: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [(["--workers", "-1"], r"Invalid value for '--workers': .* greater than or equal to 1"),
+     (["--report", "file:///report"], r"Invalid value for '--report': 'file:///report' does not begin with http://.*"),
      (["--scale", "huge"], r".*'huge' is not one of 'quick', 'paper', 'atlas'."),
      (["--worker", "2"], r"No such option: --worker.* --workers.*"),
      (["c_rum"], r"unknown target 'c_rum'; did you mean 'c_run'\?; allowed: prepare, .*")],

@@ -6,37 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dummy_nodes
 import dummy_project
+import dummy_ssh
 import psutil
 import pytest
+import yaml
 from dummy_project import ROOT, background, begun, order, traces, until, until_hanging
-
-# as sshd does: a session and an environment of its own, another folder; the program ends with the connection
-SSH = """#!{python}
-import os, signal, subprocess, sys
-*options, host, command = sys.argv[1:]
-if os.path.exists("{folder}/lost-" + host):
-    sys.exit(255)
-with open("{folder}/used", "a") as file:
-    file.write(host + "\\n")
-remote = subprocess.Popen(["/bin/sh", "-c", command], cwd="/", env={{"NODE": host}}, start_new_session=True)
-def close(*_):
-    os.killpg(remote.pid, signal.SIGHUP)
-    sys.exit(255)
-for kind in (signal.SIGINT, signal.SIGTERM):  # Ctrl-C reaches ssh itself too, and may be the first to do so
-    signal.signal(kind, close)
-sys.exit(remote.wait())
-"""
 
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Path:
     """The folder with the stand-in; ``used`` in it lists the hosts in the order of their programs."""
-    folder = tmp_path / "hosts"
-    folder.mkdir()
-    (folder / "ssh").write_text(SSH.format(python=sys.executable, folder=folder))
-    (folder / "ssh").chmod(0o755)
-    return folder
+    return dummy_ssh.make(tmp_path / "hosts")
 
 
 def command(root: Path, *arguments: str) -> list[str]:
@@ -107,3 +89,24 @@ def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path:
         assert until(lambda: not any(map(dummy_project.alive, remote)), 30)
         assert until(lambda: process.poll() is not None, 30)
     assert json.loads((project / ".dvc/tmp/flow").read_text()) == {}
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_cells_of_the_atlas_are_sent_out_or_take_turns_on_the_gpu(
+    project: Path, hosts: Path, server: dict[str, str], launched: bool
+) -> None:
+    dummy_nodes.add_atlas(project)
+    (project / "params.yaml").write_text(yaml.safe_dump(dummy_project.params(0, "auto")))
+    order(project, seconds=0.5)
+    if launched:
+        assert flow(server, hosts, project, "--scale", "atlas", "--workers", "2").returncode == 0
+    else:
+        local = [sys.executable, "-m", "flows.reproduce", "--root", str(project), "--scale", "atlas", "--workers", "2"]
+        subprocess.run(local, cwd=ROOT, env={**server, "CUDA_VISIBLE_DEVICES": "0"}, check=True, capture_output=True)
+    cells = [trace for trace in traces(project) if trace["stage"].startswith("cells@")]
+    assert [trace["event"] for trace in cells if trace["event"] == "begin"] == ["begin", "begin"]
+    if launched:
+        assert {trace["node"] for trace in cells} == {"one", "two"}
+    else:
+        assert {trace["gpu"] for trace in cells} == {"0"}
+        assert [trace["event"] for trace in cells] == ["begin", "end"] * 2, "one at a time"
