@@ -180,6 +180,70 @@ def test_cosines_are_debiased_and_their_intervals_cover(monkeypatch):
     assert exact["0"].estimate("gram", "agop").standard_error == 0.0
 
 
+def rectangle(d, k, c, seed, n=5):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(d, k), nn.GELU(), nn.Linear(k, c)).double(), torch.randn(n, d, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("d", "k"), [(20, 30), (30, 20)], ids=["matrices", "factors"])
+def test_nulls_of_estimated_cosines_are_debiased(d, k):
+    """Over many networks the mean null is the exact one, where that of the estimated matrix is too small."""
+    errors, plain = [], []
+    for seed in range(60):
+        model, x = rectangle(d, k, 40, seed)
+        exact = gramlab.measure(model, x, outputs="exact", layers="0")["0"]
+        estimated = gramlab.measure(model, x, outputs=4, layers="0")["0"]
+        null = np.array(gramlab.cosine_null(exact.gram, exact.agop))
+        errors.append(np.array(estimated.cosine_null("gram", "agop")) / null - 1)
+        plain.append(np.array(gramlab.cosine_null(estimated.gram, estimated.agop)) / null - 1)
+    mean, error = np.mean(errors, 0), np.std(errors, 0) / 60**0.5
+    bias = np.abs(np.mean(plain, 0))
+    assert bias[0] > 0.02
+    # a ratio of unbiased numbers keeps a bias of second order
+    assert np.all(np.abs(mean) < 4 * error + bias / 5), (mean, error, bias)
+
+
+def test_a_null_of_two_estimates_takes_separate_draws():
+    """AGOP and centred AGOP have the same signs: products of their traces in one draw would be correlated."""
+    values = []
+    for seed in range(40):
+        model, x = rectangle(6, 8, 30, seed)
+        initial = copy.deepcopy(model)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(1.5)
+        options = {"layers": "0", "initial": initial}
+        exact = gramlab.measure(model, x, outputs="exact", **options)["0"]
+        estimated = gramlab.measure(model, x, outputs=16, **options)["0"]
+        pair = ("agop", "double_centered_agop")
+        values.append(estimated.cosine_null(*pair)[0] / gramlab.cosine_null(*(getattr(exact, q) for q in pair))[0] - 1)
+    assert abs(np.mean(values)) < 4 * np.std(values) / 40**0.5 + 0.01
+
+
+def test_estimated_diagonals_are_debiased():
+    differences, plain = [], []
+    for seed in range(60):
+        model, x = rectangle(10, 12, 40, seed, 20)
+        exact = gramlab.measure(model, x, outputs="exact", layers="0")["0"]
+        estimated = gramlab.measure(model, x, outputs=16, layers="0")["0"]
+        true = gramlab.pearson(exact.gram, exact.agop, diagonal=True)
+        differences.append(estimated.pearson("gram", "agop", diagonal=True) - true)
+        plain.append(gramlab.pearson(estimated.gram, estimated.agop, diagonal=True) - true)
+    bias = abs(np.mean(plain))
+    assert abs(np.mean(differences)) < 4 * np.std(differences) / 60**0.5 + bias / 5
+
+
+def test_an_unknown_quantity_names_the_nearest():
+    for outputs in ("exact", 4):
+        layer = gramlab.measure(mlp(), inputs(), outputs=outputs)["0"]
+        acts = [lambda: layer.relative_error("agob"), lambda: layer.estimate("gram", "agob"),
+                *(lambda compare=compare: compare("gram", "agob")
+                  for compare in (layer.cosine, layer.pearson, layer.cosine_null))]  # fmt: skip
+        for act in acts:
+            with pytest.raises(ValueError, match="did you mean 'agop'"):
+                act()
+
+
 def test_signs_depend_on_the_sample_alone():
     model, x = mlp(), inputs()
     for m in (1, 5):
