@@ -41,9 +41,7 @@ class Estimate(NamedTuple):
 Tables = dict[tuple[str, str], np.ndarray]
 
 
-def correlation(
-    layer: "LayerMeasures", first: str, second: str, centred: bool, diagonal: bool = False
-) -> Estimate:
+def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool, diagonal: bool = False) -> Estimate:
     """Return the cosine, or Pearson's correlation, of two quantities of a layer, with its standard error.
 
     For independent unbiased estimates A_g of a matrix A, ⟨A_g, A_h⟩ with g ≠ h is an unbiased estimate of ‖A‖², where

@@ -21,7 +21,7 @@ from gramlab.measures.layers import Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.readout import last_product
+from gramlab.measures.readout import BARE_PRODUCT, last_product
 from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
 
@@ -87,8 +87,9 @@ def measure(
     initial : torch.nn.Module or state dict, optional
         The network's initial weights, for paper B's centred quantities.
     mask : array of shape (n, T), optional
-        Booleans, or 0 and 1. False leaves a token out of every layer that sees (n, T, d), out of outputs (n, T, c),
-        and out of their losses by name.
+        Booleans, or 0 and 1. False leaves a token out of every layer that sees (n, T, ..., d), out of outputs
+        (n, T, ...), or (n, T) of a layer with an output a token, and out of their losses by name. A mask that fits no
+        tokens is refused.
     forward : callable (model, inputs) -> outputs, optional
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
     shard : (int, int) or "process", optional
@@ -135,6 +136,7 @@ def measure(
                    "forward": forward}  # fmt: skip
         return _in_rounds(model, x, y, shard, max_memory, options)
     with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
+        last = networks[0].last
         batches = iterate_batches(model, x, y, mask, batch_size, part)
         accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
         for number, batch in enumerate(batches):
@@ -144,7 +146,9 @@ def measure(
             reduce_over_processes(accumulator, settings)
         elif part is not None:
             settings |= {"shard": part, "rows": row_count(x)}
-        return accumulator.result(weight_decay, settings, left_out(model, networks[0].layers))
+        return accumulator.result(
+            weight_decay, settings, left_out(model, networks[0].layers, {} if last is None else last.bare)
+        )
 
 
 def _in_rounds(
@@ -160,7 +164,8 @@ def _in_rounds(
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        remaining = left_out(model, find_layers(model, list(layers)))
+        bare = {name: reason for name, reason in results[0].left_out.items() if reason == BARE_PRODUCT}
+        remaining = left_out(model, find_layers(model, list(layers)), bare)
     return replace(results[0], layers=layers, left_out=remaining)
 
 
@@ -174,6 +179,11 @@ def captured_networks(
     forward: Callable[[nn.Module, Any], Tensor] | None,
 ) -> Iterator[tuple[CapturedNetwork, CapturedNetwork | None]]:
     """Capture the layers of the model, and of its copy with the initial weights if they are needed."""
+    if outputs == "readout" and is_split(model):
+        raise ValueError(
+            "outputs='readout' needs the readout's whole weight in each batch, and FSDP has split the model's"
+            " parameters over processes: outputs='exact' or a number of random cotangents do not"
+        )
     with ExitStack() as stack:
         measured = find_layers(model, layers)
         for name, parameter in model.named_parameters():
@@ -182,8 +192,9 @@ def captured_networks(
 
         def captured(network: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
             last = None
-            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
-                last = stack.enter_context(last_product(network))
+            if not is_split(network):
+                verified = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
+                last = stack.enter_context(last_product(network, verified))
             return CapturedNetwork(network, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
         current, before = captured(model, measured), None

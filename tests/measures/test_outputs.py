@@ -114,6 +114,79 @@ def test_other_heads_fall_back(change):
         gramlab.measure(model, x, outputs="readout")
 
 
+class ScaledGradient(torch.autograd.Function):
+    """The identity, whose gradient is three times too large."""
+
+    @staticmethod
+    def forward(ctx, z):
+        return z.view_as(z)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g
+
+
+def test_a_head_that_scales_gradients_alone_falls_back():
+    torch.manual_seed(0)
+    model, x = Changed(ScaledGradient.apply).double(), inputs()
+    chosen = gramlab.measure(model, x)
+    assert chosen.settings["outputs"] == "exact"
+    plain = Changed(lambda z: z).double()
+    plain.load_state_dict(model.state_dict())
+    expected = gramlab.measure(plain, x, outputs="exact")
+    for name in expected:
+        torch.testing.assert_close(chosen[name].agop, 9 * expected[name].agop)
+    with pytest.raises(ValueError, match="without a cap"):
+        gramlab.measure(model, x, outputs="readout")
+
+
+class Untied(Tied):
+    """The language model with the product of its head written out, in one of several ways."""
+
+    def __init__(self, product):
+        super().__init__()
+        del self.head
+        self.product = product
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.product(torch.tanh(self.up(self.embed(input_ids)).cumsum(1)), self.embed.weight)
+
+
+@pytest.mark.parametrize("outputs", [None, "exact", 40])
+def test_a_head_of_bare_tensors_is_the_readout_and_is_reported(outputs):
+    torch.manual_seed(0)
+    model, same = Tied().double(), Untied(lambda h, W: nn.functional.linear(h, W)).double()
+    same.load_state_dict(model.state_dict(), strict=False)
+    ids = torch.randint(0, 23, (4, 3))
+    measured = gramlab.measure(same, ids, outputs=outputs)
+    assert measured.settings["outputs"] == (outputs or "readout")
+    assert list(measured) == ["embed", "up"]
+    assert set(measured.left_out) == {"embed.weight"}
+    assert "embed.weight (also multiplied by" in repr(measured)
+    # the module's head gives the same network, summed over its outputs
+    expected = gramlab.measure(model, ids, outputs=outputs or "exact", layers=["embed", "up"])
+    assert_same(measured, expected, FAMILY)
+    assert expected.left_out == {}
+    limit = int(gramlab.plan(same, ids, outputs=outputs).layers[["sums", "batch"]].sum(axis=1).max())
+    assert len(gramlab.plan(same, ids, outputs=outputs, max_memory=limit).rounds) == 2
+    assert gramlab.measure(same, ids, outputs=outputs, max_memory=limit).left_out == measured.left_out
+
+
+def test_a_bare_head_that_is_changed_falls_back():
+    torch.manual_seed(0)
+    model = Untied(lambda h, W: 2 * torch.nn.functional.linear(h, W)).double()
+    assert gramlab.measure(model, torch.randint(0, 23, (4, 3))).settings["outputs"] == "exact"
+
+
+def test_products_inside_of_layers_are_not_reported():
+    torch.manual_seed(0)
+    linear = nn.functional.linear
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1, enable_nested_tensor=False)
+    measured = gramlab.measure(model, torch.randn(3, 4, 8), layers="layers.0.linear1")
+    assert set(measured.left_out.values()) == {"not named in layers="}
+    assert nn.functional.linear is linear
+
+
 def test_a_head_that_is_capped_in_some_batches_is_exact_in_all():
     torch.manual_seed(0)
     model = Changed(lambda z: z.clamp(max=cap)).double()
@@ -233,15 +306,13 @@ def test_estimated_diagonals_are_debiased():
     assert abs(np.mean(differences)) < 4 * np.std(differences) / 60**0.5 + bias / 5
 
 
-def test_an_unknown_quantity_names_the_nearest():
-    for outputs in ("exact", 4):
-        layer = gramlab.measure(mlp(), inputs(), outputs=outputs)["0"]
-        acts = [lambda: layer.relative_error("agob"), lambda: layer.estimate("gram", "agob"),
-                *(lambda compare=compare: compare("gram", "agob")
-                  for compare in (layer.cosine, layer.pearson, layer.cosine_null))]  # fmt: skip
-        for act in acts:
-            with pytest.raises(ValueError, match="did you mean 'agop'"):
-                act()
+@pytest.mark.parametrize("outputs", ["exact", 4])
+@pytest.mark.parametrize("act", ["cosine", "pearson", "cosine_null", "estimate", "relative_error"])
+def test_an_unknown_quantity_names_the_nearest(act, outputs):
+    layer = gramlab.measure(mlp(), inputs(), outputs=outputs)["0"]
+    names = ["agob"] if act == "relative_error" else ["gram", "agob"]
+    with pytest.raises(ValueError, match="did you mean 'agop'"):
+        getattr(layer, act)(*names)
 
 
 def test_signs_depend_on_the_sample_alone():

@@ -156,6 +156,16 @@ def test_attention_under_a_mask_is_independent_of_batches():
     assert frame.max().max() < frame.attrs["tolerance"]
 
 
+def test_batches_that_cannot_be_cut_are_refused():
+    x, y = data()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=5)
+    for batches in (loader, [(x, y)]):
+        with pytest.raises(ValueError, match="of batches, which cannot be cut"):
+            gramlab.batch_independence(Coupled(), batches)
+    with pytest.raises(ValueError, match="are the same for 1 samples"):
+        gramlab.batch_independence(Coupled(), x[:1], y[:1])
+
+
 def test_a_network_that_couples_its_samples_is_found():
     torch.manual_seed(0)
     frame = gramlab.batch_independence(Coupled(), *data())
