@@ -101,7 +101,7 @@ class CapturedNetwork:
         for name, lead in axes.items():
             if _escapes(n, T, lead):
                 raise ValueError(
-                    f"layer {name!r} sees rows of the shape {lead}, which the mask {(n, T)} does not reach: they must have"
+                    f"layer {name!r} sees rows of the shape {lead}, which the mask {(n, T)} does not reach: they need"
                     " the axes (n, T, ...); name the layers to measure in layers=, or give no mask"
                 )
         tokens = {lead[:2] for lead in axes.values() if len(lead) > 1}

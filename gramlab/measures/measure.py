@@ -16,6 +16,7 @@ from gramlab.measures.batches import Data, iterate_batches, row_count
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
+from gramlab.measures.identity import DataDigest, identity
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
@@ -94,7 +95,8 @@ def measure(
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
     shard : (int, int) or "process", optional
         Measure part i of n of the data: a run of rows of arrays, every n-th batch of an iterable. ``gramlab.merge``
-        makes the measurement of the whole from all parts. "process" takes the parts of torch.distributed's processes,
+        makes the measurement of the whole from all parts, and refuses parts of other data, weights or functions, which
+        it knows by their digests. "process" takes the parts of torch.distributed's processes,
         which all get the measurement of the whole.
     max_memory : int, optional
         Bytes for the sums of layers that are measured together. Layers are split into rounds, which repeat the passes;
@@ -137,15 +139,19 @@ def measure(
         return _in_rounds(model, x, y, shard, max_memory, options)
     with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
-        batches = iterate_batches(model, x, y, mask, batch_size, part)
+        digest = None if part is None else DataDigest()
+        made_from = None if part is None else identity(model, initial, loss, forward)
+        batches = iterate_batches(model, x, y, mask, batch_size, part, digest)
         accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
         for number, batch in enumerate(batches):
             accumulator.add(batch, number, all_targets=y)
         settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
-        if shard == "process":
-            reduce_over_processes(accumulator, settings)
-        elif part is not None:
-            settings |= {"shard": part, "rows": row_count(x)}
+        if part is not None and digest is not None and made_from is not None:
+            made_from |= digest.result()
+            if shard == "process":
+                reduce_over_processes(accumulator, settings, made_from)
+            else:
+                settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
         return accumulator.result(
             weight_decay, settings, left_out(model, networks[0].layers, {} if last is None else last.bare)
         )

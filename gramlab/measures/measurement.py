@@ -46,7 +46,8 @@ class Measurement(Mapping[str, LayerMeasures]):
     left_out : mapping of str to str
         Parameters with two axes or more, by name, that belong to no measured layer, and why.
     settings : mapping of str to value
-        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard" and "rows" of all.
+        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all and
+        "made_from", the digests of data, weights and functions.
 
     Examples
     --------
