@@ -138,8 +138,9 @@ def of_data(i, change=lambda x, y, mask: None):
 
 def of_shuffled_loader(i):
     loader = DataLoader(TensorDataset(*data()), batch_size=5, shuffle=True)
+    model = network()
     torch.manual_seed(i)
-    return gramlab.measure(network(), loader, shard=(i, 2), weight_decay=0.1)
+    return gramlab.measure(model, loader, shard=(i, 2), weight_decay=0.1)
 
 
 def power(exponent):
