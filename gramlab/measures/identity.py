@@ -161,8 +161,7 @@ def _add(digest: Any, value: Any, seen: set[int]) -> None:
         _add_tensor(digest, torch.from_numpy(np.ascontiguousarray(value)))
     elif isinstance(value, CodeType):
         digest.update(value.co_code)
-        for part in (value.co_names, value.co_consts):
-            _add(digest, part, seen)
+        _add(digest, [value.co_names, value.co_consts], seen)
     elif isinstance(value, (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), torch.dtype)):
         digest.update(repr(value).encode())
     elif id(value) in seen:  # a function that holds itself
@@ -178,14 +177,12 @@ def _add(digest: Any, value: Any, seen: set[int]) -> None:
             _add(digest, value[key], seen)
     elif isinstance(value, FunctionType):
         seen.add(id(value))
-        for part in (value.__code__, value.__defaults__, value.__kwdefaults__, _closure(value)):
-            _add(digest, part, seen)
+        _add(digest, [value.__code__, value.__defaults__, value.__kwdefaults__, _closure(value)], seen)
     elif isinstance(value, MethodType):
         _add(digest, value.__func__, seen)
         _add(digest, value.__self__, seen)
     elif isinstance(value, functools.partial):
-        for part in (value.func, value.args, value.keywords):
-            _add(digest, part, seen)
+        _add(digest, [value.func, value.args, value.keywords], seen)
     elif isinstance(value, nn.Module):
         digest.update((_model_digest(value, seen) + repr(_state_digests(value.state_dict()))).encode())
     elif isinstance(value, type) or not hasattr(value, "__dict__"):

@@ -42,7 +42,7 @@ def measure(
     mask: Any = None,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
     shard: Shard = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
 ) -> Measurement:
     """Measure the layers of any network: weight Gram, AGOP, PTK, eNFA, FACT, virtual covariance shift.
 
@@ -98,9 +98,9 @@ def measure(
         makes the measurement of the whole from all parts, and refuses parts of other data, weights or functions, which
         it knows by their digests. "process" takes the parts of torch.distributed's processes,
         which all get the measurement of the whole.
-    max_memory : int, optional
-        Bytes for the sums of layers that are measured together. Layers are split into rounds, which repeat the passes;
-        results on an accelerator move to the CPU after each round (``gramlab.plan``).
+    max_memory : int or str, optional
+        Bytes, such as 10**9 or "1GB", for the sums of layers that are measured together. Layers are split into rounds,
+        which repeat the passes; results on an accelerator move to the CPU after each round (``gramlab.plan``).
 
     Returns
     -------
@@ -158,7 +158,7 @@ def measure(
 
 
 def _in_rounds(
-    model: nn.Module, x: Data, y: Any, shard: Shard, max_memory: int, options: dict[str, Any]
+    model: nn.Module, x: Data, y: Any, shard: Shard, max_memory: int | str, options: dict[str, Any]
 ) -> Measurement:
     """Measure the layers in rounds; results on an accelerator move to the CPU after each of them."""
     from gramlab.measures.plan import plan
@@ -217,7 +217,7 @@ def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
 def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
     """Return the sums that the quantities need. Raises ValueError if an argument is missing for them."""
     if weight_decay is not None and not (isinstance(weight_decay, Real) and 0.0 <= weight_decay < float("inf")):
-        raise ValueError(f"weight_decay must be a positive finite number, not {weight_decay!r}")
+        raise ValueError(f"weight_decay must be a finite number of at least 0, not {weight_decay!r}")
     names = [quantities] if isinstance(quantities, str) else list(NEEDS if quantities is None else quantities)
     if unknown := [name for name in names if name not in NEEDS]:
         raise ValueError(f"unknown quantities {unknown}, not among {sorted(NEEDS)}{did_you_mean(unknown[0], NEEDS)}")

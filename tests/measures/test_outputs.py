@@ -355,6 +355,7 @@ def test_few_cotangents_say_what_they_lack():
     for act in (lambda: one.cosine("gram", "agop"), lambda: one.relative_error("agop")):
         with pytest.raises(gramlab.Undefined, match="outputs=2 or more"):
             act()
+    assert "(estimated from 1 cotangent)" in repr(gramlab.measure(mlp(), inputs(), outputs=1))
     two = gramlab.measure(mlp(), inputs(), outputs=2)["0"].estimate("gram", "agop")
     assert two.standard_error == float("inf")
 
