@@ -31,15 +31,18 @@ class VirtualShifts:
         """Add the last measurement's shift for each step since then; return the sum's correlations."""
         numbers = []
         for name, layer in measurement.items():
-            if name not in self.initial_grams:
+            if name not in self.initial_grams:  # nothing has moved yet
                 self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
-            else:
-                self.totals[name] = self.totals[name] + (step - self.last_step) * self.shifts[name]
-            for suffix, gram in (("", layer.gram), ("_moved", layer.gram - self.initial_grams[name])):
+                continue
+            # in the memory of the shift, which is not needed again: new d × d matrices take longer than these sums
+            shift = self.shifts.pop(name)
+            self.totals[name] += shift.mul_(step - self.last_step)
+            moved = torch.sub(layer.gram, self.initial_grams[name], out=shift)
+            for suffix, gram in (("", layer.gram), ("_moved", moved)):
                 for prefix in ("pearson", "diagonal"):
                     try:
                         value = pearson(gram, self.totals[name], diagonal=prefix == "diagonal")
-                    except Undefined:  # nothing has moved yet
+                    except Undefined:  # nothing has moved
                         continue
                     numbers.append((name, f"{prefix}_virtual{suffix}", value))
         self.pending, self.last_step = measurement, step

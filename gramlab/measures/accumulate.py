@@ -67,7 +67,7 @@ class Accumulator:
         outputs, calls = run.outputs, run.calls
         by_output = bool(self.needs & {"ptk", "centered_ptk"})
         if batch.targets is not None and self.loss is not None and "loss" in self.needs:
-            losses = per_sample(self.loss, outputs, batch.targets, batch.mask)
+            losses = per_sample(self.loss, outputs, batch.targets, run.mask)
             if not all_finite(losses.detach()):
                 row = int((~torch.isfinite(losses)).nonzero()[0])
                 raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
@@ -172,7 +172,7 @@ class Accumulator:
         centred = initial_run is not None
         ptk = [BatchSums() for _ in range(self.cotangents.groups)]
         centered = [BatchSums() for _ in range(self.cotangents.groups)]
-        for scalar, scalar0, group, more in self.cotangents.passes(run, initial_run, mask, batch.start):
+        for scalar, scalar0, group, more in self.cotangents.passes(run, initial_run, batch.start):
             gradients = _gradients(scalar, run.calls, retain=more)
             if "ptk" in self.needs:
                 for call, g in zip(run.calls, gradients, strict=True):
@@ -186,7 +186,7 @@ class Accumulator:
                         centered[group].add(call.layer, self._rows(call, moved, mask))
         if "ptk" in self.needs:
             self._add_groups("ptk", ptk)
-            for name, count in self.cotangents.identity(run, initial_run, mask, self.current.layers).items():
+            for name, count in self.cotangents.identity(run, initial_run, self.current.layers).items():
                 self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count)
         if centred:
             self._add_groups("centered_ptk", centered)

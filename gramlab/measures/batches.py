@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data.distributed import DistributedSampler
 
 from gramlab.measures.arrays import all_finite, as_tensor
+from gramlab.measures.identity import DataDigest
 
 Data = Tensor | np.ndarray | Mapping | Iterable
 
@@ -24,7 +25,13 @@ class Batch(NamedTuple):
 
 
 def iterate_batches(
-    model: nn.Module, x: Data, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] | None = None
+    model: nn.Module,
+    x: Data,
+    y: Any,
+    mask: Any,
+    batch_size: int,
+    shard: tuple[int, int] | None = None,
+    digest: DataDigest | None = None,
 ) -> Iterator[Batch]:
     """Return batches on the model's device, with floating-point inputs in the model's dtype.
 
@@ -40,6 +47,8 @@ def iterate_batches(
         Rows of a slice.
     shard : (int, int), optional
         Part i of n: a run of rows of what is sliced, every n-th batch of an iterable.
+    digest : DataDigest, optional
+        Gets all data, those of other parts too.
 
     Returns
     -------
@@ -56,7 +65,8 @@ def iterate_batches(
         raise ValueError("x is an iterable of batches: give targets and mask in its batches, not as y= and mask=")
     if not sliceable and not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
-    return _on_model(model, _slices(x, y, mask, batch_size, shard) if sliceable else _parsed_batches(x, shard))
+    batches = _slices(x, y, mask, batch_size, shard, digest) if sliceable else _parsed_batches(x, shard, digest)
+    return _on_model(model, batches)
 
 
 def row_count(x: Data) -> int | None:
@@ -78,7 +88,9 @@ def _is_numeric(x: Any) -> bool:
     return isinstance(x, (int, float, np.number))
 
 
-def _slices(x: Any, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] | None) -> Iterator[Batch]:
+def _slices(
+    x: Any, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] | None, digest: DataDigest | None
+) -> Iterator[Batch]:
     inputs: Any
     if isinstance(x, Mapping):
         inputs, y, mask = _split_mapping({key: as_tensor(value, key) for key, value in x.items()}, y, mask)
@@ -98,6 +110,8 @@ def _slices(x: Any, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] |
         _check_finite([t[rows] for t in tensors], "input", start // batch_size, start)
         if beside["y"] is not None:
             _check_finite([beside["y"][rows]], "target", start // batch_size, start)
+    if digest is not None:
+        digest.add(x=inputs, y=beside["y"], mask=beside["mask"])
     number, parts = shard or (0, 1)
     first, last = n * number // parts, n * (number + 1) // parts
     if first == last:
@@ -109,7 +123,7 @@ def _slices(x: Any, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] |
         yield Batch(part, targets, tokens, start)
 
 
-def _parsed_batches(x: Iterable, shard: tuple[int, int] | None) -> Iterator[Batch]:
+def _parsed_batches(x: Iterable, shard: tuple[int, int] | None, digest: DataDigest | None) -> Iterator[Batch]:
     if shard is not None and isinstance(getattr(x, "sampler", None), DistributedSampler):
         raise ValueError(
             "the loader's DistributedSampler splits the data already, and repeats samples to make equal parts: give the"
@@ -122,6 +136,8 @@ def _parsed_batches(x: Iterable, shard: tuple[int, int] | None) -> Iterator[Batc
         _check_finite(tensors, "input", number, start)
         if batch.targets is not None:
             _check_finite([batch.targets], "target", number, start)
+        if digest is not None:
+            digest.add(x=batch.inputs, y=batch.targets, mask=batch.mask)
         if number % parts == place:
             empty = False
             yield batch._replace(start=start)

@@ -1,6 +1,6 @@
 """A network whose layers' calls are recorded, and what a forward pass of it gives."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from gramlab.measures.arrays import all_finite
 from gramlab.measures.batches import Batch, input_tensors, run_model, sample_count
 from gramlab.measures.capture import CallRecord, LayerCall
 from gramlab.measures.kinds import Layer
-from gramlab.measures.losses import is_token_mask
 from gramlab.measures.readout import LastProduct, Readout
 
 
@@ -25,12 +24,15 @@ class Run:
         In the graph, zero for masked tokens.
     calls : list of LayerCall
     readout : Readout or None
-        The layer that gives the outputs, if a Linear does.
+        The product that gives the outputs, if a linear one does.
+    mask : Tensor of shape (n, T), or None
+        The batch's mask, if the outputs are those of its tokens.
     """
 
     outputs: Tensor
     calls: list[LayerCall]
     readout: Readout | None
+    mask: Tensor | None
 
 
 class CapturedNetwork:
@@ -51,7 +53,7 @@ class CapturedNetwork:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
         self.record.recording = True
         if self.last is not None:
-            self.last.recording = True
+            self.last.begin()
         try:
             outputs = run_model(self.model, batch.inputs, self.forward)
         except (RuntimeError, IndexError, TypeError) as error:  # torch's, on shapes, types and indices that do not fit
@@ -85,21 +87,64 @@ class CapturedNetwork:
                     f" {tuple(input_tensors(values)[0].shape)}: they need a row for each of the {n} samples, which"
                     " forward= can arrange"
                 )
-        mask = batch.mask
-        if mask is not None and number == 0:
-            self._check_mask(mask, batch, outputs, calls)
-        if mask is not None and is_token_mask(mask, outputs):
+        mask = None if batch.mask is None else _mask_of_outputs(batch.mask, outputs, calls)
+        if batch.mask is not None:
+            self._check_mask(batch.mask, batch, outputs, calls, number == 0 and mask is None)
+        if mask is not None:
             outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
-        return Run(outputs, calls, readout)
+        return Run(outputs, calls, readout, mask)
 
-    def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, calls: list[LayerCall]) -> None:
-        """Raise ValueError if the mask (n, T) fits nothing that the model sees: it would have no effect."""
-        shapes = (self.layers[call.layer].token_shape(call.input) for call in calls)
-        tokens = {shape for shape in shapes if shape is not None}
-        if outputs.ndim == 3:
+    def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, calls: list[LayerCall], must_fit: bool) -> None:
+        """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""
+        axes = {call.layer: self.layers[call.layer].row_axes(call.input) for call in calls}
+        n, T = mask.shape
+        for name, lead in axes.items():
+            if _escapes(n, T, lead):
+                raise ValueError(
+                    f"layer {name!r} sees rows of the shape {lead}, which the mask {(n, T)} does not reach: they need"
+                    " the axes (n, T, ...); name the layers to measure in layers=, or give no mask"
+                )
+        tokens = {lead[:2] for lead in axes.values() if len(lead) > 1}
+        if outputs.ndim > 2:
             tokens.add((outputs.shape[0], outputs.shape[1]))
-        inputs = input_tensors(batch.inputs)
-        fitting: Collection[tuple[int, ...]] = tokens or {tuple(t.shape[:2]) for t in inputs}
-        if tuple(mask.shape) not in fitting:
-            places = sorted(map(tuple, tokens)) or [tuple(t.shape) for t in inputs]
-            raise ValueError(f"the mask of shape {tuple(mask.shape)} fits no tokens (n, T) of the shapes {places}")
+        if not tokens:  # those of the inputs, which no measured layer sees; axes (n, d) of numbers are features
+            attended = isinstance(batch.inputs, Mapping) and "attention_mask" in batch.inputs
+            tokens = {tuple(t.shape[:2]) for t in input_tensors(batch.inputs)
+                      if attended or t.ndim > 2 or not t.is_floating_point()}  # fmt: skip
+        if must_fit and tuple(mask.shape) not in tokens:
+            places = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"
+            nowhere = "has no effect: no measured layer sees tokens (n, T, d), and the outputs are none of tokens"
+            raise ValueError(f"the mask of shape {tuple(mask.shape)} {places if tokens else nowhere}")
+
+
+def _mask_of_outputs(mask: Tensor, outputs: Tensor, calls: list[LayerCall]) -> Tensor | None:
+    """The mask if the outputs are those of its tokens, (n, T, ...), or (n, T) from a layer with an output a token.
+
+    Raises ValueError if outputs (n, T) may as well be T outputs of a sample.
+    """
+    if outputs.shape[:2] != mask.shape:
+        return None
+    if outputs.ndim > 2:
+        return mask
+    if bool(mask.all()):
+        return None
+    last = calls[-1]
+    assert last.edge is not None
+    shape = tuple(last.edge.node._input_metadata[last.edge.output_nr].shape)
+    if shape == (*mask.shape, 1):
+        return mask
+    if shape == tuple(mask.shape):
+        return None
+    raise ValueError(
+        f"outputs of shape {tuple(outputs.shape)} are those of the mask's tokens, or as many outputs of a sample:"
+        " forward= can give them as (n, T, 1) or as (n, 1, c)"
+    )
+
+
+def _escapes(n: int, T: int, lead: tuple[int, ...]) -> bool:
+    """Whether rows of these axes are n · T tokens in another order: (n T,), (T, n), (n heads, T), (n, heads, T)."""
+    if T == 1 or lead[:2] == (n, T):
+        return False
+    if lead == (T, n) or (n > 1 and lead == (n * T,)):
+        return True
+    return len(lead) > 1 and lead[-1] == T and lead[0] % n == 0

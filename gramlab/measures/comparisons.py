@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import torch
 
-from gramlab.measures.estimates import Estimate, correlation
+from gramlab.files import did_you_mean
+from gramlab.measures.estimates import Estimate, correlation, null
 from gramlab.measures.factored import FactoredLayer
 from gramlab.measures.undefined import Undefined
 
@@ -53,21 +54,27 @@ class Comparisons:
         ------
         Undefined
             If one of them is zero or was not measured.
+        ValueError
+            If there is no quantity of this name, or the two have different shapes.
         """
+        self._check_names(first, second)
         return self.estimate(first, second).value if self.draws else self._factored.cosine(first, second)
 
     def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
         """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does."""
-        if self.draws and not diagonal:
-            return self.estimate(first, second, centred=True).value
+        self._check_names(first, second)
+        if self.draws:
+            return correlation(self._layer, first, second, True, diagonal).value
         return self._factored.pearson(first, second, diagonal=diagonal)
 
     def cosine_null(self, first: str, second: str) -> tuple[float, float]:
         """Return mean and standard deviation of ``cosine`` for random eigenvectors, as ``gramlab.cosine_null``.
 
-        Of a second matrix that is not symmetric, such as FACT, only the symmetric part correlates with the first.
+        Of a second matrix that is not symmetric, such as FACT, only the symmetric part correlates with the first. Where
+        ``outputs=`` estimates a quantity, norms and traces come from separate draws, as for ``estimate``.
         """
-        return self._factored.cosine_null(first, second)
+        self._check_names(first, second)
+        return null(self._layer, first, second) if self.draws else self._factored.cosine_null(first, second)
 
     def estimate(self, first: str, second: str, *, centred: bool = False) -> Estimate:
         """Return a cosine, or with ``centred`` a Pearson correlation, with the standard error of ``outputs=``.
@@ -93,6 +100,7 @@ class Comparisons:
         Undefined
             If a quantity is zero, was not measured, or is estimated from a single cotangent.
         """
+        self._check_names(first, second)
         return correlation(self._layer, first, second, centred)
 
     def relative_error(self, quantity: str) -> float:
@@ -100,6 +108,7 @@ class Comparisons:
 
         0 for an exact quantity.
         """
+        self._check_names(quantity)
         if not (draws := [getattr(draw, quantity) for draw in self._layer.by_draw()]):
             return 0.0
         if len(draws) == 1:
@@ -107,6 +116,15 @@ class Comparisons:
         values = torch.stack(draws)
         spread = float((values - values.mean(0)).square().sum()) / (len(draws) - 1) / len(draws)
         return math.sqrt(spread) / float(values.mean(0).norm())
+
+    def _check_names(self, *names: str) -> None:
+        """Raise ValueError, with the nearest name, unless each name is that of a matrix."""
+        from gramlab.measures.results import NEEDS
+
+        matrices = [name for name in NEEDS if name != "virtual_shift"]  # which is a function of a learning rate
+        for name in names:
+            if name not in matrices:
+                raise ValueError(f"{name!r} is no matrix of a layer, among {matrices}{did_you_mean(name, matrices)}")
 
     @cached_property
     def _factored(self) -> FactoredLayer:

@@ -38,8 +38,8 @@ class Convolution(Layer):
         shape = list(layer.weight.shape)
         return self.matrices(gradient(h, shape, g, layer.stride, padding, layer.dilation, layer.groups))
 
-    def token_shape(self, h: Tensor) -> None:
-        return None
+    def row_axes(self, h: Tensor) -> tuple[int, ...]:
+        return ()
 
     def product(self, h: Tensor) -> Tensor:
         return self.plain._conv_forward(self.module, h, self.module.weight, self.module.bias)  # type: ignore[attr-defined]
@@ -85,8 +85,8 @@ class TransposedConvolution(Layer):
         rows = h.reshape(len(h), groups, h.shape[1] // groups, -1).permute(1, 0, 3, 2).flatten(1, 2)
         return z.mT @ rows
 
-    def token_shape(self, h: Tensor) -> None:
-        return None
+    def row_axes(self, h: Tensor) -> tuple[int, ...]:
+        return ()
 
     def product(self, h: Tensor) -> Tensor:
         return self.plain.forward(self.module, h)

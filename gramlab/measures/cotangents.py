@@ -16,7 +16,6 @@ from torch import Tensor
 from gramlab.measures.captured import Run
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import at_least_float32
-from gramlab.measures.losses import is_token_mask
 from gramlab.streams import stream
 
 Outputs = str | int | None
@@ -63,12 +62,10 @@ class Cotangents(ABC):
         """Return the number of passes for a batch."""
 
     @abstractmethod
-    def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
+    def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         """Yield the scalars to differentiate. ``start`` is the place of the first sample in the data set."""
 
-    def identity(
-        self, run: Run, initial: Run | None, mask: Tensor | None, layers: Mapping[str, Layer]
-    ) -> dict[str, float]:
+    def identity(self, run: Run, initial: Run | None, layers: Mapping[str, Layer]) -> dict[str, float]:
         """Return layers whose kernel the passes leave out because it is the identity, and its factor."""
         return {}
 
@@ -81,7 +78,7 @@ class Exact(Cotangents):
     def count(self, run: Run, initial: Run | None) -> int:
         return run.outputs[0].numel()
 
-    def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
+    def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         flat = run.outputs.reshape(len(run.outputs), -1)
         flat0 = None if initial is None else initial.outputs.reshape(len(initial.outputs), -1)
         for o in range(flat.shape[1]):
@@ -106,30 +103,28 @@ class ThroughReadout(Cotangents):
         c, d = run.readout.weight.shape
         return run.outputs[0].numel() // c * min(c, d if initial is None else 2 * d)
 
-    def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
+    def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         if not _has_readout(run, initial):
-            yield from self._exact.passes(run, initial, mask, start)
+            yield from self._exact.passes(run, initial, start)
             return
         runs = [run] if initial is None else [run, initial]
         weights = [r.readout.weight for r in runs if r.readout is not None]
         W = torch.cat(weights, 1)
         factor = torch.linalg.qr(W, mode="r").R if W.shape[0] > W.shape[1] else W
         factors = factor.split([weight.shape[1] for weight in weights], 1)
-        inputs = [_positions(r, mask) for r in runs]
+        inputs = [_positions(r) for r in runs]
         total = inputs[0].shape[1] * len(factor)
         for number in range(total):
             position, row = divmod(number, len(factor))
             scalars = [h[:, position] @ R[row].to(h) for h, R in zip(inputs, factors, strict=True)]
             yield scalars[0].sum(), None if initial is None else scalars[1].sum(), 0, number < total - 1
 
-    def identity(
-        self, run: Run, initial: Run | None, mask: Tensor | None, layers: Mapping[str, Layer]
-    ) -> dict[str, float]:
+    def identity(self, run: Run, initial: Run | None, layers: Mapping[str, Layer]) -> dict[str, float]:
         if not _has_readout(run, initial) or run.readout is None:
             return {}
         rows = run.outputs.shape[:-1].numel()
-        if mask is not None and is_token_mask(mask, run.outputs):
-            rows = int(mask.sum()) * prod(run.outputs.shape[2:-1])
+        if run.mask is not None:
+            rows = int(run.mask.sum()) * prod(run.outputs.shape[2:-1])
         return {name: float(rows) for name, layer in layers.items() if layer.module is run.readout.layer.module}
 
 
@@ -154,7 +149,7 @@ class Random(Cotangents):
     def count(self, run: Run, initial: Run | None) -> int:
         return int(self.name)
 
-    def passes(self, run: Run, initial: Run | None, mask: Tensor | None, start: int) -> Iterator[Pass]:
+    def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         flat = run.outputs.reshape(len(run.outputs), -1)
         flat0 = None if initial is None else initial.outputs.reshape(len(initial.outputs), -1)
         draws = int(self.name)
@@ -238,10 +233,10 @@ def _has_readout(run: Run, initial: Run | None) -> bool:
     return run.readout is not None and (initial is None or initial.readout is not None)
 
 
-def _positions(run: Run, mask: Tensor | None) -> Tensor:
+def _positions(run: Run) -> Tensor:
     """The readout's inputs (n, positions, d), zero for masked tokens."""
     assert run.readout is not None
     h = at_least_float32(run.readout.h)
-    if mask is not None and is_token_mask(mask, run.outputs):
-        h = h * mask.reshape(*mask.shape, *[1] * (h.ndim - 2))
+    if run.mask is not None:
+        h = h * run.mask.reshape(*run.mask.shape, *[1] * (h.ndim - 2))
     return h.reshape(len(h), -1, h.shape[-1])

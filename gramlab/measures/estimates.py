@@ -37,7 +37,11 @@ class Estimate(NamedTuple):
     interval: tuple[float, float]
 
 
-def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool) -> Estimate:
+# (first, second) -> the inner products of their draws, a single one for an exact quantity
+Tables = dict[tuple[str, str], np.ndarray]
+
+
+def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool, diagonal: bool = False) -> Estimate:
     """Return the cosine, or Pearson's correlation, of two quantities of a layer, with its standard error.
 
     For independent unbiased estimates A_g of a matrix A, ⟨A_g, A_h⟩ with g ≠ h is an unbiased estimate of ‖A‖², where
@@ -50,6 +54,8 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool) 
         Names of its quantities.
     centred : bool
         Whether to subtract the means of the entries.
+    diagonal : bool, default False
+        Whether to compare only the diagonals.
 
     Returns
     -------
@@ -60,21 +66,15 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool) 
     Undefined
         If a quantity is zero, or is estimated from a single draw.
     """
-    by_draw = layer.by_draw()
-    names = list(dict.fromkeys((first, second)))
-    estimated = {name: _depends_on_draws(layer, name) for name in names}
+    estimated = _estimated(layer, first, second)
     if not any(estimated.values()):
         plain = FactoredLayer(layer)
-        value = plain.pearson(first, second) if centred else plain.cosine(first, second)
+        value = plain.pearson(first, second, diagonal=diagonal) if centred else plain.cosine(first, second)
         return Estimate(value, 0.0, (value, value))
-    draws = len(by_draw)
-    if draws == 1:
-        raise Undefined(
-            f"layer {layer.name!r}: the norm of {second} needs two random cotangents; give outputs=2 or more"
-        )
-    products = FactoredLayer(layer, by_draw)
+    products = _by_draw(layer, second)
+    draws = len(products.draws)
     table = {
-        (a, b): products.inner_table(a, b, estimated[a], estimated[b], centred)
+        (a, b): products.inner_table(a, b, estimated[a], estimated[b], centred, diagonal)
         for a, b in ((first, first), (second, second), (first, second))
     }
     everything = range(draws)
@@ -92,29 +92,89 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool) 
     return Estimate(value, error, (max(-1.0, value - half), min(1.0, value + half)))
 
 
-def _depends_on_draws(layer: "LayerMeasures", quantity: str) -> bool:
+def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]:
+    """Return mean and standard deviation of the cosine for random eigenvectors, as ``FactoredLayer.cosine_null``.
+
+    Norms, and products of traces, come from separate draws, as in ``correlation``: each of them is then unbiased.
+
+    Parameters
+    ----------
+    layer : LayerMeasures
+    first, second : str
+        Names of its quantities; the first is symmetric.
+
+    Returns
+    -------
+    mean : float
+    deviation : float
+        0 where the draws do not tell a matrix from a multiple of the identity.
+
+    Raises
+    ------
+    Undefined
+        If a quantity is zero, is estimated from too few draws, or is that of a grouped convolution.
+    """
+    estimated = _estimated(layer, first, second)
+    products = FactoredLayer(layer)
+    if products.groups > 1 or not any(estimated.values()):
+        return products.cosine_null(first, second)
+    products = _by_draw(layer, second)
+    draws, d = range(len(products.draws)), products.side(first, second)
+    traces = {name: products.traces(name, estimated[name]) for name in (first, second)}
+    squares, spreads = [], []
+    for name in (first, second):
+        several = estimated[name]
+        square = _mean(products.inner_table(name, name, several, several, False), several, several, draws)
+        # of a second matrix that is not symmetric only that part counts; estimated matrices are symmetric
+        half = (square + products.transposed_inner(name)) / 2 if name == second and not several else square
+        trace_square = _mean(np.outer(traces[name], traces[name]), several, several, draws)
+        squares.append(square)
+        spreads.append(max(half - trace_square / d, 0.0))
+    if min(squares) <= 0.0:
+        raise _too_few(layer.name, first, second)
+    norms = math.sqrt(math.prod(squares))
+    mean = _mean(np.outer(traces[first], traces[second]), estimated[first], estimated[second], draws) / d / norms
+    degrees = d * (d + 1) / 2 - 1  # of the symmetric matrices of trace 0
+    return mean, math.sqrt(math.prod(spreads) / degrees) / norms if degrees else 0.0
+
+
+def _estimated(layer: "LayerMeasures", *names: str) -> dict[str, bool]:
+    """Whether each of the quantities depends on the draws."""
     from gramlab.measures.results import NEEDS
 
-    return bool(NEEDS.get(quantity, frozenset()) & layer.draws.keys())
+    return {name: bool(NEEDS.get(name, frozenset()) & layer.draws.keys()) for name in names}
+
+
+def _by_draw(layer: "LayerMeasures", second: str) -> FactoredLayer:
+    """The products of the layer's separate draws. Raises Undefined if there is only one."""
+    by_draw = layer.by_draw()
+    if len(by_draw) == 1:
+        raise Undefined(
+            f"layer {layer.name!r}: the norm of {second} needs two random cotangents; give outputs=2 or more"
+        )
+    return FactoredLayer(layer, by_draw)
+
+
+def _too_few(layer: str, first: str, second: str) -> Undefined:
+    return Undefined(f"layer {layer!r}: {first} or {second} is zero, or too few random cotangents estimate its norm")
+
+
+def _mean(table: np.ndarray, first: bool, second: bool, draws: Sequence[int]) -> float:
+    """The mean of products over pairs of separate draws; an exact matrix has a single row or column."""
+    if first and second:
+        return float(np.mean([table[g, h] for g, h in permutations(draws, 2)]))
+    if first or second:
+        return float(np.mean([table[g, 0] if first else table[0, g] for g in draws]))
+    return float(table[0, 0])
 
 
 def _correlation(
-    table: dict[tuple[str, str], np.ndarray],
-    first: str,
-    second: str,
-    estimated: dict[str, bool],
-    draws: Sequence[int],
-    layer: str,
+    table: Tables, first: str, second: str, estimated: dict[str, bool], draws: Sequence[int], layer: str
 ) -> float:
     def inner(a: str, b: str) -> float:
-        values = table[a, b]
-        if estimated[a] and estimated[b]:
-            return float(np.mean([values[g, h] for g, h in permutations(draws, 2)]))
-        if estimated[a] or estimated[b]:
-            return float(np.mean([values[g, 0] if estimated[a] else values[0, g] for g in draws]))
-        return float(values[0, 0])
+        return _mean(table[a, b], estimated[a], estimated[b], draws)
 
     squares = inner(first, first), inner(second, second)
     if min(squares) <= 0.0:
-        raise Undefined(f"layer {layer!r}: {first} or {second} is zero, or too few random cotangents estimate its norm")
+        raise _too_few(layer, first, second)
     return ratio(*squares, inner(first, second))

@@ -56,8 +56,8 @@ class FactoredLayer:
         if not self._has_factors(first, second):
             return pearson(*self._matrices(first, second), diagonal=diagonal)
         if diagonal:
-            return pearson(*(self._diagonal(name) for name in (first, second)))
-        entries = self.layer.weight.shape[-1] ** 2 * self._groups
+            return pearson(*self._diagonals(first, second))
+        entries = self.layer.weight.shape[-1] ** 2 * self.groups
         sums = [self._total(name) for name in (first, second)]
         squares = [self._inner(name, name) for name in (first, second)]
         spreads = [square - total**2 / entries for square, total in zip(squares, sums, strict=True)]
@@ -71,7 +71,7 @@ class FactoredLayer:
 
         The first matrix must be symmetric. Of the second only the symmetric part meets it.
         """
-        if self._groups > 1:
+        if self.groups > 1:
             raise Undefined("the null is that of two single matrices, and a grouped convolution has several")
         if not self._has_factors(first, second):
             A, B = self._matrices(first, second)
@@ -86,32 +86,50 @@ class FactoredLayer:
         half = (squares[1] + self._inner(second, second, transposed=True)) / 2
         return null_of_traces(self.layer.weight.shape[-1], traces, (squares[0], half), math.sqrt(math.prod(squares)))
 
-    def inner_table(self, first: str, second: str, many: bool, others: bool, centred: bool) -> np.ndarray:
+    def inner_table(
+        self, first: str, second: str, many: bool, others: bool, centred: bool, diagonal: bool = False
+    ) -> np.ndarray:
         """Return ⟨A_g, B_h⟩ for all draws g of the first matrix, if there are ``many``, and h of the second.
 
-        With ``centred`` each matrix is taken minus the mean of its entries.
+        With ``centred`` each matrix is taken minus the mean of its entries, with ``diagonal`` its diagonal alone.
         """
-        left, right = (
-            [f"{name}@{g}" for g in range(len(self.draws))] if several else [name]
-            for name, several in ((first, many), (second, others))
-        )
-        entries = self.layer.weight.shape[-1] ** 2 * self._groups if first in self.layer.FACTORS else None
+        left, right = self._by_draw(first, many), self._by_draw(second, others)
+        entries = self.layer.weight.shape[-1] ** 2 * self.groups if first in self.layer.FACTORS else None
         table = np.empty((len(left), len(right)))
         for i, a in enumerate(left):
             for j, b in enumerate(right):
-                if self._has_factors(first, second):
+                if self._has_factors(first, second) and not diagonal:
                     means = self._total(a) * self._total(b) / entries if centred and entries else 0.0
                     table[i, j] = self._inner(a, b) - means
                 else:
-                    A, B = self._matrices(a, b)
+                    A, B = self._diagonals(a, b) if diagonal else self._matrices(a, b)
                     if A.shape != B.shape:
                         shapes = f"{tuple(A.shape)} and {tuple(B.shape)}"
                         raise ValueError(f"{first} and {second} must have the same shape, not {shapes}")
                     table[i, j] = float(((A - A.mean()) * (B - B.mean())).sum() if centred else (A * B).sum())
         return table
 
+    def traces(self, name: str, many: bool) -> list[float]:
+        """Return the trace of a matrix, in each draw if there are ``many``."""
+        return [float(self._diagonals(key)[0].sum()) for key in self._by_draw(name, many)]
+
+    def transposed_inner(self, name: str) -> float:
+        """Return ⟨B, Bᵀ⟩."""
+        if self._has_factors(name):
+            return self._inner(name, name, transposed=True)
+        (B,) = self._matrices(name)
+        return float((B * B.mT).sum())
+
+    def side(self, *names: str) -> int:
+        """Return the side of square matrices. Raises ValueError if they are not square or their sides differ."""
+        outer = {name in ("ptk", "centered_ptk") or name.startswith("back_") for name in names}
+        if "weight_gradient" in names or len(outer) > 1:
+            raise ValueError(f"the null is that of two square matrices of one shape, not of {' and '.join(names)}")
+        return int(self.layer.weight.shape[-2 if outer.pop() else -1])
+
     @property
-    def _groups(self) -> int:
+    def groups(self) -> int:
+        """The number of matrices side by side, above 1 for a grouped convolution."""
         return len(self.layer.weight) if self.layer.weight.ndim == 3 else 1
 
     def _has_factors(self, *names: str) -> bool:
@@ -157,6 +175,14 @@ class FactoredLayer:
 
     def _trace(self, name: str) -> float:
         return float(self._diagonal(name).sum())
+
+    def _diagonals(self, *names: str) -> list[Tensor]:
+        if self._has_factors(*(name.partition("@")[0] for name in names)):
+            return [self._diagonal(name) for name in names]
+        return [matrix.diagonal(dim1=-2, dim2=-1) for matrix in self._matrices(*names)]
+
+    def _by_draw(self, name: str, many: bool) -> list[str]:
+        return [f"{name}@{g}" for g in range(len(self.draws))] if many else [name]
 
     def _diagonal(self, name: str) -> Tensor:
         A, B = (self._tensors[factor] for factor in self._pair(name))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.batches import Data
+from gramlab.measures.batches import Data, row_count
 from gramlab.measures.measure import measure
 from gramlab.measures.plan import check_rereadable
 from gramlab.measures.undefined import Undefined
@@ -57,9 +57,16 @@ def batch_independence(
     import pandas as pd
 
     check_rereadable(x)
+    if (n := row_count(x)) is None:
+        raise ValueError(
+            f"x is a {type(x).__name__} of batches, which cannot be cut into other ones here: give arrays of a few"
+            " dozen samples"
+        )
     *others, last = batch_sizes
     if not others:
         raise ValueError(f"batch_sizes must name two sizes or more, not {batch_sizes!r}")
+    if len({min(size, n) for size in batch_sizes}) == 1:
+        raise ValueError(f"batches of {batch_sizes!r} rows are the same for {n} samples: give more samples or sizes")
     reference = measure(model, x, y, batch_size=last, **options)
     rows: dict[tuple[str, str], dict[int, float]] = {}
     for size in others:

@@ -79,8 +79,8 @@ class Embedding(Layer):
         total = rows.new_zeros(self.module.num_embeddings, rows.shape[1])
         return total.index_add_(0, h.reshape(-1), rows).mT.unsqueeze(0)
 
-    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
-        return (h.shape[0], h.shape[1]) if h.ndim == 2 else None
+    def row_axes(self, h: Tensor) -> tuple[int, ...]:
+        return tuple(h.shape)
 
     def product(self, h: Tensor) -> Tensor:
         return F.embedding(h, self.module.weight, self.module.padding_idx)
@@ -130,7 +130,7 @@ class Projection(Layer):
             return super().output_rows(z)
         return super().output_rows(z.reshape(*mask.mT.shape, -1), mask.mT)
 
-    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
+    def row_axes(self, h: Tensor) -> tuple[int, ...]:
         return h.shape[1], h.shape[0]
 
     def by_sample(self, values: Tensor, h: Tensor) -> Tensor:

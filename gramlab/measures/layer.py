@@ -47,19 +47,20 @@ class Layer:
     def output_rows(self, z: Tensor, mask: Tensor | None = None, h: Tensor | None = None) -> Tensor:
         """Return values at the layer's output as (groups, rows, k): a row for each sample, token, or position.
 
-        Tokens where the mask (n, T) is False give rows of zeros. ``h`` is the layer's input.
+        Tokens where the mask (n, T) is False give rows of zeros, all of them if a token has several, (n, T, heads, k).
+        ``h`` is the layer's input.
         """
-        if mask is not None and z.shape[:-1] == mask.shape:
-            z = z * mask.unsqueeze(-1)
+        if mask is not None and z.shape[:2] == mask.shape and z.ndim > 2:
+            z = z * mask.reshape(*mask.shape, *[1] * (z.ndim - 2))
         return z.reshape(1, -1, z.shape[-1])
 
     def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return Σ g hᵀ over rows, (groups, k, d), for a call's input ``h`` and gradient ``g`` at its output."""
         return (self.output_rows(g, mask)[0].mT @ h.reshape(-1, h.shape[-1])).unsqueeze(0)
 
-    def token_shape(self, h: Tensor) -> tuple[int, int] | None:
-        """Return (n, T) if the input ``h`` holds T tokens of n samples."""
-        return (h.shape[0], h.shape[1]) if h.ndim == 3 else None
+    def row_axes(self, h: Tensor) -> tuple[int, ...]:
+        """Return the axes of the rows of the input ``h``: (n,), (n, T, ...) of tokens, and () of positions."""
+        return tuple(h.shape[:-1])
 
     def by_sample(self, values: Tensor, h: Tensor) -> Tensor:
         """Return values at the input or output with the samples as the first axis; ``h`` is the input."""

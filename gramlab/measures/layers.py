@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -90,13 +91,15 @@ def _projections(names: Sequence[str], modules: Mapping[str, nn.Module]) -> list
     return expanded
 
 
-def left_out(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, str]:
+def left_out(model: nn.Module, measured: Mapping[str, Layer], bare: Mapping[str, str] = MappingProxyType({})) -> dict:
     """Return the parameters with two axes or more that belong to no measured layer, and why.
 
     Parameters
     ----------
     model : torch.nn.Module
     measured : mapping of str to Layer
+    bare : mapping of str to str, default {}
+        Parameters that the network itself multiplies by, beside their layers, and that reason.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def left_out(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, str]:
             continue
         owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
         reasons[name] = "not named in layers=" if id(parameter) in measurable else owner
-    return reasons
+    return {**bare, **reasons}
 
 
 def check_product(name: str, layer: Layer, h: Tensor, z: Any) -> None:

@@ -67,11 +67,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     if not isinstance(ridge, Real) or not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
     X = _flat_rows(H, "H")
-    if _may_be_classes(Y):
-        raise ValueError(
-            "Y holds integers, one a sample: pass classes as one-hot rows, torch.nn.functional.one_hot(Y), and values"
-            " as floats, Y.double()"
-        )
+    _refuse_classes(Y, "Y")
     T, n = _in_range(_flat_rows(Y, "Y").to(X.device).double()), len(X)
     if len(T) != n:
         raise ValueError(f"H has {n} rows and Y has {len(T)}")
@@ -92,11 +88,15 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     return _check_range(1.0 - residual / total, "target linearity", "H")
 
 
-def _may_be_classes(Y: Array) -> bool:
-    """Whether a target is a column of integers, which may name classes; a regression takes them as numbers."""
-    T = as_finite(Y, "Y")
+def _refuse_classes(Y: Array, name: str) -> None:
+    """Raise ValueError for a column of integers: it may name classes, and a regression takes it as numbers."""
+    T = as_finite(Y, name)
     column = T.ndim == 1 or (T.ndim == 2 and T.shape[1] == 1)
-    return column and not T.is_floating_point() and T.dtype != torch.bool
+    if column and not T.is_floating_point() and T.dtype != torch.bool:
+        raise ValueError(
+            f"{name} holds integers, one a sample: pass classes as one-hot rows, torch.nn.functional.one_hot({name}),"
+            f" and values as floats, {name}.double()"
+        )
 
 
 def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
@@ -169,7 +169,7 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
     W : array of shape (k, d) or (k, ...)
         Its weight.
     Y : array of shape (n,) or (n, c)
-        Targets.
+        Targets. Integers (n,) are refused, as for ``target_linearity``.
 
     Returns
     -------
@@ -190,6 +190,7 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
     4.0
     """
     X = _flat_rows(H, "H")
+    _refuse_classes(Y, "Y")
     T, V = _flat_rows(Y, "Y").to(X.device), as_finite(W, "W").to(X.device).double()
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and Y has {T.shape[0]}")
@@ -211,6 +212,7 @@ def k_norm(H: Array, V: Array) -> float:
     H : array of shape (n, d) or (n, ...)
         Features; further axes are flattened.
     V : array of shape (n,) or (n, c)
+        Integers (n,) are refused, as for ``target_linearity``.
 
     Returns
     -------
@@ -231,6 +233,7 @@ def k_norm(H: Array, V: Array) -> float:
     5.0
     """
     X = _flat_rows(H, "H")
+    _refuse_classes(V, "V")
     T = _flat_rows(V, "V").to(X.device)
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")

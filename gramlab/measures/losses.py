@@ -60,7 +60,7 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
     outputs : Tensor of shape (n, ...)
     targets : Tensor of shape (n, ...)
     mask : Tensor of shape (n, T), optional
-        Booleans for the tokens of outputs (n, T, ...).
+        Booleans for the tokens of outputs (n, T, ...) or (n, T).
 
     Returns
     -------
@@ -95,11 +95,13 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
     outputs = at_least_float32(outputs)
     classes = _are_classes(loss, shape, targets)
     targets = targets.long() if classes else reshape_targets(targets.to(outputs.dtype), shape)
-    masked = mask is not None and is_token_mask(mask, outputs)
+    masked = mask is not None and outputs.shape[:2] == mask.shape
+    if masked and outputs.ndim == 2 and (classes or loss == "cross_entropy"):
+        raise ValueError(f"{loss} of outputs (n, T) = {shape} has the tokens for classes, which no mask leaves out")
     # one loss for each position of these leading axes
     lead = outputs.ndim - 1 if loss == "cross_entropy" else 2 if masked else 1
-    if outputs.ndim == 1:
-        outputs, targets = outputs.unsqueeze(1), targets.unsqueeze(1)
+    if outputs.ndim == lead:
+        outputs, targets = outputs.unsqueeze(-1), targets.unsqueeze(-1)
     losses = LOSSES[loss](outputs.flatten(0, lead - 1), targets.flatten(0, lead - 1))
     if lead == 1:
         return losses
@@ -109,11 +111,6 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
         counted = counted & mask.reshape(*mask.shape, *[1] * (lead - 2))
     losses, counted = losses.where(counted, 0.0).flatten(1), counted.flatten(1)
     return losses.sum(1) / counted.sum(1).clamp_min(1)
-
-
-def is_token_mask(mask: Tensor, outputs: Tensor) -> bool:
-    """Whether the outputs are those of the mask's tokens, (n, T, ...)."""
-    return outputs.ndim >= 3 and outputs.shape[:2] == mask.shape
 
 
 def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:

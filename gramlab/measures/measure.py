@@ -16,12 +16,13 @@ from gramlab.measures.batches import Data, iterate_batches, row_count
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
+from gramlab.measures.identity import DataDigest, identity
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.readout import last_product
+from gramlab.measures.readout import BARE_PRODUCT, last_product
 from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
 
@@ -41,7 +42,7 @@ def measure(
     mask: Any = None,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
     shard: Shard = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
 ) -> Measurement:
     """Measure the layers of any network: weight Gram, AGOP, PTK, eNFA, FACT, virtual covariance shift.
 
@@ -87,17 +88,19 @@ def measure(
     initial : torch.nn.Module or state dict, optional
         The network's initial weights, for paper B's centred quantities.
     mask : array of shape (n, T), optional
-        Booleans, or 0 and 1. False leaves a token out of every layer that sees (n, T, d), out of outputs (n, T, c),
-        and out of their losses by name.
+        Booleans, or 0 and 1. False leaves a token out of every layer that sees (n, T, ..., d), out of outputs
+        (n, T, ...), or (n, T) of a layer with an output a token, and out of their losses by name. A mask that fits no
+        tokens is refused.
     forward : callable (model, inputs) -> outputs, optional
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
     shard : (int, int) or "process", optional
         Measure part i of n of the data: a run of rows of arrays, every n-th batch of an iterable. ``gramlab.merge``
-        makes the measurement of the whole from all parts. "process" takes the parts of torch.distributed's processes,
+        makes the measurement of the whole from all parts, and refuses parts of other data, weights or functions, which
+        it knows by their digests. "process" takes the parts of torch.distributed's processes,
         which all get the measurement of the whole.
-    max_memory : int, optional
-        Bytes for the sums of layers that are measured together. Layers are split into rounds, which repeat the passes;
-        results on an accelerator move to the CPU after each round (``gramlab.plan``).
+    max_memory : int or str, optional
+        Bytes, such as 10**9 or "1GB", for the sums of layers that are measured together. Layers are split into rounds,
+        which repeat the passes; results on an accelerator move to the CPU after each round (``gramlab.plan``).
 
     Returns
     -------
@@ -135,20 +138,27 @@ def measure(
                    "forward": forward}  # fmt: skip
         return _in_rounds(model, x, y, shard, max_memory, options)
     with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
-        batches = iterate_batches(model, x, y, mask, batch_size, part)
+        last = networks[0].last
+        digest = None if part is None else DataDigest()
+        made_from = None if part is None else identity(model, initial, loss, forward)
+        batches = iterate_batches(model, x, y, mask, batch_size, part, digest)
         accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
         for number, batch in enumerate(batches):
             accumulator.add(batch, number, all_targets=y)
         settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
-        if shard == "process":
-            reduce_over_processes(accumulator, settings)
-        elif part is not None:
-            settings |= {"shard": part, "rows": row_count(x)}
-        return accumulator.result(weight_decay, settings, left_out(model, networks[0].layers))
+        if part is not None and digest is not None and made_from is not None:
+            made_from |= digest.result()
+            if shard == "process":
+                reduce_over_processes(accumulator, settings, made_from)
+            else:
+                settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
+        return accumulator.result(
+            weight_decay, settings, left_out(model, networks[0].layers, {} if last is None else last.bare)
+        )
 
 
 def _in_rounds(
-    model: nn.Module, x: Data, y: Any, shard: Shard, max_memory: int, options: dict[str, Any]
+    model: nn.Module, x: Data, y: Any, shard: Shard, max_memory: int | str, options: dict[str, Any]
 ) -> Measurement:
     """Measure the layers in rounds; results on an accelerator move to the CPU after each of them."""
     from gramlab.measures.plan import plan
@@ -160,7 +170,8 @@ def _in_rounds(
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        remaining = left_out(model, find_layers(model, list(layers)))
+        bare = {name: reason for name, reason in results[0].left_out.items() if reason == BARE_PRODUCT}
+        remaining = left_out(model, find_layers(model, list(layers)), bare)
     return replace(results[0], layers=layers, left_out=remaining)
 
 
@@ -174,6 +185,11 @@ def captured_networks(
     forward: Callable[[nn.Module, Any], Tensor] | None,
 ) -> Iterator[tuple[CapturedNetwork, CapturedNetwork | None]]:
     """Capture the layers of the model, and of its copy with the initial weights if they are needed."""
+    if outputs == "readout" and is_split(model):
+        raise ValueError(
+            "outputs='readout' needs the readout's whole weight in each batch, and FSDP has split the model's"
+            " parameters over processes: outputs='exact' or a number of random cotangents do not"
+        )
     with ExitStack() as stack:
         measured = find_layers(model, layers)
         for name, parameter in model.named_parameters():
@@ -182,8 +198,9 @@ def captured_networks(
 
         def captured(network: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
             last = None
-            if outputs in (None, "readout") and needs & {"ptk", "centered_ptk"} and not is_split(network):
-                last = stack.enter_context(last_product(network))
+            if not is_split(network):
+                verified = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
+                last = stack.enter_context(last_product(network, verified))
             return CapturedNetwork(network, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
         current, before = captured(model, measured), None
@@ -200,7 +217,7 @@ def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
 def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
     """Return the sums that the quantities need. Raises ValueError if an argument is missing for them."""
     if weight_decay is not None and not (isinstance(weight_decay, Real) and 0.0 <= weight_decay < float("inf")):
-        raise ValueError(f"weight_decay must be a positive finite number, not {weight_decay!r}")
+        raise ValueError(f"weight_decay must be a finite number of at least 0, not {weight_decay!r}")
     names = [quantities] if isinstance(quantities, str) else list(NEEDS if quantities is None else quantities)
     if unknown := [name for name in names if name not in NEEDS]:
         raise ValueError(f"unknown quantities {unknown}, not among {sorted(NEEDS)}{did_you_mean(unknown[0], NEEDS)}")

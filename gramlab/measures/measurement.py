@@ -46,7 +46,8 @@ class Measurement(Mapping[str, LayerMeasures]):
     left_out : mapping of str to str
         Parameters with two axes or more, by name, that belong to no measured layer, and why.
     settings : mapping of str to value
-        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard" and "rows" of all.
+        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all and
+        "made_from", the digests of data, weights and functions.
 
     Examples
     --------
@@ -152,8 +153,14 @@ class Measurement(Mapping[str, LayerMeasures]):
     def _heading(self) -> str:
         loss = "" if self.loss is None else f", {self.settings.get('loss', 'loss')} {self.loss:.4g}"
         how = self.settings.get("outputs", "exact")
-        note = {"exact": "", "readout": " (exact through the readout)"}.get(how, f" (estimated from {how} cotangents)")
-        outputs = f"{self.outputs} outputs{note}"
+        note = {"exact": "", "readout": " (exact through the readout)"}.get(how)
+        if note is None:
+            note = f" (estimated from {_count(how, 'cotangent')})"
+        outputs = f"{_count(self.outputs, 'output')}{note}"
         part = self.settings.get("shard")
         shard = "" if part is None else f", part {part[0]} of {part[1]}"
-        return f"Measurement of {len(self.layers)} layers: n = {self.n}, {outputs}{loss}{shard}"
+        return f"Measurement of {_count(len(self.layers), 'layer')}: n = {self.n}, {outputs}{loss}{shard}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

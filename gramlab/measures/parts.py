@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from gramlab.files import BadInput, atomic
+from gramlab.measures.identity import differences
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.results import LayerMeasures
 
@@ -81,7 +82,9 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
     Raises
     ------
     ValueError
-        If a part is missing or doubled, or if the parts have different weights, layers or settings.
+        If a part is missing or doubled, or if the parts have different weights, data, functions, layers or settings.
+        Functions (of the loss and ``forward=``, and the model's own) are compared by their code, defaults and closure,
+        not by what they call.
 
     Examples
     --------
@@ -112,7 +115,7 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
     loss = None if first.loss is None else sum(part.n * (part.loss or 0.0) for part in measured) / n
     if any((value is None) != (first.loss is None) for value in losses):
         raise ValueError("some parts have targets and some have none")
-    settings = {key: value for key, value in first.settings.items() if key not in ("shard", "rows")}
+    settings = {key: value for key, value in first.settings.items() if key not in ("shard", "rows", "made_from")}
     return Measurement(layers, n, first.outputs, loss, first.left_out, settings)
 
 
@@ -164,6 +167,9 @@ def _check_belongs(first: Measurement, part: Measurement) -> None:
             raise ValueError(f"part {place} does not belong to part 0: the initial weights of layer {name!r} differ")
         if layer.sums.keys() != other.sums.keys() or layer.draws.keys() != other.draws.keys():
             raise differ(f"set of sums of layer {name!r}", sorted(layer.sums), sorted(other.sums))
+    if differing := differences(first.settings.get("made_from", {}), part.settings.get("made_from", {})):
+        shuffled = " (a loader that shuffles gives each part other data)" if "x" in differing else ""
+        raise ValueError(f"part {place} does not belong to part 0: their {', '.join(differing)} differ{shuffled}")
 
 
 def _equal(a: Tensor | None, b: Tensor | None) -> bool:

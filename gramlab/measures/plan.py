@@ -1,26 +1,39 @@
 """What a measurement will cost, before it is made: passes, memory and time, by layer."""
 
-import time
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 
 from gramlab.measures.accumulate import Accumulator
 from gramlab.measures.batches import Batch, Data, iterate_batches, row_count, sample_count
 from gramlab.measures.captured import Run
+from gramlab.measures.costs import (
+    PROBE,
+    first_rows,
+    layer_costs,
+    layer_seconds,
+    quantity_costs,
+    time_batches,
+    timed,
+    work,
+)
 from gramlab.measures.cotangents import Cotangents, Outputs, choose
 from gramlab.measures.layers import Layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.results import NEEDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_PROBE = 32  # rows of the batch that is timed
 _LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+          "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +44,12 @@ class Plan:
     ----------
     layers : pandas.DataFrame
         For each layer its ``kind``, ``shape`` and ``rows`` a sample; the bytes of its float64 ``sums`` and of what a
-        batch adds (``batch``), of a d × d matrix on first access (``matrix``); and ``gflop``, the products of a
-        thousand samples in all passes.
+        batch adds (``batch``), of a d × d matrix on first access (``matrix``); ``gflop``, the products of a
+        thousand samples in all passes; and ``seconds``, its share of the time of a single round by operations.
+    quantities : pandas.DataFrame
+        For each layer and quantity the backward ``passes`` a batch, the bytes of its sums (``memory``) and its share of
+        the time (``seconds``), as if it were measured alone. Quantities of the same sums cost nothing more together.
+        ``quantities["seconds"].unstack()`` has a column for each quantity.
     n : int or None
         Samples, None for an iterable of batches.
     outputs : str or int
@@ -43,8 +60,8 @@ class Plan:
         Bytes of the sums of all layers together, in a single round.
     activations : int
         Bytes of the inputs and outputs of all layers for a batch, which the graph holds.
-    seconds : float or None
-        Estimated from the first rows, None if n is unknown.
+    seconds, cpu_seconds : float or None
+        Of all rounds, on the wall's clock and of all threads, from batches of two sizes; None if n is unknown.
     rounds : list of list of str
         Layers that are measured together within ``max_memory``.
 
@@ -58,12 +75,14 @@ class Plan:
     """
 
     layers: "pd.DataFrame"
+    quantities: "pd.DataFrame"
     n: int | None
     outputs: str | int
     passes: Mapping[str, int]
     memory: int
     activations: int
     seconds: float | None
+    cpu_seconds: float | None
     rounds: Sequence[Sequence[str]]
 
     def __repr__(self) -> str:
@@ -74,7 +93,11 @@ class Plan:
             f"{time}, {len(self.rounds)} {'round' if len(self.rounds) == 1 else 'rounds'}"
         )
         shown = self.layers.assign(**{key: self.layers[key].map(_bytes) for key in ("sums", "batch", "matrix")})
-        return f"{heading}\n{shown.to_string(float_format=lambda value: f'{value:.3g}')}"
+        grouped = self.quantities.groupby("quantity", sort=False)
+        by_quantity = grouped.agg({"passes": "first", "memory": "sum", "seconds": "sum"})
+        by_quantity["memory"] = by_quantity["memory"].map(_bytes)
+        tables = [frame.to_string(float_format=lambda value: f"{value:.3g}") for frame in (shown, by_quantity)]
+        return "\n".join([heading, tables[0], "each quantity alone:", tables[1]])
 
 
 def plan(
@@ -91,16 +114,18 @@ def plan(
     initial: nn.Module | Mapping[str, Tensor] | None = None,
     mask: Any = None,
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
 ) -> Plan:
-    """Return what ``gramlab.measure`` with the same arguments costs. It measures at most the first 32 samples.
+    """Return what ``gramlab.measure`` with the same arguments costs.
+
+    It measures the first 32 samples, and more of the first batch as long as a batch takes less than 0.1 seconds.
 
     Parameters
     ----------
     model, x, y, loss, layers, weight_decay, batch_size, quantities, outputs, initial, mask, forward
         As for ``measure``.
-    max_memory : int, optional
-        Bytes for the sums of layers that are measured together.
+    max_memory : int or str, optional
+        Bytes for the sums of layers that are measured together, such as 10**9 or "1GB".
 
     Returns
     -------
@@ -121,37 +146,100 @@ def plan(
     from gramlab.measures.measure import captured_networks, needed_sums
 
     check_rereadable(x)
+    limit = None if max_memory is None else as_bytes(max_memory)
     needs = needed_sums(quantities, weight_decay, initial is not None)
     with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batch = next(iter(iterate_batches(model, x, y, mask, batch_size)))
-        rows = min(_PROBE, sample_count(batch.inputs) or _PROBE)
-        probe = _first_rows(batch, rows)
+        length = sample_count(batch.inputs) or PROBE
+        probe = first_rows(batch, min(PROBE, length))
         accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
-        seconds = _timed(lambda: accumulator.add(probe, 0))
-        again = Accumulator(*networks, accumulator.loss, needs, quantities is not None, accumulator.cotangents_name())
-        seconds = min(seconds, _timed(lambda: again.add(probe, 0)))
+        accumulator.add(probe, 0)
+        way = accumulator.cotangents_name()
+
+        def measure_batch(part: Batch) -> None:
+            Accumulator(*networks, accumulator.loss, needs, quantities is not None, way).add(part, 0)
+
+        timing = time_batches(measure_batch, batch, length)
         run = networks[0].run(probe, 0)
         initial_run = None
         if networks[1] is not None and "centered_ptk" in needs:
             initial_run = networks[1].run(probe, 0)
-        cotangents = choose(accumulator.cotangents_name(), run, None) if needs & {"ptk", "centered_ptk"} else None
+        cotangents = choose(way, run, None) if needs & {"ptk", "centered_ptk"} else None
         passes = {
             "loss": int(bool(accumulator.needs & _LOSS_SUMS)),
             "outputs": _count(cotangents, run, initial_run),
         }
-        frame = _layer_table(accumulator, run, passes["outputs"], cotangents)
-    n = row_count(x)
-    activations = sum(call.input.numel() * call.input.element_size() for call in run.calls) // rows
+        frame, costs = layer_costs(accumulator, run, passes["outputs"], cotangents)
+        result = timed(lambda: accumulator.result(weight_decay, {}, {}))
+
+    def prepare() -> None:
+        with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward):
+            pass
+
+    call = timed(prepare) + result  # the first preparation imports what later ones have at hand
+    n, rounds, total = row_count(x), _rounds(frame, limit), sum(passes.values())
+    everything = work(costs, total, list(costs)) or 1.0
+
+    def seconds(names: Sequence[str]) -> Any:
+        assert n is not None
+        share = work(costs, total, names) / everything
+        return call + math.ceil(n / batch_size) * timing.batch + n * timing.row * share
+
+    alone = None if n is None else float(seconds(list(costs))[0])
+    wall, cpu = (None, None) if n is None else map(float, sum(seconds(names) for names in rounds))
+    frame["seconds"] = layer_seconds(costs, total, alone)
+    activations = sum(call.input.numel() * call.input.element_size() for call in run.calls) // len(run.outputs)
     return Plan(
         layers=frame,
+        quantities=quantity_costs(
+            costs,
+            _measured(quantities, accumulator.needs, weight_decay),
+            passes,
+            1 if initial_run is None else 2,
+            alone,
+        ),
         n=n,
         outputs="exact" if cotangents is None else cotangents.name,
         passes=passes,
         memory=int(frame["sums"].sum() + frame["batch"].sum()),
         activations=activations * min(batch_size, n or batch_size),
-        seconds=None if n is None else seconds * n / rows,
-        rounds=_rounds(frame, max_memory),
+        seconds=wall,
+        cpu_seconds=cpu,
+        rounds=rounds,
     )
+
+
+def as_bytes(size: int | str) -> int:
+    """Return a size in bytes, of a whole number or a text such as "1GB", "500 MB" (10^6) or "2GiB" (2^30).
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or not positive.
+
+    Examples
+    --------
+    >>> as_bytes("1.5 GB"), as_bytes("2KiB")
+    (1500000000, 2048)
+    """
+    parts = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", size.lower()) if isinstance(size, str) else None
+    value: float = 0
+    if parts is not None and parts[2] in _UNITS:
+        value = float(parts[1]) * _UNITS[parts[2]]
+    elif isinstance(size, (Integral, float)) and not isinstance(size, bool) and math.isfinite(size):
+        value = float(size)
+    if value < 1:
+        raise ValueError(f"max_memory must be a positive number of bytes or a size such as '1GB', not {size!r}")
+    return int(value)
+
+
+def _measured(quantities: Sequence[str] | None, sums: frozenset[str], weight_decay: float | None) -> list[str]:
+    """The quantities that the arguments allow, or those that the caller names."""
+    if quantities is not None:
+        return [quantities] if isinstance(quantities, str) else list(quantities)
+    return [
+        name for name, needs in NEEDS.items() if needs <= sums and (weight_decay or name not in ("fact", "back_fact"))
+    ]
 
 
 def check_rereadable(x: Data) -> None:
@@ -160,63 +248,11 @@ def check_rereadable(x: Data) -> None:
         raise ValueError("x is an iterator, which can be read only once: give a list or a DataLoader")
 
 
-def _first_rows(batch: Batch, rows: int) -> Batch:
-    def cut(values: Any) -> Any:
-        if isinstance(values, Mapping):
-            return {key: cut(value) for key, value in values.items()}
-        return tuple(map(cut, values)) if isinstance(values, tuple) else values[:rows]
-
-    targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
-    return Batch(cut(batch.inputs), targets, mask, 0)
-
-
-def _timed(work: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
-
-
 def _count(cotangents: Cotangents | None, run: Run, initial: Run | None) -> int:
     """The backward passes of a batch for the outputs, of both networks if there are two."""
     if cotangents is None:
         return 0
     return cotangents.count(run, initial) * (1 if initial is None else 2)
-
-
-def _layer_table(accumulator: Accumulator, run: Run, passes: int, cotangents: Cotangents | None) -> "pd.DataFrame":
-    import pandas as pd
-
-    groups = 1 if cotangents is None else cotangents.groups
-    samples, rows = len(run.outputs), []
-    for name, layer in accumulator.current.layers.items():
-        W = layer.weight_matrices()
-        count, k, d = W.shape
-        calls = [call for call in run.calls if call.layer == name]
-        # rows of all groups of a convolution together
-        places = sum(_row_count(accumulator, call) for call in calls)
-        kernels = [key for key in accumulator.sums[name] if key != "weight_gradient"]
-        sums = sum(total.numel() * 8 for total in accumulator.sums[name].values())
-        batch = sum(count * k * k * max(W.element_size(), 4) for _ in kernels)
-        if cotangents is not None and cotangents.random:
-            by_output = [key for key in kernels if key in ("ptk", "centered_ptk")]
-            sums += len(by_output) * groups * count * k * k * 8
-            batch += len(by_output) * (groups - 1) * count * k * k * max(W.element_size(), 4)
-        flop = places * k * k * sum(1 if key == "loss_outer" else passes for key in kernels)
-        flop += 2 * places * k * d * ("weight_gradient" in accumulator.sums[name])
-        rows.append({"kind": layer.kind, "shape": (k, d) if count == 1 else (count, k, d),
-                     "rows": places // (samples * count), "sums": sums, "batch": batch, "matrix": count * d * d * 8,
-                     "gflop": flop / samples * 1e3 / 1e9})  # fmt: skip
-    return pd.DataFrame(rows, index=pd.Index(list(accumulator.current.layers), name="layer"))
-
-
-def _row_count(accumulator: Accumulator, call: Any) -> int:
-    assert call.edge is not None
-    shape = call.edge.node._input_metadata[call.edge.output_nr].shape
-    part = call.part(torch.empty(shape, device="meta"))
-    rows = accumulator.current.layers[call.layer].output_rows(part, None, call.input.to("meta"))
-    return rows.shape[0] * rows.shape[1]
 
 
 def _rounds(frame: "pd.DataFrame", max_memory: int | None) -> list[list[str]]:

@@ -1,19 +1,22 @@
-"""The readout: a linear layer whose output is the network's, found by itself and verified on each batch."""
+"""The readout: a linear product that gives the network's outputs, found by itself and verified on each batch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear, as_layers
+
+BARE_PRODUCT = "also multiplied by torch.nn.functional.linear, outside of a layer"
 
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """The layer f = W h + b that gives the outputs, and its input.
+    """The product f = W h + b that gives the outputs, and its input.
 
     Attributes
     ----------
@@ -31,29 +34,73 @@ class Readout:
         return self.layer.weight_matrices()[0].double()
 
 
-class LastProduct:
-    """The last call of a linear layer in a forward pass."""
+class BareProduct(Layer):
+    """A call of ``torch.nn.functional.linear`` with a tensor that belongs to no Linear layer, such as tied embeddings.
 
-    def __init__(self) -> None:
-        self.recording = False
+    Parameters
+    ----------
+    weight : Tensor of shape (c, d)
+    bias : Tensor of shape (c,) or None
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__(None)
+        self.weight, self.bias = weight, bias
+
+    def weight_matrices(self) -> Tensor:
+        return self.weight.detach().unsqueeze(0)
+
+    def weight_parameters(self) -> list[Tensor]:
+        return [self.weight]
+
+    def product(self, h: Tensor) -> Tensor:
+        return F.linear(h, self.weight, self.bias)
+
+
+class LastProduct:
+    """The last linear product of a forward pass, and the parameters that no layer multiplies by.
+
+    Attributes
+    ----------
+    bare : dict of str to str
+        Parameters by name with which the network calls ``torch.nn.functional.linear`` itself, and that reason.
+    """
+
+    def __init__(self, model: nn.Module, verified: bool) -> None:
+        self.names = {id(parameter): name for name, parameter in model.named_parameters()}
+        self.verified, self.recording, self.depth = verified, False, 0
+        self.bare: dict[str, str] = {}
         self.layer: Layer | None = None
         self.h: Tensor | None = None
         self.version = 0
+
+    def begin(self) -> None:
+        """Record the forward pass that follows."""
+        self.recording, self.depth = True, 0
 
     def keep(self, layer: Layer, h: Tensor) -> None:
         """Keep this call and forget the call before it."""
         if self.recording:
             self.layer, self.h, self.version = layer, h, h._version
 
-    def take(self, outputs: Tensor) -> Readout | None:
-        """Return the last call if it gave the outputs, and forget it.
+    def keep_bare(self, h: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+        """Keep a call of ``torch.nn.functional.linear`` outside of all layers."""
+        if self.recording and not self.depth:
+            for tensor in (weight, weight._base):
+                if id(tensor) in self.names:
+                    self.bare[self.names[id(tensor)]] = BARE_PRODUCT
+            self.keep(BareProduct(weight, bias), h)
 
-        A head that is capped, gated or scaled afterwards gives other numbers than W h + b.
+    def take(self, outputs: Tensor) -> Readout | None:
+        """Return the last call if it gave the outputs and their derivative, and forget it.
+
+        A head that is capped, gated or scaled afterwards gives other numbers than W h + b, or another derivative: one
+        that scales gradients leaves the numbers as they are.
         """
         layer, h, self.layer, self.h, self.recording = self.layer, self.h, None, None, False
-        if layer is None or h is None or not h.requires_grad or h._version != self.version:
+        if not self.verified or layer is None or h is None or not h.requires_grad or h._version != self.version:
             return None
-        parameter = next(p for p in layer.module.parameters() if p.is_floating_point())
+        parameter = next(p for p in layer.weight_parameters() if p.is_floating_point())
         if parameter.dtype != h.dtype or outputs.dtype != h.dtype:  # under autocast the numbers are rounded elsewhere
             return None
         with torch.no_grad():
@@ -62,29 +109,65 @@ class LastProduct:
                 return None
             bound = 10 * torch.finfo(product.dtype).eps * float(product.double().abs().max())
             same = float((product.double() - outputs.detach().double()).abs().max()) <= bound
-        return Readout(layer, h) if same else None
+        return Readout(layer, h) if same and outputs.requires_grad and _same_derivative(layer, h, outputs) else None
+
+
+def _same_derivative(layer: Layer, h: Tensor, outputs: Tensor) -> bool:
+    """Whether Wᵀu is the gradient of uᵀf at the readout's input, for a random cotangent u."""
+    generator = torch.Generator(outputs.device).manual_seed(0)  # the caller's random states stay as they are
+    factors = ((*outputs.shape[:-1], 1), outputs.shape[-1:])
+    rows, columns = (torch.randn(shape, generator=generator, device=outputs.device) for shape in factors)
+    u = (rows * columns).to(outputs)
+    (gradient,) = torch.autograd.grad((outputs * u).sum(), h, retain_graph=True, allow_unused=True)
+    if gradient is None:
+        return False
+    expected = (u.flatten(0, -2) @ layer.weight_matrices()[0].to(u)).reshape(h.shape).double()
+    bound = torch.finfo(outputs.dtype).eps ** 0.75 * float(expected.norm())
+    return float((gradient.double() - expected).norm()) <= bound
 
 
 @contextmanager
-def last_product(model: nn.Module) -> Iterator[LastProduct]:
-    """Record the last call of a Linear layer, of whatever kind, while the context is open.
+def last_product(model: nn.Module, verified: bool = True) -> Iterator[LastProduct]:
+    """Record the last linear product while the context is open: a Linear layer's, of whatever kind, or a bare one.
 
     Parameters
     ----------
     model : torch.nn.Module
+    verified : bool, default True
+        Whether ``take`` returns it. Otherwise only bare products are noticed.
 
     Yields
     ------
     LastProduct
     """
-    last = LastProduct()
+    last = LastProduct(model, verified)
+    linear = F.linear
+
+    def seen_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        last.keep_bare(input, weight, bias)
+        return linear(input, weight, bias)
+
     with ExitStack() as stack:
         for module in model.modules():
-            for layer in as_layers("", module).values():
+            layers = as_layers("", module).values()
+            if not layers:
+                continue
+            stack.callback(module.register_forward_pre_hook(_deeper(last, 1)).remove)
+            # always: a forward that fails would leave the depth as it is
+            stack.callback(module.register_forward_hook(_deeper(last, -1), always_call=True).remove)
+            for layer in layers:
                 if isinstance(layer, (Linear, TransposedLinear, Adapted)):
-                    hook = module.register_forward_hook(_keep(last, layer), with_kwargs=True)
-                    stack.callback(hook.remove)
+                    stack.callback(module.register_forward_hook(_keep(last, layer), with_kwargs=True).remove)
+        stack.callback(setattr, F, "linear", linear)
+        F.linear = seen_linear  # type: ignore[assignment]
         yield last
+
+
+def _deeper(last: LastProduct, step: int) -> Callable[..., None]:
+    def hook(*_: Any) -> None:
+        last.depth += step
+
+    return hook
 
 
 def _keep(last: LastProduct, layer: Layer) -> Any:

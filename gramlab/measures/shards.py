@@ -68,7 +68,9 @@ def is_split(model: nn.Module) -> bool:
     return any(hasattr(parameter, "full_tensor") for parameter in model.parameters())
 
 
-def reduce_over_processes(accumulator: "Accumulator", settings: Mapping[str, Any]) -> None:
+def reduce_over_processes(
+    accumulator: "Accumulator", settings: Mapping[str, Any], made_from: Mapping[str, Any]
+) -> None:
     """Add the sums of all processes, in each of them, once, at the end.
 
     Parameters
@@ -77,26 +79,31 @@ def reduce_over_processes(accumulator: "Accumulator", settings: Mapping[str, Any
         Changed in place.
     settings : mapping
         What must be the same in all processes.
+    made_from : mapping
+        The digests of weights, data and functions, which must be the same as well.
 
     Raises
     ------
     ValueError
         In every process, if they measured different things.
     """
+    from gramlab.measures.identity import differences
+
     name = None if accumulator.cotangents is None else accumulator.cotangents.name
     draws = {layer: {key: tuple(t.shape) for key, t in sums.items()} for layer, sums in accumulator.draws.items()}
     content = {
-        "settings": repr(dict(settings)),
+        **{name: repr(value) for name, value in settings.items()},
+        **made_from,
         "layers": {layer: sorted(sums) for layer, sums in accumulator.sums.items()},
         "outputs": accumulator.outputs,
         "cotangents": name if isinstance(name, int) else "exact",
-        "loss": str(accumulator.loss),
+        "loss": accumulator.loss if isinstance(accumulator.loss, str) else "callable",
     }
     everyone: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(everyone, (content, draws))
     for rank, (other, _) in enumerate(everyone):
-        if differing := [key for key in content if other[key] != everyone[0][0][key]]:
-            raise ValueError(f"processes 0 and {rank} measure different things: their {differing} differ")
+        if differing := differences(everyone[0][0], other):
+            raise ValueError(f"processes 0 and {rank} measure different things: their {', '.join(differing)} differ")
     for _, theirs in everyone:  # a process whose samples never reach a layer has no sums for it
         for layer, shapes in theirs.items():
             for key, shape in shapes.items():

@@ -1,7 +1,8 @@
 """Two processes that measure one network, for test_parts.py: ``torchrun processes.py OUT HOW...``.
 
-HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), or "differ" (the processes disagree). The results
-of each are in a folder of its name.
+HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), "differ" (the processes disagree), or the name of
+something that differs ("weights", "data", "function") or is refused ("fsdp readout"). The results or errors of each are
+in a folder of its name.
 """
 
 import sys
@@ -30,7 +31,7 @@ def measure(how: str, out: Path) -> None:
     options = {"weight_decay": 0.1, "batch_size": 4, "shard": "process"}
     if how == "ddp":
         model = nn.parallel.DistributedDataParallel(model)
-    if how == "fsdp":
+    if how.startswith("fsdp"):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
@@ -38,13 +39,32 @@ def measure(how: str, out: Path) -> None:
         for layer in model[::2]:
             fully_shard(layer, mesh=mesh)
         fully_shard(model, mesh=mesh)
+    if how == "fsdp readout":
+        options["outputs"] = "readout"
     if how == "differ":
         options["weight_decay"] = 0.1 + rank
+    if how == "weights":
+        model[4].bias.data.add_(rank)
+        options["layers"] = "0"
+    if how == "data":
+        x = x + rank
+    if how == "function":
+        power = 2 + rank
+        options["loss"] = lambda outputs, targets: outputs.abs().pow(power).sum(1)
+    if how in ("weights", "data", "function", "fsdp readout"):
+        try:
+            gramlab.measure(model, x, y, **options)
+        except ValueError as error:
+            out.mkdir(exist_ok=True)
+            (out / f"error{rank}.txt").write_text(str(error))
+        return
     measured = gramlab.measure(model, x, y, **options)
     out.mkdir(exist_ok=True)
     measured.save(out / f"exact{rank}.safetensors")
     if how == "plain":
         gramlab.measure(model, x, y, outputs=3, **options).save(out / f"estimated{rank}.safetensors")
+        options["loss"] = lambda outputs, targets: outputs.square().sum(1)
+        gramlab.measure(model, x, y, **options).save(out / f"function{rank}.safetensors")
 
 
 def main(out: Path, *hows: str) -> None:

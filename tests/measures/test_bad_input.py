@@ -266,3 +266,14 @@ def test_quantities_that_were_not_measured_are_undefined():
 def test_an_unknown_name_in_the_result():
     with pytest.raises(KeyError, match="measured layers are"):
         gramlab.measure(net(), X)["1"]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, 1], [[0], [1], [2], [1]]])
+def test_names_of_classes_are_no_values(labels):
+    H = np.eye(4)
+    for act in (gramlab.k_norm, gramlab.target_linearity, lambda H, Y: gramlab.surrogate(H, np.eye(4), Y)):
+        with pytest.raises(ValueError, match="holds integers, one a sample"):
+            act(H, np.array(labels))
+    one_hot = np.eye(3, dtype=int)[np.ravel(labels)]
+    assert gramlab.k_norm(H, one_hot) == pytest.approx(2.0)
+    assert gramlab.surrogate(H, np.eye(4), one_hot) == pytest.approx(4.0)

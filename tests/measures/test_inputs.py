@@ -223,6 +223,57 @@ def test_a_mask_beside_a_tensor_of_tokens():
         torch.testing.assert_close(masked[name].agop * 5, unmasked[name].agop * int(mask.sum()))
 
 
+@pytest.mark.parametrize("loss", ["mse", "bce_with_logits", squared])
+def test_outputs_of_a_number_a_token_are_masked(loss):
+    """A head with an output a token, squeezed to (n, T), as if each sentence had been measured alone."""
+    torch.manual_seed(8)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1), nn.Flatten(1)).double()
+    x, lengths = torch.randn(4, 5, 4, dtype=torch.float64), [5, 2, 1, 3]
+    mask = torch.arange(5) < torch.tensor(lengths)[:, None]
+    y = torch.rand(4, 5, dtype=torch.float64) * mask
+    options = {"loss": loss, "weight_decay": 0.1}
+    masked = gramlab.measure(model, x, y, mask=mask, batch_size=3, **options)
+    alone = [
+        gramlab.measure(model, x[i : i + 1, :length], y[i : i + 1, :length], **options)
+        for i, length in enumerate(lengths)
+    ]
+    assert masked.loss == pytest.approx(sum(single.loss for single in alone) / 4)
+    for name, layer in masked.items():
+        for quantity in QUANTITIES:
+            expected = sum(getattr(single[name], quantity) for single in alone) / 4
+            torch.testing.assert_close(getattr(layer, quantity), expected)
+    changed = x.clone()
+    changed[~mask] = 100.0
+    again = gramlab.measure(model, changed, y, mask=mask, **options)
+    torch.testing.assert_close(again["0"].agop, masked["0"].agop)
+
+
+def test_as_many_outputs_of_a_sample_as_tokens_are_not_masked():
+    torch.manual_seed(9)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), Pool(), nn.Linear(3, 5)).double()
+    x, mask = torch.randn(6, 5, 4, dtype=torch.float64), torch.rand(6, 5) < 0.5
+    measurement = gramlab.measure(model, x, mask=mask)
+    expected = gramlab.measure(model, x)
+    torch.testing.assert_close(measurement["3"].ptk, torch.eye(5, dtype=torch.float64))
+    J = torch.func.vmap(torch.func.jacrev(lambda h: model[3](torch.tanh(model[0](h)).mean(0))))(x)  # (n, c, T, d)
+    J = J * mask[:, None, :, None]
+    torch.testing.assert_close(measurement["0"].agop, torch.einsum("nctd,ncte->de", J, J) / 6)
+    assert float(expected["0"].agop.norm()) > float(measurement["0"].agop.norm())
+
+
+def test_all_rows_of_a_masked_token_are_left_out():
+    """A layer that sees tokens by heads, (n, T, heads, d), before outputs that depend on all tokens."""
+    torch.manual_seed(10)
+    first, last = nn.Linear(2, 6).double(), nn.Linear(12, 4).double()
+    model = nn.Sequential(nn.Unflatten(2, (2, 2)), first, nn.Tanh(), nn.Flatten(2), Pool(), last)
+    x, mask = torch.randn(5, 3, 4, dtype=torch.float64), torch.rand(5, 3) < 0.6
+    rows = x.unflatten(2, (2, 2))
+    J = torch.func.vmap(torch.func.jacrev(lambda h: last(torch.tanh(first(h)).flatten(1).mean(0))))(rows)
+    J = J * mask[:, None, :, None, None]  # (n, c, T, heads, d)
+    measurement = gramlab.measure(model, x, mask=mask)
+    torch.testing.assert_close(measurement["1"].agop, torch.einsum("ncthd,ncthe->de", J, J) / 5)
+
+
 def test_masked_tokens_of_a_layer_whose_outputs_are_pooled():
     """The outputs depend on the masked tokens here, and the layer's sums still leave these tokens out."""
     torch.manual_seed(7)

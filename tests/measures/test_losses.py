@@ -114,7 +114,29 @@ REFUSED = {
     "mean of the batch": (nn.Linear(5, 2), X[:, 0], None, {"forward": lambda m, x: m(x).mean(0, True)}, r"\(1, 2\)"),
     "mask of three axes": (nn.Linear(5, 2), X, None, {"mask": MASK[..., None]}, r"shape \(n, T\).*not \(4, 3, 1\)"),
     "mask too short": (nn.Linear(5, 2), X, None, {"mask": MASK[:, :2]}, r"shape \(4, 2\) fits no tokens .*\(4, 3\)"),
-    "mask of vectors": (nn.Linear(5, 2), X[:, 0], None, {"mask": MASK}, r"mask of shape \(4, 3\) fits no tokens"),
+    "mask of vectors": (nn.Linear(5, 2), X[:, 0], None, {"mask": MASK}, r"mask of shape \(4, 3\) has no effect"),
+    "mask of features": (nn.Linear(3, 2), X[..., 0], None, {"mask": ~MASK}, r"mask of shape \(4, 3\) has no effect"),
+    "tokens before samples": (
+        nn.Linear(5, 2), X, None, {"mask": MASK, "forward": lambda m, x: m(x.transpose(0, 1)).transpose(0, 1)},
+        r"layer '' sees rows of the shape \(3, 4\), which the mask \(4, 3\) does not reach",
+    ),
+    "tokens in a row": (
+        nn.Linear(5, 2), X, None, {"mask": MASK, "forward": lambda m, x: m(x.flatten(0, 1)).unflatten(0, (4, 3))},
+        r"rows of the shape \(12,\), which",
+    ),
+    "heads before tokens": (
+        nn.Linear(5, 2), X, None,
+        {"mask": MASK, "forward": lambda m, x: m(x.unsqueeze(1).expand(4, 2, 3, 5)).transpose(1, 2)},
+        r"rows of the shape \(4, 2, 3\), which",
+    ),
+    "tokens or outputs": (
+        nn.Linear(5, 3), X, None, {"mask": ~MASK, "forward": lambda m, x: m(x).mean(1)},
+        r"as \(n, T, 1\) or as \(n, 1, c\)",
+    ),
+    "tokens for classes": (
+        nn.Linear(5, 1), X, torch.tensor([0, 1, 2, 0]),
+        {"mask": MASK.triu(), "forward": lambda m, x: m(x).squeeze(2)}, "tokens for classes",
+    ),
     "additive mask": (nn.Linear(5, 2), X, None, {"mask": MASK * -1e9}, "booleans, or 0 and 1, not numbers from -1"),
     "mask in a mapping": (
         nn.Linear(5, 2), {"input": X, "attention_mask": MASK[:, None, None]}, None,

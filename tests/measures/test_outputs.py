@@ -114,6 +114,79 @@ def test_other_heads_fall_back(change):
         gramlab.measure(model, x, outputs="readout")
 
 
+class ScaledGradient(torch.autograd.Function):
+    """The identity, whose gradient is three times too large."""
+
+    @staticmethod
+    def forward(ctx, z):
+        return z.view_as(z)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g
+
+
+def test_a_head_that_scales_gradients_alone_falls_back():
+    torch.manual_seed(0)
+    model, x = Changed(ScaledGradient.apply).double(), inputs()
+    chosen = gramlab.measure(model, x)
+    assert chosen.settings["outputs"] == "exact"
+    plain = Changed(lambda z: z).double()
+    plain.load_state_dict(model.state_dict())
+    expected = gramlab.measure(plain, x, outputs="exact")
+    for name in expected:
+        torch.testing.assert_close(chosen[name].agop, 9 * expected[name].agop)
+    with pytest.raises(ValueError, match="without a cap"):
+        gramlab.measure(model, x, outputs="readout")
+
+
+class Untied(Tied):
+    """The language model with the product of its head written out, in one of several ways."""
+
+    def __init__(self, product):
+        super().__init__()
+        del self.head
+        self.product = product
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.product(torch.tanh(self.up(self.embed(input_ids)).cumsum(1)), self.embed.weight)
+
+
+@pytest.mark.parametrize("outputs", [None, "exact", 40])
+def test_a_head_of_bare_tensors_is_the_readout_and_is_reported(outputs):
+    torch.manual_seed(0)
+    model, same = Tied().double(), Untied(lambda h, W: nn.functional.linear(h, W)).double()
+    same.load_state_dict(model.state_dict(), strict=False)
+    ids = torch.randint(0, 23, (4, 3))
+    measured = gramlab.measure(same, ids, outputs=outputs)
+    assert measured.settings["outputs"] == (outputs or "readout")
+    assert list(measured) == ["embed", "up"]
+    assert set(measured.left_out) == {"embed.weight"}
+    assert "embed.weight (also multiplied by" in repr(measured)
+    # the module's head gives the same network, summed over its outputs
+    expected = gramlab.measure(model, ids, outputs=outputs or "exact", layers=["embed", "up"])
+    assert_same(measured, expected, FAMILY)
+    assert expected.left_out == {}
+    limit = int(gramlab.plan(same, ids, outputs=outputs).layers[["sums", "batch"]].sum(axis=1).max())
+    assert len(gramlab.plan(same, ids, outputs=outputs, max_memory=limit).rounds) == 2
+    assert gramlab.measure(same, ids, outputs=outputs, max_memory=limit).left_out == measured.left_out
+
+
+def test_a_bare_head_that_is_changed_falls_back():
+    torch.manual_seed(0)
+    model = Untied(lambda h, W: 2 * torch.nn.functional.linear(h, W)).double()
+    assert gramlab.measure(model, torch.randint(0, 23, (4, 3))).settings["outputs"] == "exact"
+
+
+def test_products_inside_of_layers_are_not_reported():
+    torch.manual_seed(0)
+    linear = nn.functional.linear
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1, enable_nested_tensor=False)
+    measured = gramlab.measure(model, torch.randn(3, 4, 8), layers="layers.0.linear1")
+    assert set(measured.left_out.values()) == {"not named in layers="}
+    assert nn.functional.linear is linear
+
+
 def test_a_head_that_is_capped_in_some_batches_is_exact_in_all():
     torch.manual_seed(0)
     model = Changed(lambda z: z.clamp(max=cap)).double()
@@ -180,6 +253,71 @@ def test_cosines_are_debiased_and_their_intervals_cover(monkeypatch):
     assert exact["0"].estimate("gram", "agop").standard_error == 0.0
 
 
+def rectangle(d, k, c, seed, n=5):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(d, k), nn.GELU(), nn.Linear(k, c)).double(), torch.randn(n, d, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("d", "k"), [(20, 30), (30, 20)], ids=["matrices", "factors"])
+def test_nulls_of_estimated_cosines_are_debiased(d, k):
+    """Over many networks the mean null is the exact one, where that of the estimated matrix is too small."""
+    errors, plain = [], []
+    for seed in range(60):
+        model, x = rectangle(d, k, 40, seed)
+        exact = gramlab.measure(model, x, outputs="exact", layers="0")["0"]
+        estimated = gramlab.measure(model, x, outputs=4, layers="0")["0"]
+        null = np.array(gramlab.cosine_null(exact.gram, exact.agop))
+        errors.append(np.array(estimated.cosine_null("gram", "agop")) / null - 1)
+        plain.append(np.array(gramlab.cosine_null(estimated.gram, estimated.agop)) / null - 1)
+    mean, error = np.mean(errors, 0), np.std(errors, 0) / 60**0.5
+    bias = np.abs(np.mean(plain, 0))
+    assert bias[0] > 0.02
+    # a ratio of unbiased numbers keeps a bias of second order
+    assert np.all(np.abs(mean) < 4 * error + bias / 5), (mean, error, bias)
+
+
+def test_a_null_of_two_estimates_takes_separate_draws():
+    """AGOP and centred AGOP have the same signs: products of their traces in one draw would be correlated."""
+    values = []
+    for seed in range(40):
+        model, x = rectangle(6, 8, 30, seed)
+        initial = copy.deepcopy(model)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(1.5)
+        options = {"layers": "0", "initial": initial}
+        exact = gramlab.measure(model, x, outputs="exact", **options)["0"]
+        estimated = gramlab.measure(model, x, outputs=16, **options)["0"]
+        pair = ("agop", "double_centered_agop")
+        values.append(estimated.cosine_null(*pair)[0] / gramlab.cosine_null(*(getattr(exact, q) for q in pair))[0] - 1)
+    assert abs(np.mean(values)) < 4 * np.std(values) / 40**0.5 + 0.01
+
+
+def test_estimated_diagonals_are_debiased():
+    differences, plain = [], []
+    for seed in range(60):
+        model, x = rectangle(80, 60, 40, seed)
+        with torch.no_grad():  # of columns of several sizes, so that the diagonals correlate
+            model[0].weight *= torch.linspace(0.85, 1.15, 80, dtype=torch.float64)
+        exact = gramlab.measure(model, x, outputs="exact", layers="0")["0"]
+        estimated = gramlab.measure(model, x, outputs=16, layers="0")["0"]
+        true = gramlab.pearson(exact.gram, exact.agop, diagonal=True)
+        differences.append(estimated.pearson("gram", "agop", diagonal=True) - true)
+        plain.append(gramlab.pearson(estimated.gram, estimated.agop, diagonal=True) - true)
+    error, bias = np.std(differences) / 60**0.5, abs(np.mean(plain))
+    assert bias > 8 * error
+    assert abs(np.mean(differences)) < 4 * error
+
+
+@pytest.mark.parametrize("outputs", ["exact", 4])
+@pytest.mark.parametrize("act", ["cosine", "pearson", "cosine_null", "estimate", "relative_error"])
+def test_an_unknown_quantity_names_the_nearest(act, outputs):
+    layer = gramlab.measure(mlp(), inputs(), outputs=outputs)["0"]
+    names = ["agob"] if act == "relative_error" else ["gram", "agob"]
+    with pytest.raises(ValueError, match="did you mean 'agop'"):
+        getattr(layer, act)(*names)
+
+
 def test_signs_depend_on_the_sample_alone():
     model, x = mlp(), inputs()
     for m in (1, 5):
@@ -220,6 +358,7 @@ def test_few_cotangents_say_what_they_lack():
     for act in (lambda: layer.cosine("gram", "agop"), lambda: layer.relative_error("agop")):
         with pytest.raises(gramlab.Undefined, match="outputs=2 or more"):
             act()
+    assert "(estimated from 1 cotangent)" in repr(gramlab.measure(mlp(), inputs(), outputs=1))
     two = gramlab.measure(mlp(), inputs(), outputs=2)["0"].estimate("gram", "agop")
     assert two.standard_error == float("inf")
 

@@ -1,7 +1,9 @@
 """Parts of a data set, alone, as files and in several processes, against the data set in one piece."""
 
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,109 @@ def test_parts_that_do_not_belong_together_are_refused(parts, message):
         gramlab.merge(parts())
 
 
+def other(change, **options):
+    """Part 1 of a network whose tensors ``change`` has changed."""
+    model = network()
+    with torch.no_grad():
+        change(model)
+    return part(1, 2, model, **options)
+
+
+def of_data(i, change=lambda x, y, mask: None):
+    x, y = data()
+    tensors = x.unsqueeze(1), y.unsqueeze(1), torch.ones(23, 1)
+    change(*tensors)
+    return gramlab.measure(network(), tensors[0], tensors[1], mask=tensors[2], shard=(i, 2), **OPTIONS)
+
+
+def of_shuffled_loader(i):
+    loader = DataLoader(TensorDataset(*data()), batch_size=5, shuffle=True)
+    model = network()
+    torch.manual_seed(i)
+    return gramlab.measure(model, loader, shard=(i, 2), weight_decay=0.1)
+
+
+def power(exponent):
+    return lambda outputs, targets: outputs.abs().pow(exponent).sum(1)
+
+
+class Power(nn.Module):
+    def __init__(self, exponent):
+        super().__init__()
+        self.exponent = exponent
+
+    def forward(self, outputs, targets):
+        return outputs.abs().pow(self.exponent).sum(1)
+
+
+def absolute(outputs, targets):
+    return outputs.abs().sum(1)
+
+
+def squared(outputs, targets):
+    return outputs.square().sum(1)
+
+
+def other_activation():
+    model = network()
+    model[1] = nn.GELU()
+    return part(1, 2, model)
+
+
+def later_initial():
+    initial = network()
+    with torch.no_grad():
+        initial[4].bias += 1
+    return initial
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        (lambda: [part(0, 2), other(lambda m: m[0].bias.add_(5))], "weights ('0.bias') differ"),
+        (lambda: [part(0, 2, layers="0"), other(lambda m: m[4].weight.mul_(2), layers="0")], "weights ('4.weight')"),
+        (lambda: [part(0, 2), other_activation()], "settings or code of the model differ"),
+        (lambda: [of_data(0), of_data(1, lambda x, y, mask: x.add_(100))], "their x differ"),
+        (lambda: [of_data(0), of_data(1, lambda x, y, mask: y[0].add_(1))], "their y differ"),
+        (lambda: [of_data(0), of_data(1, lambda x, y, mask: mask[3].zero_())], "their mask differ"),
+        (lambda: [of_shuffled_loader(i) for i in range(2)], "their x, y differ"),
+        (lambda: [part(i, 2, loss=power(1 + i)) for i in range(2)], "their loss function differ"),
+        (lambda: [part(i, 2, loss=Power(1 + i)) for i in range(2)], "their loss function differ"),
+        (lambda: [part(i, 2, loss=partial((absolute, squared)[i])) for i in range(2)], "their loss function differ"),
+        (lambda: [part(i, 2, forward=lambda m, x, i=i: m(x) + i) for i in range(2)], "their forward function differ"),
+        (lambda: [part(0, 2, initial=network()), part(1, 2, initial=later_initial())], "initial weights ('4.bias')"),
+    ],
+    ids=range(12),
+)
+def test_parts_of_other_weights_data_or_functions_are_refused(parts, named, tmp_path):
+    measured = parts()
+    with pytest.raises(ValueError, match=re.escape(named)):
+        gramlab.merge(measured)
+    for number, one in enumerate(measured):
+        one.save(tmp_path / f"{number}.safetensors")
+    with pytest.raises(ValueError, match=re.escape(named)):
+        gramlab.merge(tmp_path / f"{number}.safetensors" for number in range(2))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"loss": lambda: power(3), "forward": lambda: lambda m, x: m(x) * 2},
+        {"loss": lambda: Power(3), "initial": network},
+        {"loss": lambda: partial(squared)},
+        {"batch_size": lambda: 7},
+    ],
+    ids=range(4),
+)
+def test_parts_of_equal_functions_merge(options):
+    """Each part has functions of its own, as parts of several processes have."""
+    made = [{name: make() for name, make in options.items()} for _ in range(3)]
+    quantities = ["agop", "fact", "enfa"]
+    merged = gramlab.merge(part(i, 2, quantities=quantities, **made[i]) for i in range(2))
+    assert_same(merged, entire(quantities=quantities, **made[2]), quantities)
+    assert "made_from" not in merged.settings
+
+
 def shorter():
     x, y = data()
     return gramlab.measure(network(), x[1:], y[1:], shard=(1, 2), **OPTIONS)
@@ -154,11 +259,19 @@ def torchrun(out, *hows):
     return subprocess.run([*command, str(script), str(out), *hows], capture_output=True, text=True, timeout=300)
 
 
+DIFFERING = {
+    "weights": "processes 0 and 1 measure different things: their weights ('4.bias') differ",
+    "data": "processes 0 and 1 measure different things: their x differ",
+    "function": "processes 0 and 1 measure different things: their loss function differ",
+    "fsdp readout": "FSDP has split the model's parameters",
+}
+
+
 @pytest.fixture(scope="module")
 def measured_by_two(tmp_path_factory):
     """The folder with what two processes have measured in each way."""
     out = tmp_path_factory.mktemp("two")
-    result = torchrun(out, "plain", "ddp", "fsdp")
+    result = torchrun(out, "plain", "ddp", "fsdp", *DIFFERING)
     assert result.returncode == 0, result.stderr[-3000:]
     return out
 
@@ -171,12 +284,20 @@ def test_two_processes_equal_one(how, measured_by_two):
             estimated = gramlab.Measurement.load(measured_by_two / how / f"estimated{rank}.safetensors")
             assert_same(estimated, entire(outputs=3))
             assert estimated["0"].draws["ptk"].shape[0] == 3
+            function = gramlab.Measurement.load(measured_by_two / how / f"function{rank}.safetensors")
+            assert_same(function, entire(loss=lambda outputs, targets: outputs.square().sum(1)))
+
+
+@pytest.mark.parametrize("what", DIFFERING)
+def test_processes_name_what_differs(what, measured_by_two):
+    for rank in range(2):
+        assert DIFFERING[what] in (measured_by_two / what / f"error{rank}.txt").read_text()
 
 
 def test_processes_that_measure_different_things_all_fail(tmp_path):
     result = torchrun(tmp_path, "differ")
     assert result.returncode != 0
-    assert "measure different things: their ['settings'] differ" in result.stderr
+    assert "measure different things: their weight_decay differ" in result.stderr
     assert not list(tmp_path.iterdir())
 
 

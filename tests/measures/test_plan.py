@@ -1,6 +1,7 @@
 """What a measurement costs is said before, layers are measured in rounds, and batches do not matter."""
 
 import copy
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 import gramlab
 from gramlab.cli import app
+from gramlab.measures.plan import as_bytes
 
 torch.set_num_threads(1)
 
@@ -70,6 +72,104 @@ def test_the_passes_are_those_that_are_made(case):
     assert plan.n == 30
     assert plan.seconds > 0
     assert "30" in repr(plan)
+
+
+def multilayer(outputs):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 128), nn.GELU(), nn.Linear(128, outputs))
+
+
+def convolutional():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(2, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(128, 4))
+
+
+TIMED = {
+    "exact": (multilayer(10), torch.randn(3000, 64), {}),
+    "loss only": (multilayer(10), torch.randn(6000, 64), {"quantities": ["enfa", "fact"]}),
+    "small batches": (multilayer(4), torch.randn(2000, 64), {"batch_size": 100}),
+    "readout": (multilayer(300), torch.randn(300, 64), {}),
+    "estimated": (multilayer(300), torch.randn(2000, 64), {"outputs": 8}),
+    "convolutions": (convolutional(), torch.randn(1000, 2, 8, 8), {}),
+    "rounds": (multilayer(10), torch.randn(2000, 64), {"max_memory": "2 MB"}),
+}
+
+
+@pytest.mark.parametrize("case", TIMED)
+def test_the_time_is_that_of_measuring(case):
+    """CPU time, on one thread, the best of three, in turn: other work on the machine only adds to it."""
+    model, x, options = TIMED[case]
+    outputs = model[-1].out_features
+    options = options | {"weight_decay": 0.1}
+    y = torch.arange(len(x)) % outputs
+    planned, taken = [], []
+    for _ in range(3):
+        plan = gramlab.plan(model, x, y, **options)
+        planned.append(plan.cpu_seconds)
+        start = time.process_time()
+        # the rounds of a plan that is at hand, since max_memory= would plan again
+        for names in plan.rounds:
+            gramlab.measure(
+                model, x, y, **({key: v for key, v in options.items() if key != "max_memory"} | {"layers": names})
+            )
+        taken.append(time.process_time() - start)
+    assert (len(plan.rounds) > 1) == (case == "rounds")
+    assert 0.5 < min(planned) / min(taken) < 2.0, (planned, taken)
+
+
+def test_time_and_memory_by_layer_and_quantity():
+    model, (x, y) = wide(), data(n=200)
+    plan = gramlab.plan(model, x, y, weight_decay=0.1, initial=wide())
+    table = plan.quantities
+    assert set(table.index.get_level_values("layer")) == set(plan.layers.index)
+    assert list(table["seconds"].unstack().columns) == sorted(set(table.index.get_level_values("quantity")))
+    assert table["passes"].unstack().loc["0"].to_dict() | {
+        "gram": 0,
+        "agop": 4,
+        "enfa": 1,
+        "fact": 1,
+        "centered_ptk": 8,
+    } == (table["passes"].unstack().loc["0"].to_dict())
+    measurement = gramlab.measure(model, x, y, weight_decay=0.1, initial=wide())
+    for (name, quantity), row in table.iterrows():
+        alone = gramlab.measure(model, x, y, weight_decay=0.1, initial=wide(), quantities=[quantity], layers=name)
+        assert row["memory"] == sum(t.numel() * 8 for t in alone[name].sums.values())
+        assert quantity == "virtual_shift" or getattr(measurement[name], quantity) is not None
+    by_quantity = table["seconds"].groupby("quantity").sum()
+    assert by_quantity["gram"] < by_quantity["enfa"] < by_quantity["agop"] < by_quantity["centered_ptk"]
+    assert plan.layers["seconds"].sum() == pytest.approx(plan.seconds)
+    assert "each quantity alone" in repr(plan)
+    named = gramlab.plan(model, x, y, quantities=["agop"]).quantities
+    assert set(named.index.get_level_values("quantity")) == {"agop"}
+
+
+def test_the_parts_of_the_time_add_up():
+    """The operations of a two-layer network, counted by hand."""
+    model, x = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)), torch.randn(40, 6)
+    frame = gramlab.plan(model, x).layers
+    # a forward pass and 3 backward passes through each layer, and k² for each of the 3 outputs
+    operations = [4 * 2 * 6 * 5 + 3 * 5 * 5, 4 * 2 * 5 * 3 + 3 * 3 * 3]
+    share = operations[0] / sum(operations)
+    assert frame.loc["0", "seconds"] / frame["seconds"].sum() == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [("1GB", 10**9), (" 1.5 mb", 1_500_000), ("2GiB", 2**31), ("300", 300), (1e6, 10**6)]
+)
+def test_sizes_as_text(size, expected):
+    model, (x, y) = wide(), data()
+    assert as_bytes(size) == expected
+    if expected > 10**4:
+        assert gramlab.plan(model, x, y, max_memory=size).rounds == [
+            list(gramlab.measure(model, x, y, max_memory=size))
+        ]
+
+
+@pytest.mark.parametrize("size", ["1 GBB", "", "-3", 0, -1, float("nan"), True, [], "GB"])
+def test_bad_sizes_are_refused(size):
+    for act in (gramlab.plan, gramlab.measure):
+        with pytest.raises(ValueError, match="max_memory must be a positive number of bytes or a size such as '1GB'"):
+            act(wide(), data()[0], max_memory=size)
 
 
 def test_rows_of_tokens_positions_and_calls():
@@ -154,6 +254,16 @@ def test_attention_under_a_mask_is_independent_of_batches():
         model, x, forward=lambda m, x: m(x["x"], src_key_padding_mask=~x["attention_mask"])
     )
     assert frame.max().max() < frame.attrs["tolerance"]
+
+
+def test_batches_that_cannot_be_cut_are_refused():
+    x, y = data()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=5)
+    for batches in (loader, [(x, y)]):
+        with pytest.raises(ValueError, match="of batches, which cannot be cut"):
+            gramlab.batch_independence(Coupled(), batches)
+    with pytest.raises(ValueError, match="are the same for 1 samples"):
+        gramlab.batch_independence(Coupled(), x[:1], y[:1])
 
 
 def test_a_network_that_couples_its_samples_is_found():

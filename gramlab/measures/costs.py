@@ -1,0 +1,241 @@
+"""What the layers and quantities of a measurement cost: sums, products, and time from probes of two sizes."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gramlab.measures.accumulate import Accumulator
+from gramlab.measures.batches import Batch
+from gramlab.measures.captured import Run
+from gramlab.measures.cotangents import Cotangents
+from gramlab.measures.kinds import Embedding
+from gramlab.measures.results import NEEDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROBE = 32  # rows of the smallest batch that is timed
+_LARGEST = 2048  # of the largest one
+_ENOUGH = 0.1  # seconds of a batch after which none larger is timed
+_LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})
+_OUTPUT_SUMS = frozenset({"ptk", "centered_ptk"})
+
+Seconds = np.ndarray  # on the wall's clock, and of all threads of this process
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The time of a batch: a fixed part and one for each row.
+
+    Attributes
+    ----------
+    batch, row : array of two floats
+        Seconds on the wall's clock, and of this process's CPU time.
+    """
+
+    batch: Seconds
+    row: Seconds
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """The work of a layer, for a sample.
+
+    Attributes
+    ----------
+    forward : float
+        Floating-point operations of its product, and as many of a backward pass through it.
+    products : dict of str to float
+        Those for each sum, in all passes.
+    memory : dict of str to int
+        The bytes of each sum.
+    """
+
+    forward: float
+    products: Mapping[str, float]
+    memory: Mapping[str, int]
+
+
+def clock() -> Seconds:
+    """Return the time of the wall's clock and of this process's CPUs, with the accelerator's work done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def timed(work: Callable[[], Any]) -> Seconds:
+    """Return the seconds that a piece of work takes, on both clocks."""
+    start = clock()
+    work()
+    return clock() - start
+
+
+def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Timing:
+    """Return a batch's fixed time and that of a row, from the two largest probes that take little time.
+
+    Parameters
+    ----------
+    measure : callable
+        Measures a batch.
+    batch : Batch
+        The first one of the data set.
+    rows : int
+        Its samples.
+
+    Returns
+    -------
+    Timing
+    """
+    size = min(PROBE, rows)
+    probes = {size: _shortest(measure, first_rows(batch, size))}
+    if float(probes[size].min()) > _ENOUGH and size > 1:  # a smaller one then shows the fixed time
+        smaller = max(size // 4, 1)
+        probes = {smaller: _shortest(measure, first_rows(batch, smaller)), **probes}
+    # of the two clocks the shorter: on a busy machine the wall's runs on
+    while size < min(rows, _LARGEST) and float(probes[size].min()) <= _ENOUGH:
+        size = min(4 * size, rows, _LARGEST)
+        probes[size] = _shortest(measure, first_rows(batch, size))
+    largest, total = list(probes.items())[-1]
+    if len(probes) == 1:
+        return Timing(np.zeros(2), total / largest)
+    smaller, less = list(probes.items())[-2]
+    row = np.maximum(total - less, 0.0) / (largest - smaller)
+    fixed = np.maximum(total - row * largest, 0.0)
+    return Timing(fixed, (total - fixed) / largest)
+
+
+def _shortest(measure: Callable[[Batch], Any], batch: Batch) -> Seconds:
+    """The shorter of two times: other work on the machine only adds to them."""
+    return np.minimum(timed(lambda: measure(batch)), timed(lambda: measure(batch)))
+
+
+def first_rows(batch: Batch, rows: int) -> Batch:
+    """Return the first rows of a batch."""
+
+    def cut(values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {key: cut(value) for key, value in values.items()}
+        return tuple(map(cut, values)) if isinstance(values, tuple) else values[:rows]
+
+    targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
+    return Batch(cut(batch.inputs), targets, mask, 0)
+
+
+def layer_costs(
+    accumulator: Accumulator, run: Run, passes: int, cotangents: Cotangents | None
+) -> tuple["pd.DataFrame", dict[str, LayerCost]]:
+    """Return a table of the layers, and the work of each.
+
+    Parameters
+    ----------
+    accumulator : Accumulator
+        After a batch.
+    run : Run
+        Of that batch.
+    passes : int
+        Backward passes for the outputs.
+    cotangents : Cotangents or None
+
+    Returns
+    -------
+    table : pandas.DataFrame
+    costs : dict of str to LayerCost
+    """
+    import pandas as pd
+
+    groups = 1 if cotangents is None else cotangents.groups
+    samples, rows, costs = len(run.outputs), [], {}
+    for name, layer in accumulator.current.layers.items():
+        W = layer.weight_matrices()
+        count, k, d = W.shape
+        calls = [call for call in run.calls if call.layer == name]
+        # rows of all groups of a convolution together
+        places = sum(_row_count(accumulator, call) for call in calls)
+        memory = {key: total.numel() * 8 for key, total in accumulator.sums[name].items()}
+        kernels = [key for key in memory if key != "weight_gradient"]
+        batch = sum(count * k * k * max(W.element_size(), 4) for _ in kernels)
+        if cotangents is not None and cotangents.random:
+            for key in kernels:
+                if key in _OUTPUT_SUMS:
+                    memory[key] += groups * count * k * k * 8
+                    batch += (groups - 1) * count * k * k * max(W.element_size(), 4)
+        taken = 1 if isinstance(layer, Embedding) else d  # a word's column is taken, and not multiplied
+        products = {key: places * k * k * (1 if key == "loss_outer" else passes) / samples for key in kernels}
+        if "weight_gradient" in memory:
+            products["weight_gradient"] = 2 * places * k * taken / samples
+        costs[name] = LayerCost(2 * places * k * taken / samples, products, memory)
+        rows.append({"kind": layer.kind, "shape": (k, d) if count == 1 else (count, k, d),
+                     "rows": places // (samples * count), "sums": sum(memory.values()), "batch": batch,
+                     "matrix": count * d * d * 8, "gflop": sum(products.values()) * 1e3 / 1e9})  # fmt: skip
+    return pd.DataFrame(rows, index=pd.Index(list(costs), name="layer")), costs
+
+
+def _row_count(accumulator: Accumulator, call: Any) -> int:
+    assert call.edge is not None
+    shape = call.edge.node._input_metadata[call.edge.output_nr].shape
+    part = call.part(torch.empty(shape, device="meta"))
+    rows: Tensor = accumulator.current.layers[call.layer].output_rows(part, None, call.input.to("meta"))
+    return rows.shape[0] * rows.shape[1]
+
+
+def work(costs: Mapping[str, LayerCost], passes: int, names: Sequence[str]) -> float:
+    """Return a round's operations for a sample: a forward pass, backward passes to its first layer, and its sums."""
+    first = list(costs).index(names[0])
+    backward = passes * sum(cost.forward for cost in list(costs.values())[first:])
+    forward = sum(cost.forward for cost in costs.values())
+    return forward + backward + sum(sum(costs[name].products.values()) for name in names)
+
+
+def layer_seconds(costs: Mapping[str, LayerCost], passes: int, seconds: float | None) -> list[float]:
+    """Return each layer's share of the time by its operations; NaN if the time is unknown."""
+    shares = [(1 + passes) * cost.forward + sum(cost.products.values()) for cost in costs.values()]
+    total = sum(shares) or math.nan
+    return [math.nan if seconds is None else seconds * share / total for share in shares]
+
+
+def quantity_costs(
+    costs: Mapping[str, LayerCost],
+    quantities: Sequence[str],
+    passes: Mapping[str, int],
+    networks: int,
+    seconds: float | None,
+) -> "pd.DataFrame":
+    """Return passes, bytes and seconds of each layer and quantity, as if it were measured alone.
+
+    Parameters
+    ----------
+    costs : mapping of str to LayerCost
+    quantities : sequence of str
+    passes : mapping of str to int
+        For the "loss" and the "outputs".
+    networks : int
+        1, or 2 with an initial network, which has half of the passes.
+    seconds : float or None
+        Of everything together, in a single round.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each layer and quantity.
+    """
+    import pandas as pd
+
+    everything = sum((1 + sum(passes.values())) * c.forward + sum(c.products.values()) for c in costs.values())
+    rows = []
+    for name, cost in costs.items():
+        for quantity in quantities:
+            sums = NEEDS[quantity] & cost.products.keys()
+            count = passes["loss"] if sums & _LOSS_SUMS else 0
+            if sums & _OUTPUT_SUMS:
+                count += passes["outputs"] // (1 if "centered_ptk" in sums else networks)
+            operations = (1 + count) * cost.forward + sum(cost.products[key] for key in sums)
+            share = math.nan if seconds is None or not everything else seconds * operations / everything
+            rows.append({"layer": name, "quantity": quantity, "passes": count,
+                         "memory": sum(cost.memory[key] for key in sums), "seconds": share})  # fmt: skip
+    return pd.DataFrame(rows).set_index(["layer", "quantity"])
