@@ -140,6 +140,7 @@ def weights_of_figure_6(width: int, seed: int, inputs: int) -> list[np.ndarray]:
 
 def test_figure_6():
     n, widths, expected = 6, [5, 9], []
+    all_terms = "control: prediction with all terms of φ′"
     targets = {
         "low rank": lambda **options: chain_monomial(n, n, rank=5, **options),
         "high rank": lambda **options: high_rank_polynomial(n, n, **options),
@@ -159,12 +160,15 @@ def test_figure_6():
                             kernel = expected_kernel(x, activation, linear)
                             predicted = cosine(*matrices_of_a_kernel(x, y, kernel))
                             expected.append({**row, "arm": arm, "layer": "0", "quantity": name, "value": predicted})
+                            if arm == "claim" and not linear:
+                                own = {"layer": "0", "quantity": "fig6/predicted, linear", "value": predicted}
+                                expected.append({**row, "arm": all_terms, **own})
                     for width, weights in networks.items():
                         row["layer"] = str(width)
                         observed, of_residuals, by_chance = observed_in_figure_6(X, y, weights, activation)
                         name = "null/fig6/observed"
                         expected.append({**row, "arm": "claim", "quantity": name, "value": by_chance})
-                        for arm in inputs:
+                        for arm in (*inputs, all_terms):
                             expected.append({**row, "arm": arm, "quantity": "fig6/observed", "value": observed})
                         name = "fig6/observed, residuals"
                         expected.append({**row, "arm": "claim", "quantity": name, "value": of_residuals})

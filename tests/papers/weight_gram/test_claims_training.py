@@ -236,11 +236,14 @@ def test_figure_12():
 
 
 def figure_12_by_epoch(gap=lambda p, x: p * x * (1 - x), rise=lambda p, x: x**2 if p >= 0.75 else x**0.5) -> Rows:
-    """Two layers and ten epochs x in units of the training: the gap and the rise of Target Linearity by p and x."""
+    """Two layers and ten epochs x in units of the training: the gap and the rise of Target Linearity by p and x.
+
+    The last layer rises more, and late where the middle one rises early.
+    """
     cases = {p: f"label_noise={p:g}" for p in (0.0, 0.25, 0.5, 0.75, 1.0)}
     points = [(p, case, number / 9) for p, case in cases.items() for number in range(10)]
     return series(
-        target_linearity={(case, layer, 9 * x): 0.5 * (rise(p, x) if layer == "1" else x)
+        target_linearity={(case, layer, 9 * x): 0.2 * rise(p, x) if layer == "1" else x ** (0.3 if p >= 0.75 else 3)
                           for p, case, x in points for layer in "12"},
         train_accuracy={(case, "", 9 * x): 0.1 + 0.8 * x for _, case, x in points},
         test_accuracy={(case, "", 9 * x): 0.1 + 0.8 * x - gap(p, x) for p, case, x in points},

@@ -290,7 +290,7 @@ def _agreement(rows: Rows, activation: str, width: str, prediction: str) -> np.n
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each activation and target as in the paper: dashed the narrow network, solid the wide one."""
     figure, grid = style.panels(claim, columns=2, rows=2, height=6.0, sharex=True, sharey=True)
-    (control,) = style.controls(rows)
+    control = style.controls(rows)[0]  # the other one is drawn as the prediction with all terms
     for axes, case in zip(grid.flat, CASES, strict=True):
         groups = dict(list(rows[rows["case"] == case].groupby(["arm", "quantity"])))
         observed = groups["claim", "fig6/observed"]

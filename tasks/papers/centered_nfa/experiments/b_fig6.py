@@ -40,7 +40,8 @@ TARGETS: dict[str, Callable[..., DataSet]] = {
     "high rank": high_rank_polynomial,
 }
 HIDDEN = ("quadratic", "relu")  # activations
-ISOTROPIC = "control: prediction for isotropic inputs"
+OWN, WHOLE = "fig6/predicted, linear", "fig6/predicted"
+ISOTROPIC, ALL_TERMS = "control: prediction for isotropic inputs", "control: prediction with all terms of φ′"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -49,6 +50,8 @@ def measure(settings: Settings) -> Iterator[dict]:
     fig6/predicted            with the whole expected kernel
     fig6/predicted, linear    with the linear part of φ', as the paper's
     fig6/observed             and its null
+
+    Controls: both predictions for isotropic inputs; the whole one in place of the paper's.
     """
     (n,) = settings.sizes
     for seed in range(settings.instances):
@@ -66,11 +69,13 @@ def measure(settings: Settings) -> Iterator[dict]:
                         for quantity, kernel in by_quantity.items():
                             value = first_order(inputs, y, kernel)
                             yield {**labels, "arm": arm, "layer": "0", "quantity": quantity, "value": value}
+                            if (arm, quantity) == ("claim", WHOLE):
+                                yield {**labels, "arm": ALL_TERMS, "layer": "0", "quantity": OWN, "value": value}
                     for width, weights in networks.items():
                         J, outputs = tangents(X, weights, phi)
                         labels["layer"] = str(width)
                         observed = correlation(J, X, y)
-                        for arm in predicted:
+                        for arm in (*predicted, ALL_TERMS):
                             yield {**labels, "arm": arm, "quantity": "fig6/observed", "value": observed}
                         yield {**labels, "arm": "claim", "quantity": "fig6/observed, residuals",
                                "value": correlation(J, X, y - outputs)}  # fmt: skip
@@ -82,8 +87,8 @@ def kernels(X: Tensor, activation: str) -> dict[str, Tensor]:
     """The expected kernels of both predictions, by the quantity that they give."""
     whole = expected_kernel(X, [activation, activation])
     return {
-        "fig6/predicted": whole,
-        "fig6/predicted, linear": whole if activation == "quadratic" else relu_with_linear_slopes(X),
+        WHOLE: whole,
+        OWN: whole if activation == "quadratic" else relu_with_linear_slopes(X),
     }
 
 
