@@ -241,6 +241,8 @@ def test_each_statement_on_figure_4_can_fail():
 
     assert supported(b_fig4, planted(double_over_centered=grows)) >= names(b_fig4)
     assert "minor early" in judged(lambda *_: 0.7)
+    late = planted(double_over_centered=lambda layer, scale, step: 0.02 + 0.9 * step / 800)
+    assert "minor early" in supported(b_fig4, late)
     for law in in_one_place(grows, lambda *_: 0.3):
         assert "minor early" not in judged(law)
         assert "below a tenth early" in judged(law)
