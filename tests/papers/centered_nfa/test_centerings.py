@@ -140,6 +140,16 @@ def in_one_layer(good, bad):
         yield lambda layer, scale, step, only=only: (bad if layer == only else good)(layer, scale, step)
 
 
+def in_the_mean(good, bad):
+    """A law by which both layers are bad in the mean, while one of them is good: one for each layer."""
+    for only in ("0", "2"):
+        yield (
+            lambda layer, scale, step, only=only: (
+                2 * bad(layer, scale, step) - good(layer, scale, step) if layer == only else good(layer, scale, step)
+            )
+        )
+
+
 def wide(layer, scale, step):  # a UC-NFA that ends higher for smaller scales
     return 0.3 + 0.1 * (step / 800) * (2 - np.log10(scale))
 
@@ -175,11 +185,15 @@ def test_each_statement_on_figure_2_can_fail():
         ("invariant to scale early", "nfa/centered", least_early),
         ("UC-NFA sensitive to scale", "nfa/uncentered", low),
     ):
-        for law in in_one_layer(good[quantity], bad):
+        mixed = () if quantity == "nfa/uncentered" else in_the_mean(good[quantity], bad)  # no mean of spreads
+        for law in (bad, *mixed):
             assert statement not in supported(b_fig2, planted(**{**good, quantity: law}))
-    low_once = in_one_place(falling, lambda layer, scale, step: 0.5 if step == 400 else falling(layer, scale, step))
-    for law in low_once:
-        assert "high throughout" in refuted(b_fig2, planted(**{**good, "nfa/centered": law}))
+    for place in SCALES:  # once is enough, at one scale
+
+        def low_once(layer, scale, step, place=place):
+            return 0.5 if (scale, step) == (place, 400) else falling(layer, scale, step)
+
+        assert "high throughout" in refuted(b_fig2, planted(**{**good, "nfa/centered": low_once}))
     for law in in_one_place(falling, rising):
         assert "highest early at each scale" in refuted(b_fig2, planted(**{**good, "nfa/centered": law}))
 
@@ -204,8 +218,13 @@ def test_each_statement_on_figures_7_and_8_can_fail(claim):
         ("higher C-NFA for smaller scales", "nfa/centered", rising_in_scale),
         ("C-NFA more robust", "nfa/centered", rising_in_scale),
     ):
-        for law in in_one_layer(good[quantity], bad):
+        for law in (bad, *in_the_mean(good[quantity], bad)):
             assert statement in refuted(claim, planted(**{**good, quantity: law}))
+    for name, quantity in (("C-NFA", "nfa/centered"), ("UC-NFA", "nfa/uncentered")):
+        for law in in_one_layer(good[quantity], rising_in_scale):
+            assert f"higher {name} for smaller scales, in each layer" in refuted(
+                claim, planted(**{**good, quantity: law})
+            )
     sharper = "small at initialization, high after training"
     for law in in_one_place(wide, lambda *_: 0.9):
         assert sharper in refuted(claim, planted(**{**good, "nfa/uncentered": law}))
@@ -221,18 +240,28 @@ def test_each_statement_on_figure_4_can_fail():
         return refuted(b_fig4, planted(double_over_centered=law))
 
     assert supported(b_fig4, planted(double_over_centered=grows)) >= names(b_fig4)
-    for law in in_one_place(grows, lambda *_: 0.7):
-        assert "minor early" in judged(law)
+    assert "minor early" in judged(lambda *_: 0.7)
+    late = planted(double_over_centered=lambda layer, scale, step: 0.02 + 0.9 * step / 800)
+    assert "minor early" in supported(b_fig4, late)
+    for law in in_one_place(grows, lambda *_: 0.3):
+        assert "minor early" not in judged(law)
+        assert "below a tenth early" in judged(law)
+    assert "less for large initialization" in judged(lambda layer, scale, step: 0.02 + scale * step / 800)
+    for law in in_the_mean(grows, lambda layer, scale, step: 0.02 + (0.6 + scale) * step / 800):
+        assert "less for large initialization" in judged(law)
     for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 2 * step / 800, scales=(1.0,)):
-        assert "minor for large initialization" in judged(law)
-    for law in in_one_layer(grows, lambda layer, scale, step: 0.4 - 0.3 * step / 800):
+        assert "below half for our largest scale" in judged(law)
+    for law in in_the_mean(grows, lambda layer, scale, step: 0.4 - 0.3 * step / 800):
         assert "grows" in judged(law)
 
 
 def test_each_statement_on_figure_5_can_fail():
     good = planted(**{"nfa/ptk_centered": falling})
     assert supported(b_fig5, good) >= names(b_fig5)
-    for law in in_one_layer(falling, rising):
-        for case in b_fig5.SPECTRA:
+    for case in b_fig5.SPECTRA:
+        for law in (rising, *in_the_mean(falling, rising)):
             broken = planted(exceptions={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
             assert refuted(b_fig5, broken) == {f"falls, {case}", f"falls at each scale, {case}"}
+        for law in in_one_place(falling, rising):
+            broken = planted(exceptions={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
+            assert refuted(b_fig5, broken) == {f"falls at each scale, {case}"}

@@ -43,9 +43,11 @@ def test_each_statement_on_figure_3_can_fail():
 
 def planted_figure_6(
     relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03, dip: float = 0.3, flat: str = "",
-    against: str = "",
+    against: str = "", whole: float = 0.03,
 ) -> Rows:  # fmt: skip
     """Predicted curves with a dip, and observed ones with offsets by activation and for the narrow network.
+
+    The prediction with all terms of φ' is as far off for the quadratic, and off by ``whole`` for ReLU.
 
     ``flat`` is the width whose curves have no dip (0: the prediction), ``against`` the activation whose observed curves
     have a bump instead.
@@ -56,7 +58,8 @@ def planted_figure_6(
     for seed in range(10):
         for case, offset in (("quadratic, low rank", quadratic), ("relu, low rank", relu)):
             for quantity, width, shift in (
-                ("predicted", "0", 0.0),
+                ("predicted, linear", "0", 0.0),
+                ("predicted", "0", offset - whole if case.startswith("relu") else 0.0),
                 ("observed", "1024", offset),
                 ("observed", "128", offset + narrow),
             ):
@@ -81,7 +84,10 @@ def test_each_statement_on_figure_6_can_fail():
         ("dip in every panel", planted_figure_6(dip=-0.3)),
         ("small error", planted_figure_6(quadratic=0.3, relu=0.5)),
         ("small error", planted_figure_6(quadratic=0.025, dip=0.1)),  # a small error, but most of the variation
-        ("rougher for ReLU", planted_figure_6(relu=0.0)),
+        ("less closely for ReLU", planted_figure_6(relu=0.0)),
+        ("more terms are closer", planted_figure_6(whole=0.08)),
+        ("ReLU, all terms", planted_figure_6(against="relu")),
+        ("less closely for ReLU, all terms", planted_figure_6(whole=0.0)),
     ):
         assert statement not in supported(b_fig6, wrong)
     assert "dip" not in supported(b_fig6, planted_figure_6(flat="0"))

@@ -12,6 +12,7 @@ from centered_nfa_oracle import (
     quadratic_derivatives,
     ratio,
 )
+from scipy.integrate import quad
 
 from gramlab.data.alignment import alignment_reversing
 from gramlab.data.polynomials import chain_monomial, high_rank_polynomial
@@ -71,8 +72,17 @@ def test_figure_3():
     assert_same_table(b_fig3.measure(settings), expected, rel=1e-7)
 
 
-def expected_kernel(X: np.ndarray, activation: str) -> np.ndarray:
-    """E[𝒦] of two hidden layers, pair by pair: by Wick's theorem for squares, by angles for ReLU."""
+def linear_part_of_relu_s_slope() -> tuple[float, float]:
+    """E[φ'(z)] and E[z φ'(z)] for a standard normal z, by quadrature: the terms of degree 0 and 1 of its series."""
+    return tuple(quad(lambda z, m=m: z**m * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi), 0, 12)[0] for m in (0, 1))
+
+
+def expected_kernel(X: np.ndarray, activation: str, linear: bool = False) -> np.ndarray:
+    """E[𝒦] of two hidden layers, pair by pair: by Wick's theorem for squares, by angles for ReLU.
+
+    With ``linear`` ReLU's φ' is its linear part.
+    """
+    constant, slope = linear_part_of_relu_s_slope()
     S = X @ X.T / X.shape[1]
     kernel = np.ones(S.shape)
     for _ in range(2):
@@ -83,7 +93,8 @@ def expected_kernel(X: np.ndarray, activation: str) -> np.ndarray:
             else:
                 length = np.sqrt(S[i, i] * S[j, j])
                 angle = np.arccos(min(1.0, S[i, j] / length)) if i != j else 0.0
-                slopes = (np.pi - angle) / (2 * np.pi)
+                whole = (np.pi - angle) / (2 * np.pi)
+                slopes = constant**2 + slope**2 * S[i, j] / length if linear else whole
                 following[i, j] = length * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
             kernel[i, j] *= slopes
         S = following
@@ -129,6 +140,7 @@ def weights_of_figure_6(width: int, seed: int, inputs: int) -> list[np.ndarray]:
 
 def test_figure_6():
     n, widths, expected = 6, [5, 9], []
+    all_terms = "control: prediction with all terms of φ′"
     targets = {
         "low rank": lambda **options: chain_monomial(n, n, rank=5, **options),
         "high rank": lambda **options: high_rank_polynomial(n, n, **options),
@@ -144,16 +156,19 @@ def test_figure_6():
                     row = {"case": f"{activation}, {target}", "seed": seed, "x": decay}
                     inputs = {"claim": X, "control: prediction for isotropic inputs": isotropic}
                     for arm, x in inputs.items():
-                        predicted = cosine(*matrices_of_a_kernel(x, y, expected_kernel(x, activation)))
-                        expected.append(
-                            {**row, "arm": arm, "layer": "0", "quantity": "fig6/predicted", "value": predicted}
-                        )
+                        for name, linear in (("fig6/predicted", False), ("fig6/predicted, linear", True)):
+                            kernel = expected_kernel(x, activation, linear)
+                            predicted = cosine(*matrices_of_a_kernel(x, y, kernel))
+                            expected.append({**row, "arm": arm, "layer": "0", "quantity": name, "value": predicted})
+                            if arm == "claim" and not linear:
+                                own = {"layer": "0", "quantity": "fig6/predicted, linear", "value": predicted}
+                                expected.append({**row, "arm": all_terms, **own})
                     for width, weights in networks.items():
                         row["layer"] = str(width)
                         observed, of_residuals, by_chance = observed_in_figure_6(X, y, weights, activation)
                         name = "null/fig6/observed"
                         expected.append({**row, "arm": "claim", "quantity": name, "value": by_chance})
-                        for arm in inputs:
+                        for arm in (*inputs, all_terms):
                             expected.append({**row, "arm": arm, "quantity": "fig6/observed", "value": observed})
                         name = "fig6/observed, residuals"
                         expected.append({**row, "arm": "claim", "quantity": name, "value": of_residuals})

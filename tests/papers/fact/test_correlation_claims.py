@@ -186,3 +186,19 @@ def test_deep_linear_networks(name, broken):
     assert holds(c_fig11, name, linear())
     assert holds(c_fig11, name, linear(**broken)) is False
     assert holds(c_fig11, "FACT at every depth", linear(fact=0.9988))  # rounds to the print
+
+
+def test_deep_linear_networks_must_have_converged():
+    """In every layer of every depth, in the mean over seeds."""
+    (critical_point,) = c_fig11.HYPOTHESES
+
+    def met(far: tuple[str, str] = ("", ""), value: float = 0.6) -> bool | None:
+        records = [{"case": case, "layer": layer, "seed": seed, "quantity": "stationarity",
+                    "value": (value if (case, layer) == far else 0.1) + 0.01 * seed}
+                   for case in ("L2", "L3") for layer in ("1", "2") for seed in range(5)]  # fmt: skip
+        return critical_point.rule(Rows(tables.table(records))).holds
+
+    assert met()
+    assert met(("L3", "2"), 0.47)
+    assert met(("L3", "2")) is False
+    assert met(("L2", "1")) is False

@@ -169,6 +169,34 @@ def linear_rows(handmade, variant, case, seed):
     spectra = [np.sqrt(np.linalg.eigvalsh(W @ W.T if len(W) < W.shape[1] else W.T @ W)[::-1][:2]) for W, _ in layers]
     spread = max(max(spectrum[k] for spectrum in spectra) - min(spectrum[k] for spectrum in spectra) for k in range(2))
     yield {**labels, "quantity": "balance", "value": spread / max(spectrum[0] for spectrum in spectra)}
+    yield from stationarity_rows(handmade, variant, case, seed, labels)
+
+
+def stationarity_rows(handmade, variant, case, seed, labels):
+    """||∇_W L_λ|| / (λ ||W||) of every layer of a deep linear network, by central differences of the loss."""
+    decay = float(case.partition("=")[2])
+    if not decay:
+        return
+    data, weights = handmade.data(variant), list(handmade.weights(2, seed, case, variant).values())
+    x, y = data.x_train.numpy() * data.factor, data.y_train.numpy()
+
+    def loss() -> float:
+        outputs = x
+        for W in weights:
+            outputs = outputs @ W.T
+        return ((outputs - y) ** 2).mean(1).mean() + decay / 2 * sum((W**2).sum() for W in weights)
+
+    for number, W in enumerate(weights, 1):
+        gradient = np.zeros_like(W)
+        for place in np.ndindex(W.shape):
+            sides = []
+            for step in (1e-5, -1e-5):
+                W[place] += step
+                sides.append(loss())
+                W[place] -= step
+            gradient[place] = (sides[0] - sides[1]) / 2e-5
+        value = np.linalg.norm(gradient) / (decay * np.linalg.norm(W))
+        yield {**labels, "layer": str(number), "quantity": "stationarity", "value": value}
 
 
 def test_deep_linear_networks(tmp_path):

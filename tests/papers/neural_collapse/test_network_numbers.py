@@ -14,18 +14,19 @@ from tasks.papers.neural_collapse.experiments import d_mlp, d_resnet18, d_vgg11
 
 CLAIM, SHUFFLED, UNTRAINED = "claim", "control: labels shuffled at the measure", "control: before training"
 TURNED, NEXT = "control: right singular vectors drawn at random", "control: the AGOP of the next layer"
+RANDOM = "control: trained on random labels"
 EPOCHS, SEEDS, BATCH = (0, 2, 3), 2, 4  # of epochs 0 to 3 each second is kept, and the last
 TRAINED = {"loss": "signed_mse", "batch": BATCH, "epochs": EPOCHS[-1], "snapshots": 2, "seeds": SEEDS}
 # the experiment, its network, how the names of the head's weights begin, and the sets with their names in the table
 RUNS = {
     "d_mlp": (
         d_mlp, {"kind": "mlp", "hidden": [6, 6, 5], "activation": "relu", "bias": False}, "",
-        {"MNIST": (classes_data("digits", 15, shape=(1, 2, 3), factor=0.5), "MNIST (digits)"),
+        {"MNIST": (classes_data("digits", 15, shape=(1, 2, 3), factor=0.5), "digits"),
          "SVHN": (classes_data("svhn", 18, shape=(1, 2, 3), factor=0.7), "SVHN")},
     ),
     "d_resnet18": (
         d_resnet18, {"kind": "resnet18", "width": 9, "depth": 3, "channels": 4}, "fc.",
-        {"CIFAR-10": (classes_data("digits", 13, shape=(1, 8, 8), factor=0.5), "CIFAR-10 (digits)")},
+        {"CIFAR-10": (classes_data("digits", 13, shape=(1, 8, 8), factor=0.5), "digits")},
     ),
     "d_vgg11": (
         d_vgg11, {"kind": "vgg11", "width": 8, "depth": 3, "channels": 2}, "head.",
@@ -38,11 +39,18 @@ RUNS = {
 def test_every_row(key, handmade):
     experiment, model, head, sets = RUNS[key]
     settings = {"sets": list(sets), "model": model, **TRAINED}
+    if key == "d_mlp":
+        settings["variants"] = {"MNIST, random labels": {"part": "MNIST", "label_noise": 1.0}}
     by_hand = handmade(key, settings, {name: data for name, (data, _) in sets.items()}, "neural_collapse")
     wanted = []
-    for part in by_hand.settings:  # a variant has the name of its data set
-        for row in [*rows_of_variant(by_hand, part, head), *losses(by_hand, part)]:
-            wanted.append({**row, "case": sets[part][1], "arm": row["arm"] + f", {part}" * (row["arm"] != CLAIM)})
+    for part in by_hand.settings:
+        case = sets[by_hand.settings[part].part][1]
+        rows = [*rows_of_variant(by_hand, part, head), *losses(by_hand, part)]
+        if by_hand.settings[part].label_noise:  # networks that are trained on random labels, of the same data
+            rows = [{**row, "arm": RANDOM} for row in rows
+                    if row["arm"] == CLAIM and row["quantity"] in ("nfa/mean", "within", "train_loss")]  # fmt: skip
+        for row in rows:
+            wanted.append({**row, "case": case, "arm": row["arm"] + f", {case}" * (row["arm"] != CLAIM)})
     measured = list(experiment.measure(by_hand.run))
     assert {row["dtype"] for row in measured if row["quantity"] != "train_loss"} == {"float64"}
     # networks compute in float32, and the AGOP's root has the square root of its round-off, 2.4e-4, in each direction
@@ -68,7 +76,8 @@ def rows_of_variant(by_hand, variant, head):
         network = by_hand.weights(epoch, seed, variant=variant)
         h = inputs_of_head(by_hand.settings[variant].model, head, network, x)
         names = [name for name in network if name.startswith(head)]
-        layers = [network[name] for name in sorted(names, key=lambda name: int(name.removeprefix(head).split(".")[0]))]
+        in_order = sorted(names, key=lambda name: int(name.removeprefix(head).split(".")[0]))
+        layers = [network[name] for name in in_order]
         shuffled = y[stream(by_hand.key, "shuffled", seed).permutation(len(y))]
         rows = {(CLAIM, *name): value for name, value in {**parts(layers, h, y), **of_classes(layers, h, y)}.items()}
         del rows[CLAIM, "", "train_loss"]  # the history has it
@@ -78,6 +87,13 @@ def rows_of_variant(by_hand, variant, head):
         if epoch == EPOCHS[0]:
             rows |= {(UNTRAINED, *name): value for name, value in parts(layers, h, y).items() if "fall" in name[1]}
         rows |= correlations(layers, h, y, stream(by_hand.key, "null", variant, seed) if epoch == EPOCHS[-1] else None)
+        if epoch not in (EPOCHS[0], EPOCHS[-1]):
+            del rows[NEXT, "", "nfa/mean"]
+        if epoch in (EPOCHS[0], EPOCHS[-1]):  # the other seed's network before training stands for the trained one
+            first = by_hand.weights(0, seed if epoch == EPOCHS[0] else 1 - seed, variant=variant)
+            first_h = inputs_of_head(by_hand.settings[variant].model, head, first, x)
+            untrained = correlations([first[name] for name in in_order], first_h, y, None)
+            rows[UNTRAINED, "", "nfa/mean"] = untrained[CLAIM, "", "nfa/mean"]
         if epoch == EPOCHS[-1]:
             by_chance = chance(layers, h, y, stream(by_hand.key, "classes by chance", variant, seed))
             rows |= {(CLAIM, *name): value for name, value in by_chance.items()}
@@ -169,6 +185,12 @@ def correlations(layers, h, y, draw) -> dict:
     nfa = [np.corrcoef(gram.ravel(), root.ravel())[0, 1] for gram, root in zip(grams, frames, strict=True)]
     rows = {(CLAIM, str(number), "nfa"): value for number, value in enumerate(nfa, 1)}
     rows[CLAIM, "", "nfa/mean"] = np.mean(nfa)
+    others = []
+    for index, gram in enumerate(grams):
+        after = [*range(index + 1, len(grams)), *range(index)]
+        alike = [other for other in after if grams[other].shape == gram.shape]
+        others += [np.corrcoef(gram.ravel(), frames[alike[0]].ravel())[0, 1]] if alike else []
+    rows[NEXT, "", "nfa/mean"] = np.mean(others)
     if draw is None:
         return rows
     null = []
@@ -182,12 +204,6 @@ def correlations(layers, h, y, draw) -> dict:
     means = sorted(np.mean(null, axis=1))
     place = 0.975 * 39  # linear interpolation between the order statistics
     rows[CLAIM, "", "nfa/null"] = rows[NEXT, "", "nfa/null"] = means[38] + (place - 38) * (means[39] - means[38])
-    others = []
-    for index, gram in enumerate(grams):
-        after = [*range(index + 1, len(grams)), *range(index)]
-        alike = [other for other in after if grams[other].shape == gram.shape]
-        others += [np.corrcoef(gram.ravel(), frames[alike[0]].ravel())[0, 1]] if alike else []
-    rows[NEXT, "", "nfa/mean"] = np.mean(others)
     turned = [W @ np.linalg.qr(draw.normal(size=(W.shape[1],) * 2))[0] for W in layers[:-1]]
     falls = parts([*turned, layers[-1]], h, y)
     return rows | {(TURNED, *name): value for name, value in falls.items() if "fall" in name[1]}

@@ -236,6 +236,40 @@ def test_figure_12():
     assert judged(a_fig12, "more training time", figure_12(train=lambda p, x: x or 0.1 + 0.4 * p)).holds is False
 
 
+def figure_12_by_epoch(gap=lambda p, x: p * x * (1 - x), rise=lambda p, x: x**2 if p >= 0.75 else x**0.5) -> Rows:
+    """Two layers and ten epochs x in units of the training: the gap and the rise of Target Linearity by p and x.
+
+    The last layer rises more, and late where the middle one rises early.
+    """
+    cases = {p: f"label_noise={p:g}" for p in (0.0, 0.25, 0.5, 0.75, 1.0)}
+    points = [(p, case, number / 9) for p, case in cases.items() for number in range(10)]
+    return series(
+        target_linearity={(case, layer, 9 * x): 0.2 * rise(p, x) if layer == "1" else x ** (0.3 if p >= 0.75 else 3)
+                          for p, case, x in points for layer in "12"},
+        train_accuracy={(case, "", 9 * x): 0.1 + 0.8 * x for _, case, x in points},
+        test_accuracy={(case, "", 9 * x): 0.1 + 0.8 * x - gap(p, x) for p, case, x in points},
+    )  # fmt: skip
+
+
+def test_figure_12_in_the_middle_of_training():
+    larger, sudden = "larger gap in the middle of training", "sudden increase of the middle layers"
+    assert judged(a_fig12, larger, figure_12_by_epoch()).holds
+    assert judged(a_fig12, larger, figure_12_by_epoch(gap=lambda p, x: -p * x * (1 - x))).holds is False
+    # larger at the ends alone
+    assert judged(a_fig12, larger, figure_12_by_epoch(gap=lambda p, x: p * (abs(x - 0.5) > 0.3))).holds is None
+    assert judged(a_fig12, sudden, figure_12_by_epoch()).holds
+    assert judged(a_fig12, sudden, figure_12_by_epoch(rise=lambda p, x: x**0.25)).holds is False  # early at every p
+    assert not judged(a_fig12, sudden, figure_12_by_epoch(rise=lambda p, x: x**2)).holds  # late at every p
+
+
+@pytest.mark.parametrize(("lead", "holds"), [(0.02, True), (-0.02, False)])
+def test_faster_with_momentum_is_judged_on_the_leads(lead, holds):
+    table = [{"case": f"{data_set}, lr=0.01", "seed": seed, "step": 20, "x": 20.0, "quantity": "lead, momentum",
+              "value": value + 0.001 * noise(seed)} for data_set, value in (("CIFAR-10", lead), ("MNIST", -lead))
+             for seed in SEEDS]  # fmt: skip
+    assert judged(a_fig2, "faster, with the authors' momentum", rows(table)).holds is holds
+
+
 def test_figure_12_speaks_of_networks_that_memorise():
     (memorisation,) = a_fig12.HYPOTHESES
     table = figure_12().where(quantity="train_accuracy")
@@ -305,24 +339,51 @@ def test_when_a_network_groks():
 
 def test_figures_13_and_14_hold_of_what_they_say():
     for claim in (a_fig13, a_fig14):
-        (groks,) = claim.HYPOTHESES
-        assert groks.rule(figures_13_and_14()).holds
-        assert groks.rule(figures_13_and_14(emerges=20)).holds is False
-        assert groks.rule(figures_13_and_14(emerges=0)).holds is False
-    assert judged(a_fig13, "rises after memorisation", figures_13_and_14()).holds
-    assert judged(a_fig13, "then saturates", figures_13_and_14()).holds
-    assert judged(a_fig14, "the gap narrows", figures_13_and_14()).holds
-    assert judged(a_fig14, "as the generalisation error does", figures_13_and_14()).holds
+        for groks in (claim.HYPOTHESES[0], claim.HYPOTHESES[2]):
+            assert groks.rule(figures_13_and_14()).holds
+            assert groks.rule(figures_13_and_14(emerges=20)).holds is False
+            assert groks.rule(figures_13_and_14(emerges=0)).holds is False
+    for decay in ("0.25", "0.75"):
+        for claim, name in (
+            (a_fig13, "rises after memorisation"),
+            (a_fig13, "then saturates"),
+            (a_fig14, "the gap narrows"),
+            (a_fig14, "as the generalisation error does"),
+        ):
+            assert judged(claim, f"{name}, λ = {decay}", figures_13_and_14()).holds
+    sharp = figures_13_and_14(before=sharply)
+    assert judged(a_fig14, "layer 2 rises sharply, λ = 0.25", sharp).holds
+
+
+def sharply(x: float) -> float:
+    """A rise until the network has grokked, at epoch 8, and a slower one afterwards."""
+    return 0.3 * min(x, 8) + 0.05 * max(0, x - 8)
+
+
+def test_a_weight_decay_has_its_own_rows_and_the_control_s():
+    for claim in (a_fig13, a_fig14):
+        for statement in claim.STATEMENTS:
+            own = f"weight_decay={statement.name.rpartition(' = ')[2]}"
+            assert set(statement.data_sets) == {own, "weight_decay=0"}
+            judgeable = own in ("weight_decay=0.25", "weight_decay=0.75")  # those of the table
+            assert statement.judgeable(Rows(figures_13_and_14().frame.assign(arm="claim"))) is judgeable
 
 
 def test_figures_13_and_14_fail_of_what_they_deny():
     falls = figures_13_and_14(last=lambda x: 1 - 0.1 * x)
-    assert judged(a_fig13, "rises after memorisation", falls).holds is False
+    assert judged(a_fig13, "rises after memorisation, λ = 0.25", falls).holds is False
     later = figures_13_and_14(last=lambda x: 0.02 * x + 0.1 * max(0, x - 6))
-    assert judged(a_fig13, "then saturates", later).holds is False
+    assert judged(a_fig13, "then saturates, λ = 0.25", later).holds is False
     widening = figures_13_and_14(before=lambda x: 0.02 * x)
     for name in ("the gap narrows", "as the generalisation error does"):
-        assert judged(a_fig14, name, figures_13_and_14(before=lambda x: -0.3 * x)).holds is False
-    assert judged(a_fig14, "widens again", figures_13_and_14(before=lambda x: 0.3 * x if x < 8 else 4 - 0.2 * x)).holds
-    assert judged(a_fig14, "widens again", figures_13_and_14()).holds is False
+        falling = figures_13_and_14(before=lambda x: -0.3 * x)
+        assert judged(a_fig14, f"{name}, λ = 0.25", falling).holds is False
+    widens = "widens again, λ = 0.75"
+    assert judged(a_fig14, widens, figures_13_and_14(before=lambda x: 0.3 * x if x < 8 else 4 - 0.2 * x)).holds
+    assert judged(a_fig14, widens, figures_13_and_14()).holds is False
+    for law in (
+        lambda x: -sharply(x),  # falls
+        lambda x: 0.05 * x + 0.3 * max(0, x - 8),  # rises most after the network has grokked
+    ):
+        assert judged(a_fig14, "layer 2 rises sharply, λ = 0.25", figures_13_and_14(before=law)).holds is False
     assert set(widening.case.tolist()) == {"weight_decay=0.25", "weight_decay=0.75"}

@@ -1,7 +1,8 @@
 """The centered NFA is high throughout training at every initial scale, and highest and most alike early.
 
 C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The final UC-NFA depends on the scale s₀ of
-the initial weights. Both hold in both hidden layers; the data are isotropic. The paper prints curves and no thresholds.
+the initial weights. Both are means over both hidden layers; the data are isotropic. The paper prints curves and no
+thresholds.
 “High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors.
 Early is the paper's first measurement, after five steps; later is the mean of all others.
 """
@@ -11,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding
+from tasks.judging.rules import Finding, positive
 from tasks.judging.statement import Statement
 from tasks.papers.centered_nfa.claims.shared import centerings
 
@@ -37,22 +38,22 @@ draw = centerings.draw_nfa_and_losses
 
 
 def high_throughout(rows: Rows) -> Finding:
-    """At every measured step and scale the C-NFA is nearer to 1 than to chance, in each layer.
+    """At every measured step and scale the C-NFA is nearer to 1 than to chance, in the mean over the layers.
 
     Chance is the mean correlation of two matrices with independent eigenvectors.
     """
     centered, null = centerings.of_spectrum(rows, SPECTRUM, "nfa/centered", "null/centered")
-    least = ((centered - null) / (1 - null)).min((2, 3))
-    finding = centerings.by_layer(least - 0.5, "smallest (C-NFA − null)/(1 − null) minus 1/2")
+    least = ((centered - null) / (1 - null)).mean(1).min((1, 2))
+    finding = positive(least - 0.5, "smallest (C-NFA − null)/(1 − null), mean over both layers, minus 1/2")
     smallest = enumerate(centered.min((2, 3)).mean(0), 1)
     texts = (f"smallest C-NFA of layer {layer} {value:.2f}" for layer, value in smallest)
     return replace(finding, measured="; ".join(texts))
 
 
 def highest_early(rows: Rows) -> Finding:
-    """In each layer the first C-NFA is above the mean of the later ones, in the mean over the scales."""
+    """The first C-NFA is above the mean of the later ones, in the mean over the scales and layers."""
     early, later = _early_and_later(rows)
-    finding = centerings.by_layer((early - later).mean(2), "first C-NFA minus the mean later one, over the scales")
+    finding = centerings.over_layers((early - later).mean(2), "first C-NFA minus the mean later one, over the scales")
     by_layer = zip((1, 2), early.mean((0, 2)), later.mean((0, 2)), strict=True)
     texts = (f"C-NFA of layer {layer} {a:.2f} at first and {b:.2f} later" for layer, a, b in by_layer)
     return replace(finding, measured="; ".join(texts))
@@ -65,11 +66,11 @@ def highest_early_at_each_scale(rows: Rows) -> Finding:
 
 
 def most_alike_early(rows: Rows) -> Finding:
-    """In each layer the C-NFA varies less over the scales at the first measurement than later, in the mean."""
+    """The C-NFA varies less over the scales at the first measurement than later, in the mean over the layers."""
     (centered,) = centerings.of_spectrum(rows, SPECTRUM, "nfa/centered")
     spread = np.ptp(centered, 2)
     early, later = spread[..., 0], spread[..., 1:].mean(-1)
-    finding = centerings.by_layer(later - early, "mean later spread of the C-NFA over the scales minus the first")
+    finding = centerings.over_layers(later - early, "mean later spread of the C-NFA over the scales minus the first")
     return replace(
         finding,
         measured=f"spread of the C-NFA over the scales {early.mean():.2f} at first and {later.mean():.2f} later",
@@ -77,10 +78,10 @@ def most_alike_early(rows: Rows) -> Finding:
 
 
 def uncentered_is_sensitive(rows: Rows) -> Finding:
-    """In each layer the final UC-NFA varies more over the scales than the first C-NFA."""
+    """The final UC-NFA varies more over the scales than the first C-NFA, in the mean over the layers."""
     uncentered, centered = centerings.of_spectrum(rows, SPECTRUM, "nfa/uncentered", "nfa/centered")
     final, early = np.ptp(uncentered[..., -1], 2), np.ptp(centered[..., 0], 2)
-    finding = centerings.by_layer(
+    finding = centerings.over_layers(
         final - early, "spread of the final UC-NFA over the scales minus that of the first C-NFA"
     )
     ends = uncentered[..., -1].mean(0)

@@ -1,6 +1,6 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls in training: it does not drive the alignment.
 
-This holds for isotropic data and for eigenvalues 1/(1 + k²), in both hidden layers, in the mean over the initial scales
+This holds for isotropic data and for eigenvalues 1/(1 + k²), in the mean over both hidden layers and the initial scales
 s₀. K̄ is the kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. A fall alone is no effect of
 training: a step of the same length in a random direction makes the correlation fall too (a statement of ours). Numbers
 by scale are means over both layers.
@@ -37,9 +37,9 @@ DATA = dict(zip(SPECTRA, ("isotropic data", "data with eigenvalues 1/(1 + k²)")
 
 
 def falls(rows: Rows, spectrum: str) -> Finding:
-    """In each layer the first correlation is above the last, in the mean over the scales."""
+    """The first correlation is above the last, in the mean over the scales and layers."""
     fall = _fall(rows, spectrum, "nfa/ptk_centered")
-    finding = centerings.by_layer(fall.mean(2), "first correlation minus last, mean over the scales")
+    finding = centerings.over_layers(fall.mean(2), "first correlation minus last, mean over the scales")
     by_scale = zip(np.unique(rows.x), fall.mean((0, 1)), strict=True)
     measured = ", ".join(f"{-mean:+.2f} at s₀ = {scale:g}" for scale, mean in by_scale)
     return replace(finding, measured=f"{DATA[spectrum]}: the correlation changes by {measured}")
@@ -54,7 +54,7 @@ def falls_at_each_scale(rows: Rows, spectrum: str) -> Finding:
 def random_step_lowers(rows: Rows, spectrum: str) -> Finding:
     """Weights that move as far in a random direction as training moves them lower the correlation too."""
     fall = _fall(rows, spectrum, "nfa/ptk_centered, random step")
-    return centerings.by_layer(fall.mean(2), "first correlation minus last, mean over the scales")
+    return centerings.over_layers(fall.mean(2), "first correlation minus last, mean over the scales")
 
 
 def _fall(rows: Rows, spectrum: str, quantity: str) -> np.ndarray:

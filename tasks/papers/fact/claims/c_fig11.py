@@ -2,7 +2,8 @@
 
 Other powers are worse. FACT's cosine is at least 0.999 at every depth; a mean that rounds to 0.999 suffices. The layers
 are balanced: their singular values agree. "Close to 1" means above 0.99; singular values agree if they differ by at
-most 5 % of the largest. The control has no weight decay.
+most 5 % of the largest. The control has no weight decay. All of this is said of networks that have converged: the
+distance of every layer from a critical point is measured beside it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Hypothesis, Statement
+from tasks.papers.fact.claims.shared.correlations import STATIONARY
 
 ID = "C.fig11"
 KIND = "statistical"
@@ -65,6 +67,14 @@ def balanced(rows: Rows) -> Finding:
     return replace(finding, measured=f"singular values differ by at most {100 * largest:.2g} % of the largest")
 
 
+def converged(rows: Rows) -> Finding:
+    """At each depth and in each layer, on average over seeds, -grad_W L / lambda is nearer to W than to 0."""
+    means = {" layer ".join(key): float(group.value.mean()) for key, group in rows.by("case", "layer").items()}
+    largest = max(means.values())
+    rule = f"||grad_W L_lambda|| / (lambda ||W||) at most {STATIONARY:g} in every layer, mean over seeds"
+    return Finding(largest <= STATIONARY, largest, rule, "bound", high=STATIONARY, numbers=means)
+
+
 def above_null(rows: Rows) -> Finding:
     """At each depth FACT and AGOP^(1/L) are above their nulls."""
     parts = {}
@@ -101,6 +111,15 @@ def _z(cosines: np.ndarray) -> np.ndarray:
     return np.arctanh(np.minimum(cosines, 1 - 1e-15))
 
 
+HYPOTHESES = (
+    Hypothesis(
+        name="critical point",
+        text="The networks are trained “to convergence” with weight decay (Appendix C), and FACT is about critical "
+        f"points (Theorem 3.1): the regularised loss's gradient in each W is at most {STATIONARY:g} of lambda ||W||.",
+        rule=converged,
+        reads=("stationarity",),
+    ),
+)
 STATEMENTS = (
     Statement(
         name="AGOP to the power 1/L",

@@ -13,7 +13,7 @@ from tasks.papers.fact.claims.shared.correlations import printed, table_statemen
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
-TITLE = "FACT against NFA and eNFA after training on CIFAR-10"
+TITLE = "FACT against NFA and eNFA after training, by weight decay"
 TABLE = {  # name -> column -> printed correlation
     "fact": {"decay-1e-3": 0.830, "decay-1e-4": 0.896},
     "symmetric fact": {"decay-1e-3": 0.929, "decay-1e-4": 0.943},

@@ -12,7 +12,7 @@ from tasks.papers.fact.claims.shared.correlations import printed, table_statemen
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"
-TITLE = "FACT against NFA and eNFA after training on more of MNIST"
+TITLE = "FACT against NFA and eNFA after training on more samples"
 TABLE = {  # name -> column -> printed correlation
     "fact": {"5K": 0.995, "60K": 0.999},
     "symmetric fact": {"5K": 1.000, "60K": 1.000},

@@ -8,6 +8,7 @@ import gramlab
 from gramlab.streams import stream
 from tasks.measuring.nulls import nulls
 from tasks.measuring.run import Run
+from tasks.papers.fact.experiments.shared.correlations import stationarity
 
 POWERS = (1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5)
 
@@ -17,7 +18,8 @@ def measure(run: Run) -> Iterator[dict]:
 
     cosine/agop is that of AGOP^x. ``balance`` is the largest difference of a singular value between two layers, over
     the largest singular value, among the first c of each layer: at depth L the network's rank is at most c. Without
-    weight decay FACT is computed at lambda = 1, since a cosine does not depend on FACT's scale.
+    weight decay FACT is computed at lambda = 1, since a cosine does not depend on FACT's scale. With weight decay,
+    ``stationarity`` is ||grad_W L_lambda|| / (lambda ||W||) of each weight matrix (layer 1 to L).
     """
     for depth, variant in run.variants.items():
         x = variant.data.scaled(variant.data.x_train, torch.float64)
@@ -38,6 +40,10 @@ def measure(run: Run) -> Iterator[dict]:
                 null = nulls({"fact": first.fact, "agop": agop_root}, first.gram, random, gramlab.cosine)
                 for name, value in null.items():
                     yield {**labels, "quantity": f"null/{name}", "value": value}
+                if weight_decay:
+                    relative = stationarity(model, x, variant.data.y_train, variant.settings.loss, weight_decay)
+                    for number, value in enumerate(relative.values(), 1):
+                        yield {**labels, "layer": str(number), "quantity": "stationarity", "value": value}
                 weights = [parameter.detach() for parameter in model.parameters()]
                 spectra = torch.stack([torch.linalg.svdvals(W)[: variant.data.outputs] for W in weights])
                 spread = (spectra.amax(0) - spectra.amin(0)).max() / spectra.max()

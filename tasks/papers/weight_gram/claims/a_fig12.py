@@ -100,6 +100,36 @@ def slower(rows: Rows) -> Finding:
     return positive(mean[:, before] - mean[:, last], "mean training accuracy over the epochs, p = 0.75 minus p = 1")
 
 
+def gap_grows_midway(rows: Rows) -> Finding:
+    """In the middle third of training the mean generalisation gap is larger at p = 1 than at p = 0.75."""
+    probabilities = by_number(rows.where(quantity=ACCURACIES[0]))[0]
+    train, test = (by_number(rows.where(quantity=name))[1] for name in ACCURACIES)
+    epochs = train.shape[2]
+    gap = (train - test)[:, :, epochs // 3 : 2 * epochs // 3 + 1].mean(2)
+    before, last = (int(np.argmin(np.abs(probabilities - p))) for p in (0.75, 1.0))
+    finding = positive(gap[:, last] - gap[:, before], "mean gap in the middle third of training, p = 1 minus p = 0.75")
+    return replace(finding, measured=f"gap in the middle third of training as p rises: {_means(gap)}")
+
+
+def middle_layers_jump(rows: Rows) -> Finding:
+    """The middle layers' Target Linearity rises late for p ≥ 0.75, and later than for smaller p.
+
+    Late: its rise after the first third of training exceeds that in it, in the mean over all layers but the last. So
+    slow early increases are followed by larger ones.
+    """
+    layers = sorted(set(rows.layer.tolist()))[:-1]
+    probabilities = by_number(rows.where(layer=layers[0]))[0]
+    T = np.mean([by_number(rows.where(layer=layer))[1] for layer in layers], axis=0)
+    third = T[:, :, T.shape[2] // 3]
+    lateness = (T[:, :, -1] - third) - (third - T[:, :, 0])
+    high = probabilities >= 0.75
+    finding = all_of(
+        late=positive(lateness[:, high].mean(1), "rise of TL after the first third of training minus in it, p ≥ 0.75"),
+        later=positive(lateness[:, high].mean(1) - lateness[:, ~high].mean(1), "the same, p ≥ 0.75 minus smaller p"),
+    )
+    return replace(finding, measured=f"late minus early rise of TL as p rises: {_means(lateness)}")
+
+
 def linearity_equals(rows: Rows, p: float, printed: float, unit: float) -> Finding:
     """The last layer's Target Linearity after training equals the printed number."""
     probabilities, T = _last_layer(rows)
@@ -151,6 +181,24 @@ STATEMENTS = (
         place="Appendix B.8",
         rule=slower,
         reads=("train_accuracy",),
+        cases=5,
+    ),
+    Statement(
+        name="larger gap in the middle of training",
+        quote="As a result, during the middle stages of training, the generalization gap is larger for higher …",
+        place="Appendix B.8",
+        rule=gap_grows_midway,
+        reads=ACCURACIES,
+        cases=5,
+    ),
+    Statement(
+        name="sudden increase of the middle layers",
+        quote="the TL of the middle layers exhibits a sudden increase for … showing slow early increases followed by "
+        "sudden changes across multiple layers",
+        place="Appendix B.8",
+        rule=middle_layers_jump,
+        reads=("target_linearity",),
+        printed="for p ≥ 0.75, unlike smaller p",
         cases=5,
     ),
     *(

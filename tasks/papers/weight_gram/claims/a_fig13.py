@@ -3,7 +3,8 @@
 It rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch with a training
 accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. A control has no
 weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training. λ is
-the weight decay.
+the weight decay. Each λ has statements and a hypothesis of its own: one at which the networks do not grok leaves the
+others alone.
 """
 
 from dataclasses import replace
@@ -17,7 +18,6 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
 from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
@@ -30,7 +30,6 @@ MATH = (
     r"\mathcal{T}_0(H_L^t, Y) \text{ rises for } t_{\text{memorised}} \le t \le t_{\text{grokking}}, \quad "
     r"\lambda \ge 0.25"
 )
-HYPOTHESES = (grokking.GROKKING,)
 
 
 def continues(rows: Rows) -> Finding:
@@ -76,25 +75,20 @@ def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]
 
 
 STATEMENTS = (
-    Statement(
-        name="rises after memorisation",
-        quote="TL continues to increase even after memorization, i.e., when the training accuracy is approximately … "
+    *grokking.at_each_decay(
+        "rises after memorisation",
+        "for …, TL continues to increase even after memorization, i.e., when the training accuracy is approximately … "
         "TL increases until grokking emerges",
-        place="Appendix B.8",
-        rule=continues,
-        reads=grokking.READS,
+        continues,
         printed="for λ ≥ 0.25",
-        rows=60,
     ),
-    Statement(
-        name="then saturates",
-        quote="TL increases until grokking emerges and then saturates in the final stage of training.",
-        place="Appendix B.8",
-        rule=saturates,
-        reads=grokking.READS,
-        rows=60,
+    *grokking.at_each_decay(
+        "then saturates",
+        "TL increases until grokking emerges and then saturates in the final stage of training.",
+        saturates,
     ),
 )
+HYPOTHESES = grokking.hypotheses(STATEMENTS)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -1,7 +1,8 @@
 """As grokking emerges, with a weight decay of at least 0.25, the gap of Target Linearity of layers 2 and 3 narrows.
 
 Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. It is followed from memorisation,
-the first training accuracy of 0.99, until the test accuracy is 0.9, or to the end of training.
+the first training accuracy of 0.99, until the test accuracy is 0.9, or to the end of training. In that time layer 2's
+own Target Linearity rises sharply: more per epoch than afterwards. Each weight decay λ has statements of its own.
 """
 
 from dataclasses import replace
@@ -15,7 +16,6 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
 from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
@@ -28,7 +28,6 @@ MATH = (
     r"\mathcal{T}_0(H_3^t, Y) - \mathcal{T}_0(H_2^t, Y) \text{ falls for } t \ge t_{\text{memorised}}, "
     r"\quad \lambda \ge 0.25"
 )
-HYPOTHESES = (grokking.GROKKING,)
 
 
 def narrows(rows: Rows) -> Finding:
@@ -65,6 +64,30 @@ def widens(rows: Rows) -> Finding:
     return all_of(**parts)
 
 
+def layer_2_rises_sharply(rows: Rows) -> Finding:
+    """Layer 2's Target Linearity rises from memorisation until the network has grokked, faster than afterwards.
+
+    Where a network never has, the middle of the time after memorisation stands for it.
+    """
+    parts, texts = {}, []
+    for case, networks in grokking.networks(rows).items():
+        T = curves(rows.where(case=case, quantity="target_linearity"), "seed", "layer")[:, -2]
+        slopes = []
+        for values, each in zip(T, networks, strict=True):
+            end = len(values) - 1
+            middle = each.grokked if each.grokked < end else (each.memorised + end) // 2
+            slopes.append([(values[stop] - values[start]) / max(1, stop - start)
+                           for start, stop in ((each.memorised, middle), (middle, end))])  # fmt: skip
+        before, after = np.array(slopes).T
+        parts[f"{case}, rise"] = trend(_windows(T, networks), "TL of layer 2 until the network has grokked")
+        parts[f"{case}, sharp"] = positive(
+            before - after, "rise of TL of layer 2 per measured epoch, until then − after"
+        )
+        rises = [values[each.grokked] - values[each.memorised] for values, each in zip(T, networks, strict=True)]
+        texts.append(f"{in_words(case)}: TL of layer 2 rises by {np.mean(rises):.3f} until the network has grokked")
+    return replace(all_of(**parts), measured="; ".join(texts))
+
+
 def _gap(rows: Rows, case: str) -> np.ndarray:
     """The last layer's Target Linearity minus the last but one's, (seeds, epochs)."""
     T = curves(rows.where(case=case, quantity="target_linearity"), "seed", "layer")
@@ -77,33 +100,24 @@ def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
 
 
 STATEMENTS = (
-    Statement(
-        name="the gap narrows",
-        quote="the gap between the second and last layers (Layer 3) narrows",
-        place="Appendix B.8",
-        rule=narrows,
-        reads=grokking.READS,
-        rows=60,
+    *grokking.at_each_decay(
+        "layer 2 rises sharply",
+        "as grokking emerges, the TL of the second layer (Layer 2) increases sharply",
+        layer_2_rises_sharply,
     ),
-    Statement(
-        name="as the generalisation error does",
-        quote="it exhibits a similar decreasing pattern at the onset of grokking",
-        place="Appendix B.8",
-        rule=similar,
-        reads=grokking.READS,
-        rows=60,
+    *grokking.at_each_decay("the gap narrows", "the gap between the second and last layers (Layer 3) narrows", narrows),
+    *grokking.at_each_decay(
+        "as the generalisation error does", "it exhibits a similar decreasing pattern at the onset of grokking", similar
     ),
-    Statement(
-        name="widens again",
-        quote="it widens again after generalization in the … case",
-        place="Appendix B.8",
-        rule=widens,
-        reads=grokking.READS,
+    *grokking.at_each_decay(
+        "widens again",
+        "it widens again after generalization in the … case",
+        widens,
+        decays=(0.75,),
         printed="for λ = 0.75",
-        data_sets=("weight_decay=0.75",),
-        rows=60,
     ),
 )
+HYPOTHESES = grokking.hypotheses(STATEMENTS)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

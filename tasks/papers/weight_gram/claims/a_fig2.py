@@ -8,6 +8,7 @@ of 0.85 and ten Newton-Schulz steps; the runs that are judged have no momentum a
 differences on the paper's page shows what these two change. The quick scale has scikit-learn's digits alone.
 """
 
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
@@ -18,8 +19,10 @@ from matplotlib.figure import Figure
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statement import Statement
+from tasks.judging.statistics import curves
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
 from tasks.papers.weight_gram.claims.shared import whitening
+from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 
 ID = "A.fig2"
 KIND = "statistical"
@@ -34,17 +37,31 @@ MATH = (
 )
 SMALL_GAP = 0.03  # of test accuracy
 FASTER = ("SVHN", "CIFAR-10")
+UNPRINTED = "without momentum, at the learning rate of the authors' figure; the paper prints neither"
 
 
 def faster(rows: Rows) -> Finding:
     """Within five epochs the whitened update reaches gradient descent's best test accuracy of all epochs."""
     statistic = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus original's best of all"
-    return all_of(
-        **{
-            name: positive(whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1), statistic)
-            for name, (whitened, original) in whitening.at_figure_rate(rows).items()
-        }
-    )
+    leads = {
+        name: whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1)
+        for name, (whitened, original) in whitening.at_figure_rate(rows).items()
+    }
+    return replace(all_of(**{name: positive(lead, statistic) for name, lead in leads.items()}),
+                   measured=f"{_leads(leads)}, {UNPRINTED}")  # fmt: skip
+
+
+def faster_with_momentum(rows: Rows) -> Finding:
+    """The same, where both updates have the momentum of the authors' code."""
+    leads = {name: curves(selected, "seed")[:, -1] for name, selected in by_data_set(rows).items()}
+    statistic = f"whitened's best within {EPOCHS_TO_BEST} epochs minus original's best of all, with momentum"
+    finding = all_of(**{name: positive(lead, statistic) for name, lead in leads.items()})
+    return replace(finding, measured=f"{_leads(leads)}, with the momentum of the authors' code")
+
+
+def _leads(leads: dict[str, np.ndarray]) -> str:
+    texts = [f"{name} {lead.mean():+.3f}" for name, lead in leads.items()]
+    return f"best within {EPOCHS_TO_BEST} epochs minus gradient descent's best of all: {'; '.join(texts)}"
 
 
 def steadier(rows: Rows) -> Finding:
@@ -110,6 +127,16 @@ STATEMENTS = (
         reads=whitening.READS,
         data_sets=("CIFAR-100",),
         rows=100,
+    ),
+    Statement(
+        name="faster, with the authors' momentum",
+        quote="on SVHN and CIFAR-10 specifically, it reaches GD’s best performance within four to five epochs",
+        place="Section 2",
+        rule=faster_with_momentum,
+        reads=("lead, momentum",),
+        kind="ours",
+        data_sets=FASTER,
+        rows=5,
     ),
     Statement(
         name="at every learning rate",

@@ -16,7 +16,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
-from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_set
+from tasks.papers.neural_collapse.claims.shared.data_sets import named, on_each_data_set
 
 PLACES = {
     "input": (style.COLORS["input"], "-", "Φ(X), the input"),
@@ -90,7 +90,7 @@ def at_the_end(rows: Rows, quantity: str) -> np.ndarray:
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw NC1 by data set, layer and epoch as in the paper, and below it what each part takes from it at the end."""
-    rows = rows[rows["case"].str.startswith(getattr(claim, "DATA_SETS", ("",)))]
+    rows = rows[rows["case"].isin(named(rows["case"], getattr(claim, "DATA_SETS", ("",))))]
     falls = rows[rows["quantity"].isin([f"fall/{part}" for part in PARTS]) & (rows["x"] == rows["x"].max())]
     lines = [(case, arm) for case in rows["case"].unique() for arm in _arms(falls[falls["case"] == case])]
     cases, layers = rows["case"].unique(), sorted(rows.loc[rows["quantity"] == "nc1/input", "layer"].unique())

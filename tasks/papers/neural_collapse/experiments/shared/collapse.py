@@ -24,8 +24,10 @@ from tasks.measuring.run import Run
 
 HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}  # the module with those layers and the readout after them
 SHUFFLED, UNTRAINED = "control: labels shuffled at the measure", "control: before training"
+RANDOM = "control: trained on random labels"
 TURNED, NEXT = "control: right singular vectors drawn at random", "control: the AGOP of the next layer"
 OF_LABELS = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation")
+OF_RANDOM = ("nfa/mean", "within", "train_loss")  # what the networks that are trained on random labels are judged by
 
 
 def collapse(run: Run) -> Iterator[dict]:
@@ -48,22 +50,28 @@ def collapse(run: Run) -> Iterator[dict]:
                                                spectra
 
     Controls: shuffled labels, to which features do not collapse and for which the loss does not fall; the falls before
-    training; at the end, the falls where every W = U S V^T has random right singular vectors; and the correlation of
-    W^T W with the AGOP of the next layer of the same width.
+    training; two networks before training, of which the second stands for the trained one; networks that are trained on
+    random labels, where the run has such a variant; at the end, the falls where every W = U S V^T has random right
+    singular vectors; and the correlation of W^T W with the AGOP of the next layer of the same width.
     """
     for name, variant in run.variants.items():
         part, source = variant.settings.part, variant.data.source
-        case = f"{part} ({source})" if source == "digits" else part  # at the quick scale digits stand for the data set
+        case = source if source == "digits" else part  # at the quick scale the sets of all names are digits
         losses = [row for row in run.history if row["case"] == name and row["quantity"] == "train_loss"]
         for row in [*_measurements(run.key, name, variant), *({**row, "arm": "claim"} for row in losses)]:
+            if variant.settings.label_noise:
+                if row["arm"] != "claim" or row["quantity"] not in OF_RANDOM:
+                    continue
+                row = {**row, "arm": RANDOM}
             # a control has an arm for each data set, since it must be rejected on each
-            yield {**row, "case": case, "arm": row["arm"] if row["arm"] == "claim" else f"{row['arm']}, {part}"}
+            yield {**row, "case": case, "arm": row["arm"] if row["arm"] == "claim" else f"{row['arm']}, {case}"}
 
 
 def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
     """Rows of one variant, and of the controls that are measured on the same networks."""
     x, labels = run.data.scaled(run.data.x_train, torch.float32), run.data.y_train
     head_name = HEADS[run.settings.model.kind]
+    before: list[float] = []  # the mean NFA of each seed's network before training
     for epoch in run.epochs:
         for seed in run.seeds:
             model = run.model(epoch, seed)
@@ -72,7 +80,9 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
             last = epoch == run.epochs[-1]
             draw = stream(key, "null", name, seed) if last else None
             labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-            for row in _of_head(head, h, labels, draw):
+            for row in _of_head(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
+                if epoch == run.epochs[0] and row["quantity"] == "nfa/mean" and "arm" not in row:
+                    before.append(row["value"])
                 if row["quantity"] != "train_loss":  # the history has it
                     yield {"arm": "claim", **labelled, **row}
                 if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
@@ -85,10 +95,21 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
             for row in (*_of_classes(head, h, labels[order]), *_of_parts(head, h, labels[order])):
                 if row["quantity"] in OF_LABELS:
                     yield {"arm": SHUFFLED, **labelled, **row}
+    last_step = run.epochs[-1] * run.steps_per_epoch
+    for seed, value in zip(run.seeds, before, strict=True):
+        untrained = {"arm": UNTRAINED, "seed": seed, "dtype": "float64", "quantity": "nfa/mean"}
+        yield {**untrained, "step": 0, "x": 0.0, "value": value}
+        # another untrained network in place of the trained one: a rise that is 0 in the mean over seeds
+        yield {**untrained, "step": last_step, "x": float(run.epochs[-1]), "value": before[(seed + 1) % len(before)]}
 
 
-def _of_head(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | None) -> Iterator[dict]:
-    """NC1, the NFA and the traces of the head with inputs ``h``; with ``draw`` also the controls at the end."""
+def _of_head(
+    head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | None, ends: bool = True
+) -> Iterator[dict]:
+    """NC1, the NFA and the traces of the head with inputs ``h``; with ``draw`` also the controls at the end.
+
+    Before training and at the end (``ends``) also the correlation with the AGOP of the next layer.
+    """
     yield from _of_parts(head, h, labels)
     yield from _of_classes(head, h, labels)
     measured = gramlab.measure(head, h, layers=_hidden(head), quantities=["gram", "ptk"])
@@ -97,6 +118,9 @@ def _of_head(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | N
     for number, correlation in enumerate(nfa, 1):
         yield {"layer": str(number), "quantity": "nfa", "value": correlation}
     yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
+    others = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in _with_the_next(layers)]
+    if others and ends:
+        yield {"arm": NEXT, "quantity": "nfa/mean", "value": float(np.mean(others))}
     if draw is None:
         return
     random_nfa = [[gramlab.pearson(gram, in_random_directions(size, len(gram), draw)) for gram, size, _ in layers]
@@ -104,11 +128,9 @@ def _of_head(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | N
     for number, by_chance in enumerate(np.quantile(random_nfa, 0.975, axis=0).tolist(), 1):
         yield {"layer": str(number), "quantity": "null/nfa", "value": by_chance}
     null = float(np.quantile(np.mean(random_nfa, axis=1), 0.975))
-    others = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in _with_the_next(layers)]
     yield {"quantity": "nfa/null", "value": null}
     if others:
         yield {"arm": NEXT, "quantity": "nfa/null", "value": null}
-        yield {"arm": NEXT, "quantity": "nfa/mean", "value": float(np.mean(others))}
     for row in _of_parts(turned(head, draw), h, labels):
         if row["quantity"].startswith("fall/"):
             yield {**row, "arm": TURNED}
