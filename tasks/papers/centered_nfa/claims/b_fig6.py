@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import interval
 
 ID = "B.fig6"
@@ -96,6 +96,11 @@ def rougher_for_relu(rows: Rows) -> Finding:
 
 
 READS = ("fig6/predicted", "fig6/observed")
+CONTROLS = {
+    "prediction for isotropic inputs": Control(
+        shares=("fig6/observed",), because="It replaces the prediction; what is observed does not depend on it."
+    ),
+}
 STATEMENTS = (
     Statement(
         name="quadratic",

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.weight_gram import EPOCHS_TO_BEST
 from tasks.papers.weight_gram.claims.shared import whitening
 
@@ -74,6 +74,12 @@ def variance_ratio(whitened: np.ndarray, original: np.ndarray) -> np.ndarray:
     return np.array([len(seeds) * estimate - (len(seeds) - 1) * log_ratio(seeds != seed) for seed in seeds])
 
 
+CONTROLS = {
+    "only the removed part": Control(
+        shares=("original/test_accuracy",),
+        because="It replaces the whitened update; gradient descent, which both are compared with, is the same run.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="no worse",

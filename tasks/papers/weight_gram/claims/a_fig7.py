@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import fisher
 
 ID = "A.fig7"
@@ -95,6 +95,17 @@ def _correlations(rows: Rows, quantity: str) -> np.ndarray:
 
 HIGH = "We observe that both VC and AGOP exhibit a high correlation with the weight Gram."
 UPDATE = "the VCS tracks the actual Gram update at … compared to … for AGOP"
+CONTROLS = {
+    "shuffled labels": Control(
+        shares=(
+            "null/agop_change_diagonal",
+            "null/agop_gram_diagonal",
+            "pearson/agop_change_diagonal",
+            "pearson/agop_gram_diagonal",
+        ),
+        because="Labels are shuffled in the measure, and the AGOP does not depend on labels.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="VCS above AGOP",

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, order, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.lem3"
@@ -73,6 +73,10 @@ def _by_seed(rows: Rows, quantity: str) -> np.ndarray:
 
 
 QUOTE = "If a function … is …-positively homogeneous in …, then"
+CONTROLS = {
+    "m one too many": Control(has=("lem3/remainder",)),
+    "outputs of another sample": Control(has=("lem3/error", "lem3/size")),
+}
 STATEMENTS = (
     Statement(
         name="first order",

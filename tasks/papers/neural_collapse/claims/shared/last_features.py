@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_set
 
@@ -20,6 +20,22 @@ PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
 CONSTANT_LOSS = 4 * 0.1 * 0.9  # squared error of the best constant for labels of ±1, ten classes of one size
 VERIFY = "we verify the NFA, DNC, and plot the training loss."
+
+
+def controls(data_set: str) -> dict[str, Control]:
+    """The controls that are measured on the networks of a figure's data set, at the end of training."""
+    return {
+        f"labels shuffled at the measure, {data_set}": Control(
+            has=("null/within", "train_loss", "within"),
+            shares=("null/within",),
+            because="The null of permuted labels is that of the same features.",
+        ),
+        f"the AGOP of the next layer, {data_set}": Control(
+            has=("nfa/mean", "nfa/null"),
+            shares=("nfa/null",),
+            because="The null is that of the claim's layers in random directions.",
+        ),
+    }
 
 
 def statements(figure: int) -> tuple[Statement, ...]:

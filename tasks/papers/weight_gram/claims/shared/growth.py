@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 
@@ -74,6 +74,12 @@ def above_chance(rows: Rows) -> Finding:
         parts |= {f"{data_set}, layer {layer}": positive(lead, "TL minus TL of shuffled labels")
                   for layer, lead in enumerate((linearity - chance).T, start=1)}  # fmt: skip
     return all_of(**parts)
+
+
+CONTROLS = {
+    "random features": Control(has=("surrogate", "target_linearity")),
+    "random features, corrected": Control(has=("surrogate",), scales=("quick",)),  # the paper's table is older
+}
 
 
 def chance_statement(quote: str, place: str) -> Statement:
