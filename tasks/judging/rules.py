@@ -210,11 +210,17 @@ def trend(series: np.ndarray, what: str) -> Finding:
 
     The statistic is the mean of Kendall's tau. Student's t on the taus would be wrong: they are few, discrete and
     bounded, and equal taus have no spread.
+
+    The null is that all orders of a series' points are equally likely. A rejection shows that these curves are no
+    rearrangement of their points, and in which direction they go. It does not show that training drives them there:
+    neighbouring points of a curve along training depend on one another, and driftless random walks are found to rise in
+    28 % of the draws. How many seeds rise is among the numbers.
     """
     p, p_against = p_trend(series)
     taus = [kendall(values) for values in series]
     rule = f"{what} rises, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"
     return Finding(decided(p, p_against), float(np.mean(taus)), rule, "direction", None, None, p, p_against,
+                   numbers={"share of seeds that rise": float(np.mean(np.array(taus) > 0))},
                    sample=tuple(taus))  # fmt: skip
 
 

@@ -85,6 +85,22 @@ def p_inside(values: Any, lowest: float, highest: float) -> tuple[float, float]:
     return inside, min(p_above(values, highest), p_above(-values, -lowest))
 
 
+def log_variance_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Jackknife pseudo-values, one for each seed, of log(first's variance / second's) of curves (seeds, points).
+
+    Variances over seeds are summed over the points. Student's t test of such pseudo-values is Miller's test (1968) of
+    two variances, which does not assume a normal distribution.
+    """
+
+    def log_ratio(seeds: np.ndarray) -> float:
+        variances = (max(float(curves[seeds].var(0, ddof=1).sum()), 1e-12) for curves in (first, second))
+        return math.log(next(variances) / next(variances))
+
+    seeds = np.arange(len(first))
+    estimate = log_ratio(seeds >= 0)
+    return np.array([len(seeds) * estimate - (len(seeds) - 1) * log_ratio(seeds != seed) for seed in seeds])
+
+
 def kendall(values: np.ndarray) -> float:
     """Kendall's rank correlation (tau-a) of a series with its index: 1 if it only rises, -1 if it only falls."""
     signs = [np.sign(after - before) for index, before in enumerate(values) for after in values[index + 1 :]]

@@ -87,6 +87,7 @@ STATEMENTS = (
         rule=printed_spread,
         reads=(SPREAD_OF_K,),
         kind="printed level",
+        rows=5,
         printed=f"{SPREAD:g}",
         scales=("paper",),
     ),

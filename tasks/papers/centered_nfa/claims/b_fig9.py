@@ -23,6 +23,7 @@ MATH = (
     r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top K W \right) > "
     r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top Q W \right)"
 )
+NEEDS = "The paper's images are CelebA's, which have to be downloaded"
 IMAGES: dict[str, Image] = {
     "diagonal/NFM": ("diagonal of the NFM  WᵀW", None, None),
     "diagonal/AGOP": ("of the AGOP  WᵀKW", "pearson/K", None),
