@@ -83,7 +83,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     of_controls = {scale: kept.by_every_control(results[scale]) for scale in SCALES}
     stand_ins = {scale: kept.standing_in(results[scale]) for scale in SCALES}
     content = {"calibration": checks["calibration"], "held": of_controls, "stand_ins": stand_ins,
-               "parts": {scale: kept.parts_in_all(results[scale]) for scale in SCALES},
+               "part_counts": {scale: kept.parts_in_all(results[scale]) for scale in SCALES},
                "error": error(DRAWS), "limit": limit(DRAWS)}  # fmt: skip
     yield "controls.html", page("controls.html", current="controls", **content)
     measured: dict[str, Any] = {"speed": speed.compared(), "growth": speed.grown()}
