@@ -16,6 +16,9 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
+from tasks.judging.finding import not_run
+from tasks.judging.statement import OLD_TABLE, absent
+from tasks.judging.verdict import judge
 from tasks.reporting import rows
 from tasks.reporting.counts import counts, verdicts
 from tasks.reporting.explore import views
@@ -30,12 +33,13 @@ def main() -> None:
     stage = stages.arguments("report", key="")
     records = provenance(stage)
     packages = dict(sorted(((name, papers.paper(name)) for name in papers.names()), key=lambda item: item[1].LETTER))
-    claims = [
-        collect(stage, key, verdict, records)
+    judged = {
+        key: verdict
         for paper in packages
         for key, verdict in document(stage, stage.verdicts(paper), f"verdicts@{paper}").items()
-    ]
+    }
     order = list(stage.settings.claims)
+    claims = [collect(stage, key, judged.get(key) or not_measured(stage, key), records) for key in order]
     claims.sort(key=lambda claim: (claim["paper"], order.index(claim["key"])))
     run = [claim for claim in claims if claim["verdict"] != NOT_RUN]
     copy_figures(stage, run)
@@ -104,6 +108,19 @@ def remove_others(folder: Path, names: Iterable[str]) -> None:
     for path in folder.glob("*.*"):
         if path.name not in names:
             path.unlink()
+
+
+def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
+    """A claim without a finding: at the papers' scale its run takes too long here, or its table is refused as too old.
+
+    Every claim is in claims.json, with its statements and the reason why they were not judged.
+    """
+    experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
+    claim = papers.claim(paper, key)
+    kept = stage.reports / "tables" / stage.table(experiment).name  # where git holds those of the papers' scale
+    reason = OLD_TABLE if stage.table(experiment).is_file() or kept.is_file() else absent(getattr(claim, "NEEDS", ""))
+    finding = not_run(claim, papers.paper(paper).LETTER, {statement.name: reason for statement in claim.STATEMENTS})
+    return judge({key: {**finding, "experiment": experiment, "scale": stage.scale}})[key]
 
 
 def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 Under the null every statement is false by a hair: a mean at the end of its range, series in random order. A rule may
 then say ``holds`` in at most 2.5 % of the draws; and where a statement is true by a hair, ``fails`` in at most 2.5 %.
 The power is that of an effect for which ``tasks/judging/power.py`` promises 90 %.
+
+Rows in ``OUTSIDE`` show what a rule does not test. ``trend`` asks whether the orders of a series' points are equally
+likely. Points along training are not: a driftless random walk rises or falls by accident, and ``trend`` finds that.
 """
 
 from collections.abc import Callable
@@ -14,6 +17,7 @@ from gramlab.streams import stream
 from tasks.judging.power import seeds_needed
 from tasks.judging.rows import Rows
 from tasks.judging.rules import ALPHA, Finding, all_of, equals, positive, rate, trend, within
+from tasks.judging.statistics import log_variance_ratio, welch
 
 DRAWS = 10_000
 EFFECTS = (2.0, 1.0)  # in standard deviations over seeds
@@ -22,6 +26,10 @@ RIGHT = {  # answers that are right; of all other rules both are wrong
     "equals, a print that differs": ("fails",),
     "equals, a print of the same law": ("holds",),
 }
+OUTSIDE = {  # draws that the null of a rule does not describe; their answers are no errors of the rule
+    "trend, driftless random walks": "each curve rises or falls by accident, and that it does is found",
+}
+POINTS = 20  # of a random walk
 Rule = Callable[[np.random.Generator, float], Finding]  # of a draw, where the mean is so many deviations above the null
 
 
@@ -33,7 +41,10 @@ def table(draws: int = DRAWS) -> list[dict[str, Any]]:
         for name, rule in _rules(seeds).items():
             null = _shares(name, rule, seeds, 0.0, draws)
             row = {"rule": name, "seeds": seeds, "draws": draws, "holds": null[True], "fails": null[False]}
-            row["wrong"] = [answer for answer in ("holds", "fails") if answer not in RIGHT.get(name, ())]
+            answers = () if name in OUTSIDE else ("holds", "fails")
+            row["wrong"] = [answer for answer in answers if answer not in RIGHT.get(name, ())]
+            if name in OUTSIDE:
+                row["outside"] = OUTSIDE[name]
             if name in ("positive", "within"):
                 shares = _shares(name, rule, seeds, effect, draws // 10)
                 row |= {"effect": effect, "power": shares[True], "promised power": 0.9}
@@ -41,9 +52,14 @@ def table(draws: int = DRAWS) -> list[dict[str, Any]]:
     return rows
 
 
+def error(draws: int) -> float:
+    """The standard error of a share of 2.5 % of the draws."""
+    return (ALPHA * (1 - ALPHA) / draws) ** 0.5
+
+
 def limit(draws: int) -> float:
     """The share that a rule of level 2.5 % exceeds once in a thousand times, by the spread of the draws alone."""
-    return ALPHA + 3.1 * (ALPHA * (1 - ALPHA) / draws) ** 0.5
+    return ALPHA + 3.1 * error(draws)
 
 
 def _shares(name: str, rule: Rule, seeds: int, effect: float, draws: int) -> dict[bool | None, float]:
@@ -69,7 +85,22 @@ def _rules(seeds: int) -> dict[str, Rule]:
         "equals, a print that differs": lambda random, _: equals(normal(random), 1.0 + 0.05, 0.1),
         "equals, a print of the same law": lambda random, _: equals(normal(random), float(random.normal()), 0.0),
         "rate": lambda random, _: _rate(random, seeds),
+        "trend, driftless random walks": lambda random, _: trend(
+            random.normal(size=(seeds, POINTS)).cumsum(axis=1), "series"
+        ),
+        "control like its claim": lambda random, _: _control(random, seeds, 1.0),
+        "control like its claim, spread 4 times": lambda random, _: _control(random, seeds, 4.0),
+        "ratio of variances": lambda random, _: positive(
+            log_variance_ratio(random.normal(size=(seeds, POINTS)), random.normal(size=(seeds, POINTS))), "ratio"
+        ),
     }
+
+
+def _control(random: np.random.Generator, seeds: int, spread: float) -> Finding:
+    """Whether a control that is like its claim, with another spread, is taken to be worse, or to be better."""
+    claim, control = random.normal(size=seeds), random.normal(scale=spread, size=seeds)
+    _, low, high = welch(control, claim)
+    return Finding(True if high < 0 else False if low > 0 else None, 0.0, "", "direction")
 
 
 def _rate(random: np.random.Generator, seeds: int) -> Finding:

@@ -1,18 +1,20 @@
 """What a table must be before a rule reads it. A table that breaks the contract is refused, with the rows named."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tasks.judging.rows import Rows
-from tasks.judging.statement import Statement
-from tasks.judging.statistics import JudgeError
+from tasks.judging.statement import Control, Statement
+from tasks.judging.statistics import JudgeError, round_off
 
 KEYS = ["arm", "quantity", "case", "layer", "dtype", "seed", "step", "x"]
 CONTROL = "control: "
 FORMS = ("claim", "corrected")
-FEW = 3  # so many numbers of two seeds may agree by chance, for example accuracies on few samples
+FEW = 3  # so many shares of two seeds may agree by chance, for example accuracies on few samples
+SAMPLES = 100_000  # of a data set, more than accuracies are measured on
 
 
 class ContractError(JudgeError):
@@ -58,7 +60,8 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     if not any(arm.startswith(CONTROL) for arm in arms):
         raise ContractError(f"{claim.ID}: the table has no control; a check that cannot fail shows nothing")
     for statement in statements:
-        _complete(claim, statement, statement.concerned(rows).frame)
+        _complete(claim, statement, statement.concerned(rows).frame, _needed_forms(claim, statement, judged, scale))
+    _complete_controls(claim, statements, judged, scale)
     if claim.KIND == "statistical" and seeds:
         _all_seeds(claim, judged, seeds)
     _no_copies(claim, judged)
@@ -79,12 +82,22 @@ def _shown(keys: list[dict]) -> str:
     return "; ".join(", ".join(f"{name} {value}" for name, value in key.items() if value != "") for key in keys)
 
 
-def _complete(claim: Any, statement: Statement, frame: pd.DataFrame) -> None:
-    """The arm ``claim`` and, where the table has it, the arm ``corrected`` have all that the statement reads."""
-    for arm in statement.forms:
+def _needed_forms(claim: Any, statement: Statement, frame: pd.DataFrame, scale: str) -> tuple[str, ...]:
+    """The forms that must have all that a statement reads.
+
+    Where a table has an arm ``corrected``, every statement that is not of the print alone needs it: a statement that
+    lost its corrected form would be judged on the print without a word. A table without this arm is older than the
+    correction, which ``tasks/judging/verdict.py`` says.
+    """
+    in_corrected = set(frame.loc[frame["arm"] == "corrected", "quantity"])
+    needed = bool(getattr(claim, "CORRECTION", "")) and scale in statement.corrected_at and bool(in_corrected)
+    return statement.forms if needed or in_corrected & set(statement.reads) else ("claim",)
+
+
+def _complete(claim: Any, statement: Statement, frame: pd.DataFrame, forms: tuple[str, ...]) -> None:
+    """These arms have all that the statement reads."""
+    for arm in forms:
         in_arm = frame[frame["arm"] == arm]
-        if arm == "corrected" and not in_arm["quantity"].isin(statement.reads).any():
-            continue  # a statement without a corrected form
         for quantity in statement.reads:
             part = in_arm[in_arm["quantity"] == quantity]
             counts = {"rows": (len(part), statement.rows), "cases": (part["case"].nunique(), statement.cases)}
@@ -96,6 +109,31 @@ def _complete(claim: Any, statement: Statement, frame: pd.DataFrame) -> None:
                     )
             if claim.KIND != "statistical":
                 _Refusal(f"{claim.ID}, {statement.name}", part).where(part["case"] == "", "without a case")
+
+
+def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFrame, scale: str) -> None:
+    """Every control has all quantities of the claim's arm, or those that the claim says it has.
+
+    A statement that reads a quantity which a control lacks is not set against it; a control that lost one by mistake
+    would no longer be found to be kept.
+    """
+    quantities = {arm: set(rows["quantity"]) for arm, rows in frame.groupby("arm")}
+    described = controls_of(claim)
+    read = {name for statement in statements for name in statement.reads}
+    names = [CONTROL + name for name, control in described.items() if scale in control.scales]
+    for arm in names + sorted(arm for arm in quantities if arm.startswith(CONTROL)):
+        control = described.get(arm.removeprefix(CONTROL), Control())
+        wanted = read & set(control.has or quantities["claim"])
+        if lacking := sorted(wanted - quantities.get(arm, set())):
+            raise ContractError(
+                f"{claim.ID}: {lacking[0]!r} has no rows in the arm {arm!r}; the claim says that this control has it, "
+                "or describes no control that lacks it"
+            )
+
+
+def controls_of(claim: Any) -> dict[str, Control]:
+    """What the claim says of its controls, by their names."""
+    return getattr(claim, "CONTROLS", {})
 
 
 def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
@@ -110,17 +148,27 @@ def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
 
 
 def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
-    """No two seeds of a form have the same numbers, in all or in one quantity, and no control has those of a form."""
+    """No two seeds of a form have the same numbers, and no control has those of a form; in all or in one quantity."""
     arms = {arm: rows.sort_values(KEYS).set_index(KEYS[1:])["value"] for arm, rows in frame.groupby("arm")}
+    trained = claim.KIND == "statistical"
     for arm, values in arms.items():
         if arm.startswith(CONTROL):
-            for form in FORMS:
-                if form in arms and _copied(values, arms[form], trained=claim.KIND == "statistical"):
+            control = controls_of(claim).get(arm.removeprefix(CONTROL), Control())
+            for form in (form for form in FORMS if form in arms):
+                if _copied(values, arms[form], trained):
                     raise ContractError(f"{claim.ID}: the arm {arm!r} has the same numbers as the arm {form!r}")
-        elif claim.KIND == "statistical":
+                for quantity, series in values.groupby(level="quantity"):
+                    if quantity not in control.shares and _many(series) and _copied(series, arms[form], trained):
+                        raise ContractError(
+                            f"{claim.ID}: {quantity!r} has the same numbers in the arm {arm!r} as in the arm {form!r}; "
+                            "the claim does not say that this control shares them"
+                        )
+        elif trained:
             _no_equal_seeds(claim, f"the arm {arm!r}", values, few=1)  # one: a level that every seed reaches
+            equal_seeds = getattr(claim, "EQUAL_SEEDS", {})
             for quantity, series in values.groupby(level="quantity"):
-                _no_equal_seeds(claim, f"{quantity!r} in the arm {arm!r}", series, few=FEW)
+                if quantity not in equal_seeds:
+                    _no_equal_seeds(claim, f"{quantity!r} in the arm {arm!r}", series, few=FEW)
 
 
 def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
@@ -130,11 +178,27 @@ def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
     return not untrained and control.equals(form.reindex(control.index))
 
 
+def discrete(values: np.ndarray) -> bool:
+    """Whether all values are shares of few samples, such as accuracies, counts, and levels as 0 and 1.
+
+    Such a number differs by round-off alone from a fraction whose denominator is at most ``SAMPLES``. Of random numbers
+    in float64 one in a hundred thousand does.
+    """
+    numbers = np.unique(values)
+    nearest = np.array([float(Fraction(number).limit_denominator(SAMPLES)) for number in numbers])
+    return bool((np.abs(numbers - nearest) <= round_off(numbers)).all())
+
+
+def _many(values: pd.Series, few: int = FEW) -> bool:
+    """Whether equal numbers in two places are no accident: they are continuous, or more than a few different shares."""
+    return values.nunique() > few or not discrete(values.to_numpy())
+
+
 def _no_equal_seeds(claim: Any, where: str, values: pd.Series, few: int) -> None:
-    """Refuse two seeds with equal series of more than ``few`` different numbers."""
+    """Refuse two seeds with equal series: of continuous numbers, or of more than ``few`` different ones."""
     by_seed: dict[bytes, int] = {}
     for seed, numbers in values.groupby(level="seed"):
-        if numbers.nunique() <= few:
+        if not _many(numbers, few):
             continue
         content = numbers.to_numpy().tobytes()
         if content in by_seed:

@@ -2,8 +2,10 @@
 
 A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, the
 constants ID, KIND, TITLE, PRINTED (the print in short, with its place) and STATEMENTS, and ``draw(rows, claim)``. Where
-they apply it also has HYPOTHESES, CORRECTION (the form that we derive, in words), SETTINGS (names of the settings that
-the report shows) and DATA_SETS (those of the training run that the claim concerns).
+they apply it also has HYPOTHESES, CORRECTION (the form that we derive, in words), CONTROLS (by name, how a control's
+table differs from the claim's), EQUAL_SEEDS (quantities that two seeds may share, with the reason), NEEDS (what it
+needs and is not at hand: a download, a larger machine), SETTINGS (names of the settings that the report shows) and
+DATA_SETS (those of the training run that the claim concerns).
 
 A rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where the print is wrong, and each
 ``control: ...``, where the hypothesis is broken on purpose. A control whose name ends in ", corrected" is set against
@@ -18,7 +20,7 @@ import numpy as np
 from tasks.judging.contract import CONTROL, FORMS, admit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import NO_DATA, OLD_TABLE, Hypothesis, Statement
+from tasks.judging.statement import OLD_TABLE, Hypothesis, Statement
 from tasks.judging.statistics import welch
 
 OF_CORRECTED = ", corrected"
@@ -29,7 +31,36 @@ def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds
     statements = [each for each in claim.STATEMENTS if scale in each.scales and each.judgeable(rows)]
     hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
     asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
-    description = {
+    reasons = {each.name: each.unjudged(rows, scale, getattr(claim, "NEEDS", "")) for each in claim.STATEMENTS}
+    judged = [statement for statement in statements if statement.kind == "asserted"]
+    if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
+        return not_run(claim, letter, reasons)
+    admit(rows, claim, statements, experiment, scale, seeds)
+    unjudged = [statement for statement in claim.STATEMENTS if statement not in statements]
+    return {
+        **_description(claim, letter),
+        "ran": True,
+        "statements": [_statement(statement, rows, _corrected(claim, statement, scale)) for statement in statements]
+        + [_unjudged(statement, reasons[statement.name]) for statement in unjudged],
+        "hypotheses": [_hypothesis(hypothesis, rows) for hypothesis in hypotheses],
+        "smallest violations": smallest_violations(rows, asserted[0].reads[0].split("/")[0]),
+    }
+
+
+def not_run(claim: Any, letter: str, reasons: dict[str, str]) -> dict[str, Any]:
+    """The finding on a claim of which nothing can be judged, with the reason of each statement by its name."""
+    asserted = [reasons[statement.name] for statement in claim.STATEMENTS if statement.kind == "asserted"]
+    return {
+        **_description(claim, letter),
+        "ran": False,
+        "reason": OLD_TABLE if OLD_TABLE in asserted else asserted[0],
+        "statements": [_unjudged(statement, reasons[statement.name]) for statement in claim.STATEMENTS],
+        "hypotheses": [],
+    }
+
+
+def _description(claim: Any, letter: str) -> dict[str, Any]:
+    return {
         "id": claim.ID,
         "paper": letter,
         "kind": claim.KIND,
@@ -37,24 +68,19 @@ def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds
         "statement": " ".join((claim.__doc__ or "").split()),
         "printed": claim.PRINTED,
         "correction": getattr(claim, "CORRECTION", ""),
-        "tests": len(asserted),
+        "tests": sum(statement.kind == "asserted" for statement in claim.STATEMENTS),
         "data sets": list(getattr(claim, "DATA_SETS", ())),
         "settings": getattr(claim, "SETTINGS", None),
     }
-    judged = [statement for statement in statements if statement.kind == "asserted"]
-    if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
-        reasons = [statement.unjudged(rows, scale) for statement in asserted]
-        return {**description, "ran": False, "reason": OLD_TABLE if OLD_TABLE in reasons else NO_DATA}
-    admit(rows, claim, statements, experiment, scale, seeds)
-    unjudged = [statement for statement in claim.STATEMENTS if statement not in statements]
-    return {
-        **description,
-        "ran": True,
-        "statements": [_statement(statement, rows) for statement in statements]
-        + [{**_words(each), "forms": {}, "unjudged": each.unjudged(rows, scale)} for each in unjudged],
-        "hypotheses": [_hypothesis(hypothesis, rows) for hypothesis in hypotheses],
-        "smallest violations": smallest_violations(rows, asserted[0].reads[0].split("/")[0]),
-    }
+
+
+def _corrected(claim: Any, statement: Statement, scale: str) -> bool:
+    """Whether a statement's corrected form has to be measured at this scale."""
+    return bool(getattr(claim, "CORRECTION", "")) and "corrected" in statement.forms and scale in statement.corrected_at
+
+
+def _unjudged(statement: Statement, reason: str) -> dict[str, Any]:
+    return {**_words(statement), "forms": {}, "unjudged": reason}
 
 
 def _words(statement: Statement) -> dict[str, Any]:
@@ -62,7 +88,7 @@ def _words(statement: Statement) -> dict[str, Any]:
     return {name.replace("_", " "): getattr(statement, name) for name in names}
 
 
-def _statement(statement: Statement, rows: Rows) -> dict[str, Any]:
+def _statement(statement: Statement, rows: Rows, corrected: bool) -> dict[str, Any]:
     """What the rule finds in the printed and in the corrected form, and in the controls of each."""
     arms = by_arm(statement, rows)
     forms = {}
@@ -77,7 +103,7 @@ def _statement(statement: Statement, rows: Rows) -> dict[str, Any]:
                 for name, control in controls.items()
             },
         }
-    return {**_words(statement), "forms": forms}
+    return {**_words(statement), "forms": forms, "lacks its corrected form": corrected and "corrected" not in forms}
 
 
 def by_arm(statement: Statement, rows: Rows) -> dict[str, Finding]:

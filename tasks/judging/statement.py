@@ -1,4 +1,4 @@
-"""What a claim's module declares: its statements, and the hypotheses under which the paper makes them."""
+"""What a claim's module declares: its statements, the hypotheses under which the paper makes them, and its controls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 
 KINDS = ("asserted", "printed level", "ours")
-REDUCED, OLD_TABLE, NO_DATA = "reduced too far", "table out of date", "data not here"
+REDUCED, OLD_TABLE, NO_DATA, NOT_HERE = "reduced too far", "table out of date", "data not here", "not run here"
 # why a statement is not found; a Hypothesis gives "hypothesis not met" or "reduced too far"
 REASONS = (
     "refuted", "hypothesis not met", "too few seeds", REDUCED, "control kept", "print differs", OLD_TABLE, NO_DATA,
+    NOT_HERE,
 )  # fmt: skip
 
 
@@ -46,7 +47,10 @@ class Statement:
         The data sets that the statement is about, as their cases' names begin; all by default. Its rule sees the rows
         of these alone. Where the table has fewer than ``cases`` cases of them, the statement is not judged.
     forms
-        The arms in which it can be judged: a corrected form may concern the claim's other statements alone.
+        The arms in which it is judged: a corrected form may concern the claim's other statements alone. Of a claim
+        with a CORRECTION every other statement has both arms.
+    corrected_at
+        The scales at which its corrected form is measured, where the reduced settings need none.
     stands_in
         Where no control can break the statement: why not, and what shows instead that the rule can fail.
     """
@@ -64,6 +68,7 @@ class Statement:
     scales: tuple[str, ...] = ("quick", "paper")
     data_sets: tuple[str, ...] = ()
     forms: tuple[str, ...] = ("claim", "corrected")
+    corrected_at: tuple[str, ...] = ("quick", "paper")
     stands_in: str = ""
 
     def __post_init__(self) -> None:
@@ -77,20 +82,61 @@ class Statement:
             return rows
         return Rows(rows.frame[rows.frame["case"].str.split(",").str[0].isin(self.data_sets)])
 
-    def unjudged(self, rows: Rows, scale: str) -> str:
-        """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old."""
+    def unjudged(self, rows: Rows, scale: str, needs: str = "") -> str:
+        """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.
+
+        ``needs`` says what is not at hand of what the claim needs. Without it a data set that is not in the table is
+        one that the quick settings leave out, or that takes too long here at the papers' scale.
+        """
         in_claim = rows.where(arm="claim").frame
-        cases = in_claim["case"].str.split(",").str[0]
-        if in_claim.empty or (self.data_sets and not cases.isin(self.data_sets).any()):
-            return NO_DATA
+        if in_claim.empty:
+            return absent(needs)
+        lacking = REDUCED if scale == "quick" else absent(needs)
+        if self.data_sets and not in_claim["case"].str.split(",").str[0].isin(self.data_sets).any():
+            return lacking
         if scale not in self.scales:  # where the paper's own tables lack what the quick tables have, they are older
             return REDUCED if scale == "quick" else OLD_TABLE
-        return NO_DATA if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE
+        return lacking if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE
 
     def judgeable(self, rows: Rows) -> bool:
         """Whether the table has the data sets that it is about."""
         in_claim = self.concerned(rows).where(arm="claim")
         return not self.data_sets or len(set(in_claim.case.tolist())) >= self.cases
+
+
+def absent(needs: str) -> str:
+    """Why a run is missing: what it needs is not at hand, or it takes too long on the machine that made the report."""
+    return NO_DATA if needs else NOT_HERE
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a control's table differs from that of the claim: what it lacks, and which numbers it shares with a form.
+
+    A control that a claim does not describe has every quantity that the statements read, and shares no quantity's
+    numbers with a form. One that it describes has to be in the table.
+
+    Parameters
+    ----------
+    has
+        The quantities that the control has, where it has not all. A statement that reads another one is not set
+        against this control.
+    shares
+        The quantities whose numbers are a form's own.
+    because
+        Why they are: what the control breaks does not enter them.
+    scales
+        The scales at which it is measured; the paper's table may be older than the control.
+    """
+
+    has: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    because: str = ""
+    scales: tuple[str, ...] = ("quick", "paper")
+
+    def __post_init__(self) -> None:
+        if self.shares and not self.because:
+            raise ValueError(f"say why a control shares {', '.join(self.shares)} with the claim")
 
 
 @dataclass(frozen=True)

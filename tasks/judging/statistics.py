@@ -11,9 +11,30 @@ from scipy import special
 from gramlab.files import BadInput
 from tasks.judging.rows import Rows
 
+ROUND_OFF = 8 * np.finfo(float).eps  # relative to numbers that a few operations round differently
+
 
 class JudgeError(BadInput):
     """A table that a rule cannot judge."""
+
+
+def round_off(*numbers: Any) -> float:
+    """By how much such numbers may differ and be equal, as of the largest of them or of 1.
+
+    Of 1, because most values are differences of cosines, accuracies or correlations: their round-off is that of
+    numbers of order 1, however small the differences are.
+    """
+    return ROUND_OFF * max(1.0, *(float(np.abs(values).max()) for values in numbers))
+
+
+def deviation(values: Any) -> float:
+    """Standard deviation over seeds; exactly 0 where the values differ by round-off alone.
+
+    The mean of equal numbers is rounded, so that numpy's deviation of six times 0.1 is 1.5e-17, and a t statistic
+    divided by it is enormous.
+    """
+    values = np.asarray(values, float)
+    return 0.0 if np.ptp(values) <= round_off(values) else float(values.std(ddof=1))
 
 
 def interval(values: Any, level: float = 0.95) -> tuple[float, float, float]:
@@ -21,7 +42,7 @@ def interval(values: Any, level: float = 0.95) -> tuple[float, float, float]:
     values = np.asarray(values, float)
     if len(values) < 2:
         raise JudgeError("an interval needs at least two seeds")
-    half = quantile(0.5 + level / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    half = quantile(0.5 + level / 2, len(values) - 1) * deviation(values) / math.sqrt(len(values))
     return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
 
 
@@ -34,9 +55,10 @@ def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
     """Difference of two means, a's minus b's, and Welch's t interval at 95 %, for unequal variances."""
     # not scipy's ttest_ind, which warns of nearly equal samples for the sake of a statistic that nobody reads here
     difference = float(a.mean() - b.mean())
-    squares = np.array([sample.var(ddof=1) / len(sample) for sample in (a, b)])
+    squares = np.array([deviation(sample) ** 2 / len(sample) for sample in (a, b)])
     total = float(squares.sum())
     if total == 0:
+        difference *= abs(difference) > round_off(a, b)
         return difference, difference, difference
     freedom = total**2 / float((squares**2 / (np.array([len(a), len(b)]) - 1)).sum())
     half = quantile(0.975, freedom) * math.sqrt(total)
@@ -46,13 +68,14 @@ def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
 def p_above(values: Any, level: float = 0.0) -> float:
     """One-sided p-value of Student's t test that the mean over seeds is greater than ``level``.
 
-    A sample without spread has no t statistic; its p-value is the sign test's, 2^-n where all n values are above.
+    A sample without spread has no t statistic; its p-value is the sign test's, 2^-n where all n values are above. A
+    sample that equals the level but for round-off is not above.
     """
-    values = np.asarray(values, float) - level
-    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    values = np.asarray(values, float)
+    spread = deviation(values) / math.sqrt(len(values))
     if spread == 0:
-        return 2.0 ** -len(values) if values[0] > 0 else 1.0
-    return float(special.stdtr(len(values) - 1, -values.mean() / spread))
+        return 2.0 ** -len(values) if (values - level).min() > round_off(values, level) else 1.0
+    return float(special.stdtr(len(values) - 1, (level - values.mean()) / spread))
 
 
 def p_inside(values: Any, lowest: float, highest: float) -> tuple[float, float]:
@@ -60,6 +83,22 @@ def p_inside(values: Any, lowest: float, highest: float) -> tuple[float, float]:
     values = np.asarray(values, float)
     inside = max(p_above(values, lowest), p_above(-values, -highest))
     return inside, min(p_above(values, highest), p_above(-values, -lowest))
+
+
+def log_variance_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Jackknife pseudo-values, one for each seed, of log(first's variance / second's) of curves (seeds, points).
+
+    Variances over seeds are summed over the points. Student's t test of such pseudo-values is Miller's test (1968) of
+    two variances, which does not assume a normal distribution.
+    """
+
+    def log_ratio(seeds: np.ndarray) -> float:
+        variances = (max(float(curves[seeds].var(0, ddof=1).sum()), 1e-12) for curves in (first, second))
+        return math.log(next(variances) / next(variances))
+
+    seeds = np.arange(len(first))
+    estimate = log_ratio(seeds >= 0)
+    return np.array([len(seeds) * estimate - (len(seeds) - 1) * log_ratio(seeds != seed) for seed in seeds])
 
 
 def kendall(values: np.ndarray) -> float:

@@ -107,6 +107,7 @@ def _not_run(finding: dict[str, Any]) -> dict[str, Any]:
     """A claim of which nothing was judged: its data are not here, or its table is older than its statements."""
     return {
         **{name: value for name, value in finding.items() if name not in ("ran", "tests")},
+        "statements": [_statement(statement, []) for statement in finding["statements"]],
         "verdict": "not run",
         "supported": 0,
         "asserted": finding["tests"],
@@ -129,6 +130,8 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     if unmet[form]:
         first = unmet[form][0]  # a table that is older than the hypothesis lacks what it reads
         verdict, reason = "inconclusive", first["reason"] if first["forms"] else OLD_TABLE
+    elif statement["lacks its corrected form"] and not _found(deciding, statement):
+        verdict, reason = "inconclusive", OLD_TABLE  # the corrected form decides, and the table is older than it
     elif supported is False:
         verdict, reason = "fails", "print differs" if statement["kind"] == "printed level" else "refuted"
     elif supported is None:

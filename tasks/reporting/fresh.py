@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tasks.settings import ROOT
@@ -26,6 +27,20 @@ def fresh_runs(scale: str, verdicts: dict[str, str]) -> dict[str, dict[str, Any]
         return {}
     return {name: came_back(verdicts[name], claim["verdicts"])
             for name, claim in record["claims"].items() if name in verdicts}  # fmt: skip
+
+
+def summary(path: Path = ROOT / FILE) -> dict[str, Any] | None:
+    """The roots that ran, how many verdicts came back at them, and the fragile claims; None if none ran."""
+    if not path.is_file():
+        return None
+    record = json.loads(path.read_text(encoding="utf-8"))
+    claims = record["claims"].values()
+    return {
+        "roots": sorted(map(int, record["roots"])),
+        "verdicts": sum(claim["runs"] for claim in claims),
+        "came back": sum(claim["came back"] for claim in claims),
+        "fragile": [name for name, claim in record["claims"].items() if claim["fragile"]],
+    }
 
 
 def verdicts_of_cells(result: Mapping[str, Any]) -> dict[str, str]:

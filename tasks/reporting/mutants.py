@@ -13,14 +13,20 @@ DRAWN = "generic"  # the group of the small edits that cosmic-ray makes
 
 
 def summary(path: Path = RESULTS) -> dict[str, Any] | None:
-    """Scores by kind and by file, and the survivors with their reasons; None if no mutants were run."""
+    """Scores by kind and by file, and the survivors with their reasons; None if no mutants were run.
+
+    "listed" counts all mutants, "planted" those with a result, and "not current" the others: their code or their tests
+    changed since they ran, or they never ran.
+    """
     if not path.is_file():
         return None
     mutants = json.loads(path.read_text(encoding="utf-8"))["mutants"]
     judged = [mutant for mutant in mutants if mutant["result"] in ("killed", "survived")]
     kinds = (f"drawn: {each['kind']}" if each["group"] == DRAWN else each["kind"] for each in judged)
     return {
+        "listed": len(mutants),
         "planted": len(judged),
+        "not current": len(mutants) - len(judged),
         "killed": sum(mutant["result"] == "killed" for mutant in judged),
         "kinds": scores(zip(kinds, judged, strict=True)),
         "files": scores((mutant["file"], mutant) for mutant in judged),

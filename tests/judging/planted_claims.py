@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from gramlab import tables
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 
 
 def mean_is_positive(rows: Rows) -> Finding:
@@ -18,7 +18,13 @@ def statement(name: str = "first", rule: Callable[[Rows], Finding] = mean_is_pos
 
 
 def claim(
-    statements: Sequence[Statement] = (), hypotheses: Sequence[Hypothesis] = (), kind: str = "statistical"
+    statements: Sequence[Statement] = (),
+    hypotheses: Sequence[Hypothesis] = (),
+    kind: str = "statistical",
+    correction: str = "",
+    controls: dict[str, Control] | None = None,
+    equal_seeds: dict[str, str] | None = None,
+    needs: str = "",
 ) -> SimpleNamespace:
     return SimpleNamespace(
         __name__="a_test",
@@ -27,7 +33,10 @@ def claim(
         KIND=kind,
         TITLE="T",
         PRINTED="p",
-        CORRECTION="c",
+        CORRECTION=correction,
+        CONTROLS=controls or {},
+        EQUAL_SEEDS=equal_seeds or {},
+        NEEDS=needs,
         STATEMENTS=tuple(statements) or (statement(),),
         HYPOTHESES=tuple(hypotheses),
     )

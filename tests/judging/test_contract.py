@@ -6,6 +6,7 @@ from planted_claims import claim, rows, statement, table
 
 from tasks.judging.contract import ContractError, admit
 from tasks.judging.rows import Rows
+from tasks.judging.statement import Control
 
 SEEDS = {"claim": [1.0, 1.1, 1.2], "corrected": [3.0, 3.1, 3.2], "control: c": [-1.0, -1.1, -1.2]}
 
@@ -78,7 +79,41 @@ def test_declared_parts_are_needed():
         admitted(table(SEEDS), claim([statement(rows=4)]))
     corrected = table(SEEDS) + table({"claim": [1.0, 2.0, 3.0]}, "r")
     with pytest.raises(ContractError, match="'r' has 0 rows in the arm corrected"):
-        admitted(corrected, claim([statement("both", reads=("q", "r"))]))
+        admitted(corrected, claim([statement("both", reads=("q", "r"))], controls={"c": Control(has=("q",))}))
+
+
+TWO = [statement(), statement("second", reads=("r",))]
+
+
+def test_a_corrected_form_does_not_vanish():
+    """A statement that lost its corrected form would be judged on the print without a word."""
+    lost = table(SEEDS) + table({"claim": [4.0, 5.0, 6.0], "control: c": [7.0, 8.0, 9.0]}, "r")
+    with pytest.raises(ContractError, match="second: 'r' has 0 rows in the arm corrected"):
+        admitted(lost, claim(TWO, correction="Both are sharper."))
+    admitted(lost, claim([TWO[0], statement("second", reads=("r",), forms=("claim",))], correction="The first is."))
+    admitted(lost, claim([TWO[0], statement("second", reads=("r",), corrected_at=("paper",))], correction="c"))
+
+
+KEPT = {"claim": [4.0, 5.0, 6.0], "control: c": [7.0, 8.0, 9.0], "control: d": [-1.0, -1.2, -1.4]}
+
+
+def test_a_control_does_not_lose_a_quantity():
+    """With the kept control's quantity deleted the claim used to hold."""
+    arms = {"claim": SEEDS["claim"], "control: c": [-1.0, -1.1, -1.2], "control: d": [-1.0, -1.1, -1.3]}
+    admitted(table(arms) + table(KEPT, "r"), claim(TWO))
+    deleted = table(arms) + table({arm: values for arm, values in KEPT.items() if arm != "control: c"}, "r")
+    with pytest.raises(ContractError, match="'r' has no rows in the arm 'control: c'"):
+        admitted(deleted, claim(TWO))
+    admitted(deleted, claim(TWO, controls={"c": Control(has=("q",))}))
+    with pytest.raises(ContractError, match="'r' has no rows in the arm 'control: c'"):
+        admitted(deleted, claim(TWO, controls={"c": Control(has=("q", "r"))}))
+
+
+def test_a_control_that_the_claim_describes_is_in_the_table():
+    described = {"e": Control(has=("q",))}
+    with pytest.raises(ContractError, match="'q' has no rows in the arm 'control: e'"):
+        admitted(table(SEEDS), claim(controls=described))
+    admitted(table(SEEDS), claim(controls={"e": Control(has=("q",), scales=("paper",))}))
 
 
 def test_rows_of_an_identity_need_a_case():

@@ -4,17 +4,20 @@ import numpy as np
 import pytest
 from planted_claims import claim, rows, statement, table
 
-from tasks.judging.contract import ContractError
+from tasks.judging.contract import ContractError, discrete
 from tasks.judging.finding import find
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Hypothesis
+from tasks.judging.statement import Control, Hypothesis
 
 UP, DOWN = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2]
 BOTH = (statement("first"), statement("second", reads=("r",)))
 
 
-def findings(table_rows: list[dict], statements=BOTH, hypotheses=()) -> dict:
-    return find(claim(statements, hypotheses), "A", rows(table_rows), "e", "quick", {3})
+ONLY_Q = Control(has=("q",))
+
+
+def findings(table_rows: list[dict], statements=BOTH, controls=None) -> dict:
+    return find(claim(statements, controls=controls), "A", rows(table_rows), "e", "quick", {3})
 
 
 def series(values: dict[int, list[float]], quantity: str) -> list[dict]:
@@ -65,21 +68,22 @@ def test_a_control_of_one_quantity_with_a_forms_numbers_is_refused(form):
     arms = {"claim": UP, "corrected": [2.0, 2.1, 2.2]}
     table_rows = table(arms) + table({"claim": DOWN, "corrected": UP}, "r") + CONTROL
     with pytest.raises(ContractError, match=f"the arm 'control: copy' has the same numbers as the arm '{form}'"):
-        findings(table_rows + table({"control: copy": arms[form]}))
+        findings(table_rows + table({"control: copy": arms[form]}), controls={"copy": ONLY_Q})
 
 
 def test_the_claims_own_beginning_is_a_control():
     """Before training the numbers are those of the claim's first step."""
     values = curves()
     first = [{**row, "arm": "control: untrained"} for row in series(values, "q") if row["step"] == 0]
-    assert findings(series(values, "q") + series(curves(6), "r") + CONTROL + first)["ran"]
+    both = series(values, "q") + series(curves(6), "r") + CONTROL
+    assert findings(both + first, controls={"untrained": ONLY_Q})["ran"]
 
 
 def test_the_claims_own_end_is_no_control():
     values = curves()
     last = [{**row, "arm": "control: c"} for row in series(values, "q") if row["step"] == 4]
     with pytest.raises(ContractError, match="the arm 'control: c' has the same numbers as the arm 'claim'"):
-        findings(series(values, "q") + series(curves(6), "r") + last)
+        findings(series(values, "q") + series(curves(6), "r") + last, controls={"c": ONLY_Q})
 
 
 def test_some_of_the_claims_cases_are_no_control():
@@ -99,3 +103,52 @@ def test_a_hypothesis_without_a_finite_number_is_refused(value):
     planted.frame.loc[planted.frame["quantity"] == "h", "value"] = value
     with pytest.raises(ContractError, match="3 rows without a finite number: arm claim, quantity h"):
         find(claim(BOTH, [met]), "A", planted, "e", "quick", {3})
+
+
+CONTINUOUS, OTHERS = [0.123456789, 0.234567891, 0.345678912], [-0.1234567, -0.2345678, -0.3456789]
+
+
+def test_one_quantity_of_a_control_with_a_forms_numbers_is_refused_unless_the_claim_says_so():
+    planted = table({"claim": CONTINUOUS, "control: c": CONTINUOUS})
+    planted += table({"claim": UP, "control: c": DOWN}, "r")
+    with pytest.raises(ContractError, match="'q' has the same numbers in the arm 'control: c' as in the arm 'claim'"):
+        findings(planted)
+    described = claim(BOTH, controls={"c": Control(shares=("q",), because="It breaks r alone.")})
+    assert find(described, "A", rows(planted), "e", "quick", {3})["ran"]
+    other = claim(BOTH, controls={"c": Control(shares=("r",), because="It breaks q alone.")})
+    with pytest.raises(ContractError, match="'q' has the same numbers"):
+        find(other, "A", rows(planted), "e", "quick", {3})
+
+
+def test_a_control_shares_nothing_without_a_reason():
+    with pytest.raises(ValueError, match="say why a control shares q"):
+        Control(shares=("q",))
+
+
+def test_accuracies_that_agree_in_a_control_are_no_copy():
+    """Three networks that fit their data have an accuracy of 1, whatever the labels are."""
+    planted = table({"claim": [1.0, 1.0, 0.95], "control: c": [1.0, 1.0, 0.95]}) + table(
+        {"claim": UP, "control: c": DOWN}, "r"
+    )
+    assert findings(planted)["ran"]
+
+
+def test_two_seeds_with_one_continuous_number_in_common_are_refused():
+    planted = table({"claim": [*CONTINUOUS[:2], CONTINUOUS[0]], "control: c": OTHERS})
+    planted += table({"claim": UP, "control: c": DOWN}, "r")
+    with pytest.raises(ContractError, match="seeds 0 and 2 of 'q' in the arm 'claim' are equal"):
+        findings(planted)
+    same_minimum = claim(BOTH, equal_seeds={"q": "Both seeds reach one minimum."})
+    assert find(same_minimum, "A", rows(planted), "e", "quick", {3})["ran"]
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0, 1.0, 0.5], [1 / 3, 0.1 + 0.2], [0.97493036211698], [7 / 359, 49_999 / 50_000]]
+)
+def test_shares_of_samples_are_discrete(values):
+    assert discrete(np.array([*values, 359 / 360])) == (values != [0.97493036211698])
+
+
+def test_random_numbers_are_not_discrete():
+    random = np.random.default_rng(0)
+    assert not any(discrete(random.random(1)) for _ in range(2000))

@@ -12,7 +12,7 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
 from tasks.judging.rules import all_of, below, bound, equals, equivalent, exact, never, order, positive, rate, trend
-from tasks.judging.statistics import JudgeError, fisher, interval, kendall, p_above, p_trend, welch
+from tasks.judging.statistics import JudgeError, deviation, fisher, interval, kendall, p_above, p_inside, p_trend, welch
 
 
 def rows(columns_of_rows: list[dict]) -> Rows:
@@ -221,6 +221,38 @@ def test_a_sample_without_spread_has_the_sign_tests_p_value():
     assert positive(-np.ones(6), "q").holds is False
     assert equivalent(np.zeros(6), 1.0, "q").p == 2.0**-6
     assert equals(np.full(6, 3.0), 3.0, 0.1).holds is True
+
+
+CONSTANTS = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
+
+
+@given(CONSTANTS, CONSTANTS, st.integers(2, 12), st.randoms(use_true_random=False))
+def test_equal_numbers_that_are_rounded_otherwise_have_no_spread(constant, level, seeds, random):
+    """Six times 0.1 have a deviation of 1.5e-17 in floating point, from which Student's t made p = 8.7e-81."""
+    values = np.array([constant * (1 + random.choice([-1, 0, 1]) * np.finfo(float).eps) for _ in range(seeds)])
+    assert p_above(values, level) == (2.0**-seeds if constant - level > 1e-6 else 1.0)
+    inside, outside = p_inside(values, level - 1, level + 1)
+    assert min(inside, outside) >= 2.0**-seeds
+    assert inside == (2.0**-seeds if abs(constant - level) < 1 - 1e-6 else 1.0 if abs(constant - level) > 1 else inside)
+    mean, low, high = interval(values)
+    assert low == mean == high
+    difference, low, high = welch(values, np.full(seeds, constant))
+    assert difference == low == high == 0
+    assert min(equals(values, level, 0.5).p_against, equals(values, level, 0.5).p) >= 2.0**-seeds
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, 0.9935])
+def test_round_off_about_the_level_is_not_above_it(level):
+    """Numbers of order 1 whose differences are round-off, such as two cosines that are both 1."""
+    assert p_above(np.array([1e-16, 2e-16, 1e-16]) + level, level) == 1.0
+    assert p_above(np.array([0.0, 2e-16, 1e-16]) + level + 0.5, level) == 2.0**-3
+    assert p_above(np.array([1.0, 1 - 1e-16, 1.0, 1.0]) - 0.9935) == 2.0**-4
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=8).filter(lambda values: np.ptp(values) > 1e-9))
+def test_a_spread_that_is_no_round_off_is_kept(values):
+    assert deviation(values) == pytest.approx(np.sqrt(np.sum((np.array(values) - np.mean(values)) ** 2)
+                                                      / (len(values) - 1)))  # fmt: skip
 
 
 @pytest.mark.parametrize("runs", [1, 3])

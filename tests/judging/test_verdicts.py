@@ -9,7 +9,7 @@ from planted_claims import claim, rows, statement, table
 from tasks.judging.finding import find, held_parts, rejects
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, equivalent, positive
-from tasks.judging.statement import Hypothesis
+from tasks.judging.statement import Control, Hypothesis
 from tasks.judging.verdict import correct, judge
 
 UP, DOWN, OPEN, NONE = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 0.1, 1.3], [-0.1, 0.0, 0.12]
@@ -106,7 +106,8 @@ def test_a_control_that_every_statement_keeps():
 def test_a_claim_whose_statement_no_control_reads():
     """What stands in for a control does so for a statement; a claim without any control shows nothing."""
     table_rows = table({"claim": UP}) + table({"claim": UP, "control: broken": DOWN}, "r")
-    only = claim([statement(stands_in="a null"), statement("sharper", kind="ours", reads=("r",))])
+    controls = {"broken": Control(has=("r",))}
+    only = claim([statement(stands_in="a null"), statement("sharper", kind="ours", reads=("r",))], controls=controls)
     result = judged(only, table_rows)
     assert (result["verdict"], result["reason"], result["supported"]) == ("inconclusive", "control kept", 1)
 
@@ -165,16 +166,19 @@ def test_an_undecided_control_must_fall_short_of_the_claim():
 
 
 def test_a_claim_without_rows_has_not_run_and_counts_its_statements():
-    module = claim([statement(), statement("second"), statement("third", kind="ours")])
-    finding = find(module, "A", rows(table({"control: broken": UP})), "e", "quick", {3})
-    assert (finding["ran"], finding["tests"]) == (False, 2)
-    result = judge({"a_test": finding})["a_test"]
-    assert (result["verdict"], result["reason"]) == ("not run", "data not here")
+    for needs, reason in (("It needs faces.", "data not here"), ("", "not run here")):
+        module = claim([statement(), statement("second"), statement("third", kind="ours")], needs=needs)
+        finding = find(module, "A", rows(table({"control: broken": UP})), "e", "quick", {3})
+        assert (finding["ran"], finding["tests"]) == (False, 2)
+        result = judge({"a_test": finding})["a_test"]
+        assert (result["verdict"], result["reason"]) == ("not run", reason)
+        quoted = [(each["name"], each["quote"], each["verdict"], each["reason"]) for each in result["statements"]]
+        assert quoted == [(name, "a quotation", "not judged", reason) for name in ("first", "second", "third")]
 
 
 @pytest.mark.parametrize(
     ("data_sets", "reason"),
-    [((), "table out of date"), (("digits",), "table out of date"), (("MNIST",), "data not here")],
+    [((), "table out of date"), (("digits",), "table out of date"), (("MNIST",), "reduced too far")],
 )
 def test_a_claim_whose_table_lacks_its_numbers_waits_for_a_new_table_or_for_data(data_sets, reason):
     """The table has other numbers, on the digits."""
@@ -184,16 +188,20 @@ def test_a_claim_whose_table_lacks_its_numbers_waits_for_a_new_table_or_for_data
 
 
 @pytest.mark.parametrize(
-    ("scale", "own", "data_sets", "reason"),
+    ("scale", "own", "data_sets", "needs", "reason"),
     [
-        ("quick", "paper", (), "reduced too far"),
-        ("paper", "quick", (), "table out of date"),
-        ("quick", "paper", ("MNIST",), "data not here"),
-        ("quick", "quick", ("MNIST",), "data not here"),
+        ("quick", "paper", (), "", "reduced too far"),
+        ("paper", "quick", (), "", "table out of date"),
+        ("quick", "paper", ("MNIST",), "", "reduced too far"),
+        ("quick", "quick", ("MNIST",), "", "reduced too far"),
+        ("quick", "quick", ("weight_decay=0.75",), "It needs faces.", "reduced too far"),
+        ("paper", "paper", ("CIFAR-100",), "", "not run here"),  # which can be had, and takes too long here
+        ("paper", "paper", ("CelebA",), "It needs CelebA.", "data not here"),
+        ("paper", "quick", ("CIFAR-100",), "", "not run here"),
     ],
 )
-def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, own, data_sets, reason):
-    module = claim([statement(), statement("second", scales=(own,), data_sets=data_sets)])
+def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, own, data_sets, needs, reason):
+    module = claim([statement(), statement("second", scales=(own,), data_sets=data_sets)], needs=needs)
     table_rows = [{**row, "scale": scale} for row in table({"claim": UP, "control: broken": DOWN}, case="digits")]
     result = judge({"a_test": find(module, "A", rows(table_rows), "e", scale, {3})})["a_test"]
     assert [each["reason"] for each in result["statements"]] == ["", reason]
@@ -207,8 +215,9 @@ def form(p: float | None, p_against: float | None = None, certain: bool | None =
 
 def finding(*forms: dict, ran: bool = True) -> dict:
     names = ("claim", "corrected")
-    only = {"name": "first", "kind": "asserted", "stands in": "", "forms": dict(zip(names, forms, strict=False))}
-    return {"ran": ran, "tests": 1, "hypotheses": [], **({"statements": [only]} if ran else {})}
+    only = {"name": "first", "kind": "asserted", "stands in": "", "forms": dict(zip(names, forms, strict=False)),
+            "lacks its corrected form": False}  # fmt: skip
+    return {"ran": ran, "tests": 1, "hypotheses": [], "statements": [only] if ran else []}
 
 
 def test_holms_correction_is_over_the_statements_of_a_paper():
@@ -282,9 +291,33 @@ def test_rows_are_read_by_statement():
     """A control without a quantity that a statement reads is no control of that statement."""
     statements = [statement("both", lambda rows: positive(rows.where(quantity="r").value, "r"), reads=("q", "r"))]
     table_rows = table({"claim": UP, "control: c": DOWN}) + table({"claim": UP, "control: d": DOWN}, "r")
-    result = judged(claim(statements), table_rows)
+    controls = {"c": Control(has=("q",)), "d": Control(has=("r",))}
+    result = judged(claim(statements, controls=controls), table_rows)
     assert (result["verdict"], result["controls"]) == ("inconclusive", {})
     assert isinstance(rows(table_rows), Rows)
+
+
+@pytest.mark.parametrize(
+    ("printed", "control", "wanted"),
+    [
+        (DOWN, [-2.0, -2.1, -2.2], ("inconclusive", "table out of date")),
+        (OPEN, DOWN, ("inconclusive", "table out of date")),
+        (UP, [1.0, 1.15, 1.2], ("inconclusive", "table out of date")),  # its control is kept
+        (UP, DOWN, ("holds", "")),
+    ],
+)
+def test_a_print_is_not_refuted_by_a_table_that_is_older_than_its_correction(printed, control, wanted):
+    """The corrected form decides a print that is not found; a table without it decides nothing."""
+    table_rows = table({"claim": printed, "control: broken": control})
+    result = judged(claim(correction="It is sharper."), table_rows)
+    assert (result["verdict"], result["reason"]) == wanted
+    of_the_print = [
+        claim([statement(forms=("claim",))], correction="It concerns another statement."),
+        claim([statement(corrected_at=("paper",))], correction="The quick settings need none."),
+        claim(),
+    ]
+    for module in of_the_print:
+        assert judged(module, table_rows)["reason"] != "table out of date"
 
 
 def test_a_statement_on_a_data_set_that_is_not_here_is_not_judged():

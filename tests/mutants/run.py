@@ -30,6 +30,7 @@ from tests.mutants.order import Order, Ranks, Record, Records, ranks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = Path("reports/mutants.json")
+NOT_RUN = "not run"  # since the mutant, its file or its tests changed
 SLOWER = 5  # a mutant's tests may take so many times as long as without it
 # loaded before processes are copied from one another; torch alone takes seconds
 LIBRARIES = [
@@ -71,7 +72,7 @@ def main() -> None:
     results = {each: old.get(key(options.tree, each), {}) for each in mutants}
     if options.list:
         for each, result in results.items():
-            print(f"{each.group}: {each.kind}: {each.name}: {result.get('result', 'not run')}")
+            print(f"{each.group}: {each.kind}: {each.name}: {result.get('result', NOT_RUN)}")
         return
     todo = [each for each, result in results.items() if not result and each.group in (options.only or [each.group])]
     print(f"{len(mutants)} mutants, {len(todo)} to run")
@@ -117,10 +118,9 @@ def file_of(test: str) -> str:
 def write(tree: Path, results: dict[Mutant, dict[str, Any]]) -> None:
     """Write the results that are there, in the order of the lists, with the commit of the last run."""
     rows = []
-    for each, result in results.items():
-        if result:
-            labels = {"group": each.group, "kind": each.kind, "name": each.name, "file": each.file}
-            rows.append({**labels, **result, "explained": each.explained})
+    for each, result in results.items():  # one without a result is listed too, so that a score does not hide it
+        labels = {"group": each.group, "kind": each.kind, "name": each.name, "file": each.file}
+        rows.append({**labels, **(result or {"result": NOT_RUN}), "explained": each.explained})
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, capture_output=True, text=True).stdout.strip()
     path = tree / RESULTS
     if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["mutants"] == rows:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks import papers
-from tasks.judging.statement import NO_DATA, OLD_TABLE
+from tasks.judging.statement import NOT_HERE, OLD_TABLE
 from tasks.reporting import words
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.settings import left_out, settings_of, stages_of
@@ -34,7 +34,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim and what was found at each scale; ``results`` has no entry for a scale at which it did not run."""
+    """A claim and what was found at each scale; ``results`` has no entry for a scale without a report."""
 
     key: str
     paper: Paper
@@ -64,10 +64,7 @@ class Claim:
 
     def reason(self, scale: str) -> str:
         """Why it is not found at a scale; empty where it is."""
-        if scale in self.results:
-            return self.results[scale]["reason"]
-        table = ROOT / "reports" / scale / "tables" / f"{self.experiment}.parquet"  # one that its statements refuse
-        return OLD_TABLE if table.is_file() else NO_DATA
+        return self.results[scale]["reason"] if scale in self.results else NOT_HERE
 
     @property
     def statements(self) -> list[tuple[str, dict[str, dict[str, Any]]]]:
@@ -95,7 +92,7 @@ class Claim:
         """What it needs before it can run at the scales at which it did not."""
         if OLD_TABLE in map(self.reason, self.waiting):
             return "Its table is older than its statements"
-        return "; ".join(filter(None, self.waiting.values())) or "The data or the machine that it needs is not here"
+        return "; ".join(filter(None, self.waiting.values())) or "Its run takes too long on the machine of this report"
 
     @property
     def changes(self) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tasks.judging.calibration import DRAWS, error, limit
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
-from tasks.reporting import authors, mutants, rows, speed, words
+from tasks.reporting import authors, fresh, kept, mutants, rows, speed, words
 from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
@@ -29,7 +30,7 @@ VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
     "as printed a statement is not found to hold; in the corrected form all that are judged hold",
     "an asserted statement is refuted, at this scale's settings",
     "no asserted statement is refuted, and not all are decided",
-    "no asserted statement can be judged: the data or the machine are not here, or the table is out of date",
+    "no asserted statement can be judged: the data are not here, the run takes too long, or the table is out of date",
 ), strict=True))  # fmt: skip
 REASONS = dict(zip(REASON_NAMES, (
     "the rule finds the opposite, after Holm's correction",
@@ -39,7 +40,8 @@ REASONS = dict(zip(REASON_NAMES, (
     "no control breaks the statement, so that the check shows nothing",
     "the measured number differs from the printed number",
     "the table was measured before the statement or its condition was written; it has to be measured again",
-    "the data or the machine that it needs is not here",
+    "it needs data that have to be downloaded, or a machine, that were not at hand",
+    "its data can be had, and its run takes too long on the machine of this report",
 ), strict=True))  # fmt: skip
 STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
@@ -66,6 +68,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     }
     checks = {
         "authors": authors.compared(),
+        "fresh": fresh.summary(),
         "mutants": mutants.summary(),
         "calibration": json.loads((REPORTS / "calibration.json").read_text(encoding="utf-8"))["rules"],
     }
@@ -76,13 +79,19 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "index.html", page("index.html", current="index")
     yield "README.md", page("README.md", **checks)
     yield "checks.html", page("checks.html", current="checks", **checks)
-    yield "controls.html", page("controls.html", current="controls", calibration=checks["calibration"])
+    content: dict[str, Any]
+    of_controls = {scale: kept.by_every_control(results[scale]) for scale in SCALES}
+    stand_ins = {scale: kept.standing_in(results[scale]) for scale in SCALES}
+    content = {"calibration": checks["calibration"], "held": of_controls, "stand_ins": stand_ins,
+               "part_counts": {scale: kept.parts_in_all(results[scale]) for scale in SCALES},
+               "error": error(DRAWS), "limit": limit(DRAWS)}  # fmt: skip
+    yield "controls.html", page("controls.html", current="controls", **content)
     measured: dict[str, Any] = {"speed": speed.compared(), "growth": speed.grown()}
     yield "speed.html", page("speed.html", current="speed", **measured)
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
     guide = Markup(str(guide).replace("<th>", '<th scope="col">'))
-    content: dict[str, Any] = {"guide": guide, "missing": missing}
+    content = {"guide": guide, "missing": missing}
     yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
         of_paper = [claim for claim in claims if claim.paper == paper]

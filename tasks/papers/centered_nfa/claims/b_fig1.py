@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equals, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, correlation, draw_images, levels
 
 WITH_K, WITH_Q, SPREAD = 0.93, 0.53, 5.9  # ρ(F, WᵀKW), ρ(F, WᵀQW), standard deviation / mean of K's eigenvalues
@@ -46,6 +46,13 @@ def printed_spread(rows: Rows) -> Finding:
     return equals(correlation(rows, SPREAD_OF_K), SPREAD, 0.1)
 
 
+CONTROLS = {
+    "another network's eigenvectors": Control(
+        has=("nfa/K", "nfa/Q"),
+        shares=("nfa/Q",),
+        because="It replaces K alone; Q is drawn for the claim's K.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="K above Q",
@@ -80,6 +87,7 @@ STATEMENTS = (
         rule=printed_spread,
         reads=(SPREAD_OF_K,),
         kind="printed level",
+        rows=5,
         printed=f"{SPREAD:g}",
         scales=("paper",),
     ),

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import interval
 
 ID = "B.fig3"
@@ -96,6 +96,13 @@ def _errors(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return np.sqrt(squares.mean(1)), 1 - squares.sum(1) / variation
 
 
+CONTROLS = {
+    "data that are not reversed": Control(has=("fig3/observed",)),
+    "first-order term alone": Control(
+        shares=("fig3/observed",),
+        because="It leaves out terms of the prediction; what is observed does not depend on them.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="close prediction",

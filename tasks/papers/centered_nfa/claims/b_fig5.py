@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig5"
@@ -66,6 +66,9 @@ def _fall(rows: Rows, spectrum: str, quantity: str) -> np.ndarray:
 QUOTE = (
     "this correlation decreases through training, indicating that the correlation of these quantities does not drive"
 )
+CONTROLS = {
+    "no training": Control(has=("nfa/ptk_centered",)),
+}
 STATEMENTS = tuple(
     Statement(
         name=f"{name}, {spectrum}",
@@ -76,6 +79,7 @@ STATEMENTS = tuple(
         kind=kind,
         cases=3,
         rows=centerings.ROWS[0],
+        forms=("claim",) if "random step" in quantity else ("claim", "corrected"),
     )
     for name, kind, rule, quantity in (
         ("falls", "asserted", falls, "nfa/ptk_centered"),

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import interval
 
 ID = "B.fig6"
@@ -106,6 +106,16 @@ def more_terms_are_closer(rows: Rows) -> Finding:
 
 
 READS = (OWN, "fig6/observed")
+CONTROLS = {
+    "prediction for isotropic inputs": Control(
+        shares=("fig6/observed",), because="It replaces the prediction; what is observed does not depend on it."
+    ),
+    "prediction with all terms of φ′": Control(
+        has=READS,
+        shares=("fig6/observed",),
+        because="It replaces the paper's prediction; what is observed does not depend on it.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="quadratic",

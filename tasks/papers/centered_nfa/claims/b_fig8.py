@@ -5,6 +5,7 @@ loss and to a higher final UC-NFA and C-NFA. Correlations are means over both hi
 stands beside. The spread is the largest less the smallest value over the initial scales s₀, mean over training.
 """
 
+from tasks.judging.statement import Control
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig8"
@@ -24,6 +25,17 @@ MATH = (
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRUM = "1/(1+k^2)"
+CONTROLS = {
+    "no training": Control(
+        scales=("quick",),  # the paper's table is older than this control
+        has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
+    ),
+    "random K": Control(
+        has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
+        shares=("test_loss",),
+        because="It replaces K in the measure; the networks, and so their losses, are the claim's.",
+    ),
+}
 STATEMENTS = centerings.appendix_g(SPECTRUM, "Figure 8")
 
 draw = centerings.draw_nfa_and_losses

@@ -11,7 +11,7 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, draw_images, levels
 
 WITH_K, WITH_Q = 0.91, 0.04  # Pearson's correlation of diag(F) with diag(WᵀKW) and with diag(WᵀQW)
@@ -23,6 +23,7 @@ MATH = (
     r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top K W \right) > "
     r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top Q W \right)"
 )
+NEEDS = "The paper's images are CelebA's, which have to be downloaded"
 IMAGES: dict[str, Image] = {
     "diagonal/NFM": ("diagonal of the NFM  WᵀW", None, None),
     "diagonal/AGOP": ("of the AGOP  WᵀKW", "pearson/K", None),
@@ -30,6 +31,11 @@ IMAGES: dict[str, Image] = {
 }
 
 
+CONTROLS = {
+    "units exchanged, signs drawn": Control(
+        shares=("pearson/Q",), because="It replaces K alone; Q is drawn for the claim's K."
+    ),
+}
 STATEMENTS = (
     Statement(
         name="K above Q",

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equivalent, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared.limits import falls
 
 ID = "B.rmt"
@@ -172,6 +172,27 @@ def _sharper(name: str, equation: str, rule: Callable[[Rows], Finding], quantity
     )
 
 
+CONTROLS = {
+    "R has the data's eigenvectors": Control(
+        has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)")
+    ),
+    "R of another network": Control(
+        has=(
+            "rmt/(10)",
+            "rmt/(16)",
+            "rmt/(17)",
+            "rmt/(18)",
+            "rmt/(19)",
+            "rmt/(21)",
+            "rmt/(23)",
+            "rmt/(24)",
+            "rmt/(25)",
+            "rmt/(26)",
+            "rmt/(27)",
+        )
+    ),
+    "four hidden units at every size": Control(has=("rmt/(11)",)),
+}
 STATEMENTS = (
     *(_statement(equation) for equation in EQUATIONS),
     # a wrong small term could go unnoticed in the sums

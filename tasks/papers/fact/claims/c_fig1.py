@@ -79,6 +79,7 @@ def _first(reached: np.ndarray) -> int:
     return int(reached.argmax()) if reached.any() else len(reached)
 
 
+NEEDS = "Its statements about k = 4 need a GPU of 40 GB"
 STATEMENTS = (
     Statement(
         name="phase transition",

@@ -8,7 +8,7 @@ from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_layers
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import layers_statements
+from tasks.papers.fact.claims.shared.correlations import layers_statements, shuffled_labels
 
 ID = "C.fig3"
 KIND = "statistical"
@@ -20,5 +20,6 @@ MATH = (
 )
 SIDE = ""  # of the layer: its input
 STATEMENTS = layers_statements(SIDE, "Figure 3", prefix="")
+CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_layers, side=SIDE)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 
 ID = "C.fig4"
 KIND = "statistical"
@@ -100,6 +100,13 @@ def converged(rows: Rows) -> Finding:
     return Finding(farthest <= NEAR, farthest, f"relative distance at most {NEAR:g} at every seed", "exact", high=NEAR)
 
 
+CONTROLS = {
+    "after 100 steps": Control(has=("fig4/minimiser/fact",)),
+}
+EQUAL_SEEDS = dict.fromkeys(
+    ("fig4/minimiser/fact", "fig4/minimiser/agop", "fig4/excess"),
+    "Newton's method takes several seeds to the same minimum of the loss, to the last digit.",
+)
 STATEMENTS = (
     Statement(
         name="FACT at convergence",

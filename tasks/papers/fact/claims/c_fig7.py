@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equals, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "C.fig7"
 KIND = "statistical"
@@ -54,6 +54,9 @@ def _fits(rows: Rows, name: str) -> np.ndarray:
     return np.array([r_squared(seed.x, seed.value) for seed in by_seed])
 
 
+CONTROLS = {
+    "k' of relabelled M": Control(has=("modular/pair",)),
+}
 STATEMENTS = (
     Statement(
         name="proportional",

@@ -8,7 +8,7 @@ from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_layers
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import layers_statements
+from tasks.papers.fact.claims.shared.correlations import layers_statements, shuffled_labels
 
 ID = "C.fig9"
 KIND = "statistical"
@@ -20,5 +20,6 @@ MATH = (
 )
 SIDE = "back_"  # of the layer: its output
 STATEMENTS = layers_statements(SIDE, "Figure 9", prefix="b")
+CONTROLS = shuffled_labels("back_agop", "back_root agop")
 
 draw = partial(draw_layers, side=SIDE)

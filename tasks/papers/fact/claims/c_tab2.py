@@ -9,7 +9,7 @@ from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import printed, table_statements
+from tasks.papers.fact.claims.shared.correlations import printed, shuffled_labels, table_statements
 
 ID = "C.tab2"
 KIND = "statistical"
@@ -38,5 +38,6 @@ CORRECTION = (
     "in a setting that the paper does not print."
 )
 STATEMENTS = table_statements(TABLE, behind=("1K", "700 digits"))
+CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

@@ -9,7 +9,7 @@ from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import printed, table_statements
+from tasks.papers.fact.claims.shared.correlations import printed, shuffled_labels, table_statements
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
@@ -26,5 +26,6 @@ MATH = (
     r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
 )
 STATEMENTS = table_statements(TABLE)
+CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, below, never, order
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 
 ID = "C.thm3.4"
 KIND = "exact"
@@ -65,6 +65,9 @@ def _power(case: str) -> float:
     return min(2.0, 2 * float(case.removeprefix("s = ")))
 
 
+CONTROLS = {
+    "1 % from the minimiser": Control(has=("thm3.4/fact",)),
+}
 STATEMENTS = (
     Statement(
         name="uncorrelated with AGOP",

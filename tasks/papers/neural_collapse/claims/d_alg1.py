@@ -14,7 +14,7 @@ from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import MOST, within_standard_errors
 
 ID = "D.alg1"
@@ -41,6 +41,15 @@ STEPS = {  # the name of the statement, the words and the formula of Algorithm 1
     "projected": ("root of the AGOP", "Transform the data", "X_{l+1} ← Φ_l(M_l^{1/2}X_l)"),
     "features": ("feature map", "typically serves as a random features generator", "Φ_l(x) = σ(W_l x + b_l)"),
     "dual": ("last coefficients", "Learn coefficients,", "α_{L+1} = Y(k_{L+1}(X_{L+1}, X_{L+1}) + μI)⁻¹"),
+}
+CONTROLS = {
+    "M instead of its root": Control(has=("alg1/projected",)),
+    "a ridge in the last machine": Control(has=("alg1/dual",)),
+    "columns normalised": Control(has=("alg1/normalised",)),
+    "data not normalised": Control(has=("alg1/agop",)),
+    "features of another kernel": Control(has=("alg1/away",)),
+    "features of the data before the root": Control(has=("alg1/features",)),
+    "labels 0 and 1": Control(has=("alg1/agop",)),
 }
 STATEMENTS = (
     *(

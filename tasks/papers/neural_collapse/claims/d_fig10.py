@@ -8,8 +8,8 @@ on MNIST itself, the printed level. Our "±" is over seeds, the paper's over lay
 images are digits of 8 x 8 pixels, and the networks are smaller.
 """
 
+from tasks.papers.neural_collapse.claims.shared.last_features import controls, printed_nfa, statements
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
-from tasks.papers.neural_collapse.claims.shared.last_features import printed_nfa, statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
 ID = "D.fig10"
@@ -27,3 +27,4 @@ MATH = (
 )
 STATEMENTS = (*statements(10), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "MLP"))
 HYPOTHESES = (INTERPOLATION,)
+CONTROLS = controls("MNIST", random_labels=True)

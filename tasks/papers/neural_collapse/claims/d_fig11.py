@@ -4,8 +4,8 @@ As in D.fig10: the share Sigma_W/Sigma_T and the loss fall, and the NFA is above
 for CIFAR-10. At the quick scale the images are digits of 8 x 8 pixels, and the network is smaller.
 """
 
+from tasks.papers.neural_collapse.claims.shared.last_features import controls, printed_nfa, statements
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
-from tasks.papers.neural_collapse.claims.shared.last_features import printed_nfa, statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
 ID = "D.fig11"
@@ -23,3 +23,4 @@ MATH = (
 )
 STATEMENTS = (*statements(11), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "ResNet"))
 HYPOTHESES = (INTERPOLATION,)
+CONTROLS = controls("CIFAR-10")

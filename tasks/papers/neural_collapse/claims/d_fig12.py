@@ -4,8 +4,8 @@ As in D.fig10: the share Sigma_W/Sigma_T and the loss fall, and the NFA is above
 NFA for VGG. At the quick scale the images are digits of 8 x 8 pixels, and the network is smaller.
 """
 
+from tasks.papers.neural_collapse.claims.shared.last_features import controls, statements
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
-from tasks.papers.neural_collapse.claims.shared.last_features import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
 ID = "D.fig12"
@@ -18,3 +18,4 @@ MATH = (
 )
 STATEMENTS = statements(12)
 HYPOTHESES = (INTERPOLATION,)
+CONTROLS = controls("SVHN")

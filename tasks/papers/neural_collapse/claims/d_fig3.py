@@ -21,3 +21,4 @@ MATH = layer_collapse.MATH
 FEATURES = "relu"
 STATEMENTS = statements(FEATURES, figure=3)
 HYPOTHESES = (interpolation(FEATURES),)
+CONTROLS = layer_collapse.CONTROLS

@@ -17,3 +17,4 @@ MATH = layer_collapse.MATH
 FEATURES = "fourier"
 STATEMENTS = statements(FEATURES, figure=4)
 HYPOTHESES = (interpolation(FEATURES),)
+CONTROLS = layer_collapse.CONTROLS

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact, order
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
 
 ID = "D.propA.1"
@@ -60,6 +60,14 @@ def distances_change(rows: Rows) -> Finding:
     )
 
 
+CONTROLS = {
+    "absolute value": Control(has=("propA1/distance",)),
+    "all rows of W equal": Control(has=("propA1/away", "propA1/remainder")),
+    "identity": Control(has=("propA1/residual",)),
+    "leaky ReLU": Control(has=("propA1/away", "propA1/remainder", "propA1/residual")),
+    "sign, corrected": Control(has=("propA1/distance",)),
+    "tanh": Control(has=("propA1/residual",)),
+}
 STATEMENTS = (
     Statement(
         name="closed form, by quadrature",
@@ -70,6 +78,7 @@ STATEMENTS = (
         printed="(1−r²)^(3/2)/π + r²√(1−r²)/π + r/2 + (r/π) arctan(r/√(1−r²))",
         cases=10,
         rows=20,
+        forms=("claim",),
     ),
     Statement(
         name="closed form, by random W",
@@ -80,6 +89,7 @@ STATEMENTS = (
         printed="the same, equation (5)",
         cases=8,
         rows=60,
+        forms=("claim",),
     ),
     Statement(
         name="variance",
@@ -90,6 +100,7 @@ STATEMENTS = (
         printed="∝ 1/D",
         cases=8,
         rows=60,
+        forms=("claim",),
     ),
     Statement(
         name="distances",

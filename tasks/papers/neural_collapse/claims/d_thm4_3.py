@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, order
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "D.thm4.3"
 KIND = "bound"
@@ -84,6 +84,9 @@ def within_its_bound(rows: Rows) -> Finding:
     return replace(finding, measured=f"at most {finding.statistic:.3g} times its bound")
 
 
+CONTROLS = {
+    "no nonlinearity": Control(has=("thm4_3/exact", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")),
+}
 STATEMENTS = (
     Statement(
         name="inequality",

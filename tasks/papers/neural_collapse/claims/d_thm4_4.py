@@ -14,7 +14,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "D.thm4.4"
 KIND = "bound"
@@ -57,6 +57,10 @@ def nearly_optimal(rows: Rows) -> Finding:
     return replace(finding, measured=f"the distance from the optimum is at most {finding.statistic:.2f} of its bound")
 
 
+CONTROLS = {
+    "diagonal 1.05": Control(has=("thm4_4/ratio", "thm4_4/residual")),
+    "not positive semi-definite": Control(has=("thm4_4/near", "thm4_4/ratio")),
+}
 STATEMENTS = (
     Statement(
         name="value at k*",

@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rules import exact, never
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.bce"
 KIND = "exact"
@@ -39,6 +39,11 @@ CORRECTION = (
     "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
     "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point."
 )
+CONTROLS = {
+    "cross-class similarity dominates": Control(has=("bce/not positive",)),
+    "logits instead of probabilities": Control(has=("bce/gradient", "bce/residual")),
+    "sign of one sum": Control(has=("bce/gradient", "bce/residual")),
+}
 STATEMENTS = (
     Statement(
         name="residual",
@@ -49,6 +54,7 @@ STATEMENTS = (
         printed="g = y − ŷ",
         cases=160,
         rows=330,
+        forms=("claim",),
     ),
     Statement(
         name="sums by class",
@@ -59,6 +65,7 @@ STATEMENTS = (
         printed="yᵀKg = ⟨Σ_S₁ h, Σ_S₁(1−ŷ)h − Σ_S₀ ŷh⟩",
         cases=160,
         rows=330,
+        forms=("claim",),
     ),
     Statement(
         name="positive for similar classes",

@@ -5,13 +5,16 @@ It holds for linear layers and, with the im2col patches as h and the flattened k
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.eq1"
 KIND = "exact"
 TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
 MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
+CONTROLS = {
+    "one use of a tied weight": Control(has=("eq1/residual",)),
+}
 STATEMENTS = (
     Statement(
         name="linear layers",

@@ -78,6 +78,7 @@ STATEMENTS = (
         place="Figure 1, caption",
         rule=rises,
         reads=("target_linearity",),
+        rows=30,
     ),
     Statement(
         name="progressively",
@@ -85,6 +86,7 @@ STATEMENTS = (
         place="Section 1",
         rule=progressively,
         reads=("target_linearity",),
+        rows=30,
     ),
 )
 

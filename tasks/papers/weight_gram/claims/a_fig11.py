@@ -165,7 +165,7 @@ def _layers(rows: Rows, quantity: str, epoch: float | None = None) -> np.ndarray
 
 
 def _statement(name: str, quote: str, rule: Callable[[Rows], Finding], *reads: str, **more) -> Statement:
-    return Statement(name=name, quote=quote, rule=rule, reads=reads, **{"place": "Appendix B.7", "cases": 1, **more})
+    return Statement(name=name, quote=quote, rule=rule, reads=reads, **{"place": "Appendix B.7", "rows": 18, **more})
 
 
 ABOVE = (

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive, trend
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import case_number
 
@@ -146,6 +146,12 @@ def _means(values: np.ndarray) -> str:
     return ", ".join(f"{mean:.2f}" for mean in values.mean(0))
 
 
+CONTROLS = {
+    "other labels": Control(
+        shares=("test_accuracy", "train_accuracy"),
+        because="It measures the claim's networks, and so their accuracies, beside labels that are drawn anew.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="TL falls",
@@ -156,6 +162,7 @@ STATEMENTS = (
         printed=f"{LEVELS[0.0][0]:g} at p = 0, {LEVELS[0.5][0]:g} at p = 0.5, around {LEVELS[0.75][0]:g} for p ≥ 0.75",
         reads=("target_linearity",),
         cases=5,
+        corrected_at=("paper",),  # the quick settings memorise
     ),
     Statement(
         name="gap grows",
@@ -166,6 +173,7 @@ STATEMENTS = (
         printed="test accuracy 0.5, 0.3, 0.2 at p = 0, 0.25, 0.5, around 0.1 for p ≥ 0.75; training accuracy 0.85 at "
         "p = 0, 0.75 at p = 0.5, around 0.7 for p ≥ 0.75",
         cases=5,
+        corrected_at=("paper",),  # the quick settings memorise
     ),
     Statement(
         name="other layers",
@@ -174,6 +182,7 @@ STATEMENTS = (
         rule=other_layers_fall,
         reads=("target_linearity",),
         cases=5,
+        corrected_at=("paper",),  # the quick settings memorise
     ),
     Statement(
         name="more training time",
@@ -182,6 +191,7 @@ STATEMENTS = (
         rule=slower,
         reads=("train_accuracy",),
         cases=5,
+        corrected_at=("paper",),  # the quick settings memorise
     ),
     Statement(
         name="larger gap in the middle of training",

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.statement import Control
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
 from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
@@ -99,6 +100,13 @@ def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
     return grokking.windows(series, [each.memorised for each in networks], [each.grokked for each in networks])
 
 
+CONTROLS = {
+    "shuffled labels": Control(
+        scales=("quick",),  # the paper's table is older than this control
+        shares=("test_accuracy", "train_accuracy"),
+        because="It measures the claim's networks, and so their accuracies, beside shuffled labels.",
+    ),
+}
 STATEMENTS = (
     *grokking.at_each_decay(
         "layer 2 rises sharply",

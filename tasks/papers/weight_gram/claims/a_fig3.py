@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import case_number
 
@@ -81,6 +81,12 @@ def _final(rows: Rows, quantity: str) -> np.ndarray:
     return by_number(rows.where(quantity=quantity))[1][:, :, -1]
 
 
+CONTROLS = {
+    "lazy by width alone": Control(
+        shares=("rich/features", "rich/linearization", "rich/target"),
+        because="It replaces the lazy networks; the rich ones are the claim's.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="near its linearization",

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
@@ -48,6 +48,12 @@ def decoder_worse(rows: Rows) -> Finding:
     return replace(finding, measured=f"interpolation error {first:.2f} at the lowest β and {last:.2f} at the highest")
 
 
+CONTROLS = {
+    "half of g": Control(
+        shares=("interpolation/decoder",),
+        because="It halves the linear map g; the decoder's error does not depend on it.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="Proposition 3",

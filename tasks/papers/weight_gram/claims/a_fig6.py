@@ -3,7 +3,7 @@
 We compare a network's best test accuracy over the epochs. “Negligible” is read as: within 0.01.
 """
 
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.weight_gram.claims.shared import whitening
 from tasks.papers.weight_gram.claims.shared.whitening import draw as draw
 
@@ -15,6 +15,12 @@ MATH = (
     r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",
     r"\max_t \text{accuracy}_t(\text{whitened}) \approx \max_t \text{accuracy}_t(\text{gradient descent})",
 )
+CONTROLS = {
+    "only the removed part": Control(
+        shares=("original/test_accuracy",),
+        because="It replaces the whitened update; gradient descent, which both are compared with, is the same run.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="negligible difference",

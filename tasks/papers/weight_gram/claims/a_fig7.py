@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import fisher
 
 ID = "A.fig7"
@@ -89,11 +89,23 @@ def equals_print(rows: Rows, name: str, printed: float) -> Finding:
 
 HIGH = "We observe that both VC and AGOP exhibit a high correlation with the weight Gram."
 UPDATE = "the VCS tracks the actual Gram update at … compared to … for AGOP"
+CONTROLS = {
+    "shuffled labels": Control(
+        shares=(
+            "null/agop_change_diagonal",
+            "null/agop_gram_diagonal",
+            "pearson/agop_change_diagonal",
+            "pearson/agop_gram_diagonal",
+        ),
+        because="Labels are shuffled in the measure, and the AGOP does not depend on labels.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="VCS above AGOP",
         quote="VC achieves a correlation of …, which is substantially higher than that of AGOP",
         place="Appendix B.3",
+        rows=5,
         rule=partial(above_agop, of="gram"),
         reads=("pearson/vcs_gram_diagonal", "pearson/agop_gram_diagonal"),
         printed=f"ρ ≈ {RHO_VCS:g} against ρ ≈ {RHO_AGOP:g}",
@@ -102,6 +114,7 @@ STATEMENTS = (
         name="VCS tracks the update",
         quote=UPDATE,
         place="Section 3",
+        rows=5,
         rule=partial(above_agop, of="change"),
         reads=("pearson/vcs_change_diagonal", "pearson/agop_change_diagonal"),
         printed=f"ρ = {RHO_VCS:g} against {RHO_AGOP:g}",
@@ -110,6 +123,7 @@ STATEMENTS = (
         name="high correlation",
         quote=HIGH,
         place="Appendix B.3",
+        rows=5,
         rule=both_high,
         reads=("pearson/vcs_gram_diagonal", "pearson/agop_gram_diagonal", "null/vcs_gram_diagonal"),
         printed=f"“high”: ρ ≈ {RHO_VCS:g} and ρ ≈ {RHO_AGOP:g}",
@@ -119,6 +133,7 @@ STATEMENTS = (
             name=f"{name.upper()} above its null{ending}",
             quote=quote,
             place=place,
+            rows=5,
             rule=partial(above_null, name=name, of=of),
             reads=(f"pearson/{name}_{of}_diagonal", f"null/{name}_{of}_diagonal"),
             kind="ours",
@@ -135,6 +150,7 @@ STATEMENTS = (
             name=f"{name.upper()}'s level",
             quote=quote,
             place="Appendix B.3",
+            rows=5,
             rule=partial(equals_print, name=name, printed=printed),
             reads=(f"pearson/{name}_gram_diagonal",),
             kind="printed level",

@@ -19,6 +19,7 @@ MATH = growth.MATH
 MATH_CORRECTED = growth.MATH_CORRECTED
 CORRECTION = growth.CORRECTION
 HYPOTHESES = (growth.FITTED,)
+CONTROLS = growth.CONTROLS
 QUOTE = "the results show a consistent pattern for various optimizers"
 STATEMENTS = (
     *(
@@ -30,6 +31,7 @@ STATEMENTS = (
             reads=(quantity,),
             derived="tr(YᵀGY) of centred labels, over ‖W_l H_l‖²" if quantity == "surrogate" else "",
             rows=150,
+            forms=("claim", "corrected") if quantity == "surrogate" else ("claim",),
         )
         for direction, rule in (("in training", growth.throughout), ("with depth", growth.with_layer))
         for name, quantity in (("surrogate", "surrogate"), ("TL", "target_linearity"))

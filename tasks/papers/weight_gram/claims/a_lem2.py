@@ -8,7 +8,7 @@ about 1/r of the printed kappa.
 
 from tasks.drawing.bound import draw as draw
 from tasks.judging.rules import bound
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.lem2"
 KIND = "bound"
@@ -22,6 +22,10 @@ QUOTE = (
     "For a symmetric positive (semi-) definite matrix …, vector …, and a positive constant …, the following holds: … "
     "are maximum and minimum eigenvalue of"
 )
+CONTROLS = {
+    "0.99 of the best kappa": Control(has=("lem2/ratio",)),
+    "0.99 of the printed kappa": Control(has=("lem2/ratio",)),
+}
 STATEMENTS = (
     Statement(
         name="bound with the printed κ",

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, order, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.lem3"
@@ -68,6 +68,10 @@ def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], what: str) -> F
 
 
 QUOTE = "If a function … is …-positively homogeneous in …, then"
+CONTROLS = {
+    "m one too many": Control(has=("lem3/remainder",)),
+    "outputs of another sample": Control(has=("lem3/error", "lem3/size")),
+}
 STATEMENTS = (
     Statement(
         name="first order",

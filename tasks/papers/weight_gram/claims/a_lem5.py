@@ -8,7 +8,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rules import bound, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.lem5"
 KIND = "bound"
@@ -18,6 +18,12 @@ MATH = (
     r"\max_{\| G \|_F \le c} \operatorname{tr}\left( A^\top G A \right) = c\, \| A A^\top \|_F",
     r"\text{attained at } G = \frac{c\, A A^\top}{\| A A^\top \|_F}",
 )
+CONTROLS = {
+    "G of another A": Control(
+        shares=("lem5/ratio",),
+        because="It takes the G of another A; the ratio of the claim's own sides does not contain it.",
+    ),
+}
 STATEMENTS = (
     Statement(
         name="maximum",

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import instances, style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 
 ID = "A.prop2"
@@ -58,6 +58,15 @@ def _courses(rows: Rows, quantity: str) -> np.ndarray:
     return curves(rows.where(quantity=quantity), "seed")
 
 
+CONTROLS = {
+    "labels not centred": Control(has=("prop2/gram", "prop2/residual")),
+    "shuffled labels": Control(
+        has=("prop2/gap", "prop2/nc1"),
+        shares=("prop2/nc1",),
+        because="It shuffles the labels of one side; NC1 of the claim's features does not contain them.",
+    ),
+    "within-class noise": Control(has=("prop2/gap", "prop2/gram", "prop2/nc1", "prop2/residual")),
+}
 STATEMENTS = (
     Statement(
         name="Gram of the labels",

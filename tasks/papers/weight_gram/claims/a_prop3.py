@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rules import bound, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.prop3"
 KIND = "bound"
@@ -46,6 +46,10 @@ SETTINGS = ("instances",)  # the experiment's steps are for A.prop2
 LINEARITY = (
     "The right-hand side is exactly the OLS reconstruction error, which equals square root of … up to normalization"
 )
+CONTROLS = {
+    "f not linear": Control(has=("prop3/ratio", "prop3/residual")),
+    "shuffled pairs": Control(has=("prop3/ratio", "prop3/residual")),
+}
 STATEMENTS = (
     Statement(
         name="interpolation error",
@@ -78,6 +82,7 @@ STATEMENTS = (
         derived="N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖ ≤ √(1 − 𝒯₀) (N⁻¹Σᵢ‖xᵢ − x̄‖²)^½",
         cases=8,
         rows=210,
+        forms=("claim",),  # it is ours, and has no print
     ),
 )
 

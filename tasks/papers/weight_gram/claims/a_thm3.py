@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves, fisher, interval
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
@@ -147,6 +147,14 @@ def _numbers(name: str, correlations: np.ndarray, signs: np.ndarray, slopes: np.
 
 
 CHANGE = ("thm3/measured", "thm3/predicted")
+CONTROLS = {
+    "shuffled y": Control(
+        has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
+        shares=("thm3/measured",),
+        because="It shuffles the labels of the prediction; what is measured does not depend on them.",
+    ),
+    "strongly non-homogeneous f": Control(has=("thm3/alignment", "thm3/measured", "thm3/predicted")),
+}
 STATEMENTS = (
     Statement(
         name="change of the surrogate, m = 1",

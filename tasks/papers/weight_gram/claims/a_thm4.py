@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, trend
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.thm4"
@@ -140,6 +140,19 @@ def _medians(rows: Rows) -> dict[str, float]:
 THEOREM = "Assume the network interpolates the training data and … the surrogate satisfies"
 NAMES = {False: "m = 1", True: "m > 1"}
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
+CONTROLS = {
+    "untrained net": Control(
+        has=(
+            "null/normalised",
+            "thm4/bound",
+            "thm4/normalised",
+            "thm4/ratio",
+            "thm4/step",
+            "thm4/surrogate",
+            "thm4/with readout",
+        )
+    ),
+}
 STATEMENTS = (
     *(
         Statement(

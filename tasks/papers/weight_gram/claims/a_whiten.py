@@ -6,7 +6,7 @@ and does not give that Gram; otherwise its result agrees with that of the SVD.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.whiten"
 KIND = "exact"
@@ -20,6 +20,10 @@ MATH = (
         r"- \gamma G)^\top (W - \gamma G)"
     ),
 )
+CONTROLS = {
+    "singular vectors of 0 left out": Control(has=("whiten/distance", "whiten/gram")),
+    "ten Newton-Schulz steps of the authors' code": Control(has=("whiten/gram", "whiten/newton-schulz")),
+}
 STATEMENTS = (
     Statement(
         name="Gram of the gradient step",

@@ -54,6 +54,7 @@ def levels(name: str, place: str, quotes: tuple[str, str], printed: tuple[float,
             rule=rule(f"{name}/{matrix}", value),
             reads=(f"{name}/{matrix}",),
             kind="printed level",
+            rows=5,
             printed=f"{value:g}",
             scales=("paper",),
         )

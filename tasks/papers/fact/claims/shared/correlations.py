@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive, trend
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves, fisher
 
 OTHERS = ("agop", "root agop", "enfa", "root enfa")
@@ -278,6 +278,12 @@ def as_printed(rows: Rows, table: Table) -> Finding:
     return all_of(**parts)
 
 
+def shuffled_labels(*columns: str) -> dict[str, Control]:
+    """The control whose columns of the AGOP are the claim's."""
+    because = "Labels are shuffled in the measure, and the AGOP does not depend on labels."
+    return {"shuffled labels": Control(shares=tuple(f"pearson/{name}" for name in columns), because=because)}
+
+
 def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statement, ...]:
     """What Section 3.1 says of these columns of Table 2."""
     quote = "FACT and its symmetrization are better correlated to … than both AGOP and eNFA and their square roots"
@@ -316,6 +322,7 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
             printed=cells(table, table),
             rows=5,
             scales=("paper",),
+            forms=("claim",),  # the print is about the printed settings
         ),
         null_statement("fact", "Table 2"),
         null_statement("symmetric fact", "Table 2"),

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_set
 
@@ -20,6 +20,34 @@ PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
 CONSTANT_LOSS = 4 * 0.1 * 0.9  # squared error of the best constant for labels of ±1, ten classes of one size
 VERIFY = "we verify the NFA, DNC, and plot the training loss."
+
+
+def controls(data_set: str, *, random_labels: bool = False) -> dict[str, Control]:
+    """The controls of a figure, on its data set at the paper's scale and on digits at the quick one.
+
+    ``random_labels`` says whether networks are trained on random labels too.
+    """
+    described = {}
+    for case, scale in ((data_set, "paper"), ("digits", "quick")):
+        by_name = {
+            "labels shuffled at the measure": Control(
+                has=("null/within", "train_loss", "within"),
+                shares=("null/within",),
+                because="The null of permuted labels is that of the same features.",
+                scales=(scale,),
+            ),
+            "the AGOP of the next layer": Control(
+                has=("nfa/mean", "nfa/null"),
+                shares=("nfa/null",),
+                because="The null is that of the claim's layers in random directions.",
+                scales=(scale,),
+            ),
+            "before training": Control(has=("nfa/mean",), scales=(scale,)),
+        }
+        if random_labels:
+            by_name["trained on random labels"] = Control(has=("nfa/mean", "train_loss", "within"), scales=(scale,))
+        described.update({f"{name}, {case}": control for name, control in by_name.items()})
+    return described
 
 
 def statements(figure: int) -> tuple[Statement, ...]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, in_words, on_each_case, ridges
 
 PLACES = {
@@ -28,6 +28,24 @@ MATH = (
     ),
     r"\text{NC2 falls with } l",
 )
+
+
+QUICK = ("quick",)  # the paper's table is older than these controls
+CONTROLS = {
+    "M = I": Control(has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge")),
+    "M with random eigenvectors": Control(
+        has=("nc1/agop", "nc1/data"),
+        shares=("nc1/data",),
+        because="It replaces M after the layer's input, whose NC1 does not depend on it.",
+        scales=QUICK,
+    ),
+    "features without their nonlinearity": Control(
+        has=("nc1/agop", "nc1/features"),
+        shares=("nc1/agop",),
+        because="It replaces the feature map after √M, where NC1 does not depend on it.",
+        scales=QUICK,
+    ),
+}
 
 
 def statements(features: str, figure: int) -> tuple[Statement, ...]:

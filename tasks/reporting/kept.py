@@ -1,0 +1,62 @@
+"""What no control of a claim breaks: parts of rules that every control keeps, and statements that need no control."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SUPPORTED = ("holds", "holds corrected")
+
+
+def by_every_control(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By claim that holds, the parts of its asserted statements that hold of every control.
+
+    Parameters
+    ----------
+    claims : mapping
+        The content of a claims.json.
+
+    Returns
+    -------
+    dict
+        By id "parts", how many parts have a control, and "kept", the names of those that no control breaks, each as
+        "statement: part". A claim without such parts is left out.
+    """
+    kept = {}
+    for name, claim in claims.items():
+        if claim["verdict"] not in SUPPORTED:
+            continue
+        parts = dict(_parts(claim))
+        if names := [part for part, is_kept in parts.items() if is_kept]:
+            kept[name] = {"parts": len(parts), "kept": names}
+    return kept
+
+
+def parts_in_all(claims: Mapping[str, Mapping[str, Any]]) -> int:
+    """How many parts of the asserted statements of claims that hold have a control."""
+    return sum(len(dict(_parts(claim))) for claim in claims.values() if claim["verdict"] in SUPPORTED)
+
+
+def standing_in(claims: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The claims and names of the asserted statements that rest on what stands in for a control."""
+    return [(name, statement["name"]) for name, claim in claims.items() for statement in claim["statements"]
+            if statement["kind"] == "asserted" and statement["stands in"] and statement["forms"]]  # fmt: skip
+
+
+def _parts(claim: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Each part of an asserted statement's deciding form that a control has, and whether all such controls keep it."""
+    for statement in claim["statements"]:
+        if statement["kind"] != "asserted" or not statement["forms"]:
+            continue
+        form = statement["forms"]["corrected" if statement["form"] == "corrected" else "claim"]
+        of_controls = [dict(_leaves(control)) for control in form["controls"].values()]
+        for part in dict(_leaves(form)):
+            held = [leaves[part]["holds"] is True for leaves in of_controls if part in leaves]
+            if held:
+                yield f"{statement['name']}{': ' * bool(part)}{part}", all(held)
+
+
+def _leaves(form: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The parts of a form that have no parts; the form itself, without a name, where it has none."""
+    if not form["parts"]:
+        yield name, form
+    for part, inner in form["parts"].items():
+        yield from _leaves(inner, f"{name}, {part}" if name else part)
