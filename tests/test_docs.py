@@ -109,7 +109,7 @@ def test_snippets_run(page, tmp_path, monkeypatch, request, programs):
         if not mark and language == "python":
             run_python(code, where, namespace, shown.pop(code, ""))
         elif not mark:
-            env = {**os.environ, "PATH": path, "PYTHONPATH": "", "DVC_NO_ANALYTICS": "1"}
+            env = {**os.environ, "PATH": path, "PYTHONPATH": "" if clone else str(ROOT), "DVC_NO_ANALYTICS": "1"}
             done = subprocess.run(["sh", "-ec", code], env=env, capture_output=True, text=True)
             assert done.returncode == 0, f"{where}\n{done.stdout}{done.stderr}"
             missing = set(shown.pop(code, "").splitlines()) - set(done.stdout.splitlines())

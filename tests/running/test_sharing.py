@@ -42,10 +42,10 @@ def test_a_second_clone_restores_what_the_first_has_computed(
 ) -> None:
     clones = [project, Path(shutil.copytree(project, tmp_path / "second"))]
     (block,) = printed("docs/how-to/machines.md")
-    ((*command, folder),) = block.commands()
+    ((*set_folder, folder),) = block.commands()
     assert folder == "/a/folder/for/the/cache"
     for clone in clones:
-        call(*command, str(tmp_path / "cache"), cwd=clone)
+        call(*set_folder, str(tmp_path / "cache"), cwd=clone)
         command = [sys.executable, "-m", "flows.reproduce", "--root", str(clone), "simulate", "run"]
         subprocess.run(command, cwd=ROOT, env=server, check=True, capture_output=True)
     assert len(begun(clones[0])) == 5
