@@ -1,10 +1,12 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from printed import blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,6 +60,30 @@ def copy_project(tmp_path_factory):
         return clone
 
     return copy
+
+
+@pytest.fixture(scope="module")
+def printed(request):
+    """A function: the snippets of a page that name this test file. It fails where the tests leave one unused."""
+    given = []
+
+    def of(page: str):
+        snippets = blocks(page, request.path)
+        given.extend(snippets)
+        return snippets
+
+    yield of
+    assert given
+    assert all(block.is_used for block in given), "a snippet that the page calls run by this test is not run"
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """A folder with the command ``gramlab`` of the project in which it is typed, not of the installed one."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "gramlab").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gramlab.cli "$@"\n')
+    (folder / "gramlab").chmod(0o755)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -44,16 +44,21 @@ def call(capsys, *arguments: str) -> tuple[int, str, str]:
 
 
 MISTAKES = {
-    "command": (["prob"], "gramlab: no command 'prob'; did you mean 'probe'?; the commands are probe, batches, "),
-    "command of a clone": (["claim"], "gramlab: no command 'claim'; did you mean 'claims'?; the commands are "),
+    "command": (["prob"],
+                "gramlab: no command 'prob'; the commands are probe, batches, figures, claims, compare, new; "
+                "did you mean 'probe'?\n"),
+    "command of a clone": (["claim"], "gramlab: no command 'claim'; the commands are probe, "),
     "command below": (["claims", "sho"], "gramlab claims: No such command 'sho'. Did you mean 'show'?"),
     "option": (["claims", "list", "--papr", "A"], "gramlab claims list: No such option: --papr"),
     "value": (["claims", "show", "a_fig7", "--scale", "huge"], "gramlab claims show: Invalid value for '--scale'"),
     "nothing": (["claims", "show"], "gramlab claims show: Missing argument 'claim'."),
-    "claim": (["claims", "show", "A.fg7"], "gramlab claims show: no claim 'A.fg7'; did you mean 'a_fig7'?"),
+    "claim": (["claims", "show", "A.fgi7"], "gramlab claims show: no claim 'A.fgi7'; did you mean 'A.fig7'?\n"),
     "claim to run": (["claims", "run", "a_fg7"], "gramlab claims run: no claim 'a_fg7'; did you mean 'a_fig7'?"),
-    "paper": (["claims", "list", "--paper", "fct"], "gramlab claims list: no paper 'fct'; did you mean 'fact'?"),
-    "verdict": (["claims", "list", "--verdict", "fail"], "gramlab claims list: no verdict 'fail'; did you mean"),
+    "paper": (["claims", "list", "--paper", "fct"],
+              "gramlab claims list: no paper 'fct'; the papers are A (weight_gram), "),
+    "verdict": (["claims", "list", "--verdict", "hold"],
+                "gramlab claims list: no verdict 'hold'; the verdicts are holds, holds corrected, fails, inconclusive, "
+                "not run; did you mean 'holds'?\n"),
     "commit": (["compare", "nonsense"], "gramlab compare: nonsense is not a commit of this repository"),
     "id": (["new", "claim", "thm1"], "gramlab new claim: 'thm1' is no id; "),
     "letter": (["new", "claim", "Z.thm1"], "gramlab new claim: no paper has the letter Z; the letters are A, B, C, D"),
@@ -121,6 +126,41 @@ def test_listed_claims_are_those_of_the_report(capsys):
     }
     status, output, _ = call(capsys, "claims", "list", "--paper", "D", "--verdict", "holds")
     assert all(name in output for name in claims if name.startswith("D.") and claims[name]["verdict"] == "holds")
+
+
+@pytest.mark.parametrize("missing", [(), ("D.fig12", "A.eq1")])
+def test_claims_that_the_report_lacks_are_listed_as_not_run(capsys, monkeypatch, tmp_path, missing):
+    """The papers' scale, and the same with fewer claims in its report."""
+    reported = json.loads((ROOT / "reports/paper/claims.json").read_text())
+    (tmp_path / "reports/paper").mkdir(parents=True)
+    there = {name: claim for name, claim in reported.items() if name not in missing}
+    (tmp_path / "reports/paper/claims.json").write_text(json.dumps(there))
+    monkeypatch.setattr("tasks.commands.claims.ROOT", tmp_path)
+    status, output, _ = call(capsys, "claims", "list", "--scale", "paper", "--json")
+    quick = json.loads((ROOT / "reports/quick/claims.json").read_text())
+    assert status == 0
+    assert {each["id"]: each["verdict"] for each in json.loads(output)} == {
+        name: there[name]["verdict"] if name in there else "not run" for name in quick
+    }
+    for each in json.loads(output):  # what both reports say of a claim, whether it was run or not
+        assert [each[name] for name in ("key", "paper", "title", "asserted")] == [
+            quick[each["id"]][name] for name in ("key", "paper", "title", "asserted")
+        ]
+    status, output, _ = call(capsys, "claims", "show", "D.fig12", "--scale", "paper")
+    assert status == 0
+    assert output.startswith(f"D.fig12: {quick['D.fig12']['title']}\n{quick['D.fig12']['statement']}\n")
+    if "D.fig12" not in there:
+        assert "verdict at the paper scale: not run (data not here)\n" in output
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "A.fig7"), ("show", "A.fig7", "--json")])
+def test_a_closed_pipe_ends_the_command_silently(arguments):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "gramlab.cli", "claims", *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_a_shown_claim_has_its_statements_and_files(capsys):

@@ -1,5 +1,6 @@
 """The documentation: its links lead somewhere, its snippets run as printed, and the site is built without a warning."""
 
+import ast
 import contextlib
 import io
 import json
@@ -7,12 +8,17 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import torch
+import yaml
+
+from tasks.settings import Settings, read
+from tests.mutants.mutants import Mutant
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "generated" not in page.parts]
@@ -22,9 +28,12 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```\n", flags=re.S | re.M)
 # a snippet, after the comment that says why it is not run, or which test runs it
 SNIPPET = re.compile(r"^(?:<!-- (not run|run by):? ([^\n]+) -->\n)?```(python|sh)\n(.*?)^```", flags=re.S | re.M)
-PRINTED = re.compile(r"^print\(.*\)  # (-?\d+\.\d+)$", flags=re.M)  # a number, with the output beside it
-# a snippet of Python, and the page's next block, if this block shows what the snippet prints
-SHOWN = re.compile(r"^```python\n((?:(?!```).)*?)^```\n\n```text\n(.*?)^```", flags=re.S | re.M)
+PRINTED = re.compile(r"^print\(.*\)  # ((?:-?\d+\.\d+ ?)+)$", flags=re.M)  # numbers, with the output beside them
+# a snippet, and the page's next block, if this block shows what the snippet prints
+SHOWN = re.compile(r"^```(?:python|sh)\n((?:(?!```).)*?)^```\n\n```text\n(.*?)^```", flags=re.S | re.M)
+LANGUAGES = {"python", "sh", "yaml", "toml", "text", "markdown", "console", "{toctree}", ""}
+# commands that need a clone; others run in an empty folder
+OF_A_CLONE = re.compile(r"\b(git|dvc|make|claims|examples)\b|python -m (tasks|flows|tests|benchmarks)\b")
 NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
@@ -70,9 +79,10 @@ def run_python(code: str, where: str, namespace: dict, shown: str) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(compile(code, where, "exec"), namespace)
-    beside = [float(number) for number in PRINTED.findall(code)]
+    beside = [float(number) for numbers in PRINTED.findall(code) for number in numbers.split()]
     if beside:
-        printed = [float(number) for number in re.findall(r"^-?\d+\.\d+$", output.getvalue(), flags=re.M)]
+        lines = re.findall(r"^(?:-?\d+\.\d+ ?)+$", output.getvalue(), flags=re.M)
+        printed = [float(number) for line in lines for number in line.split()]
         assert printed == pytest.approx(beside, abs=0.02), where
     if shown:
         assert NUMBER.sub("", shown).split() == NUMBER.sub("", output.getvalue()).split(), where
@@ -85,22 +95,25 @@ RUN = [page for page in PAGES if any(not mark for mark, *_ in snippets(page))]
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("page", RUN, ids=page_name)
-def test_snippets_run(page, tmp_path, monkeypatch, request):
-    """The snippets of a page run one after the other, as printed: in an empty folder, or in a clone if one is of sh."""
-    shell = any(language == "sh" for mark, _, language, _ in snippets(page) if not mark)
-    folder = request.getfixturevalue("copy_project")("docs", locks=True) if shell else tmp_path
+def test_snippets_run(page, tmp_path, monkeypatch, request, programs):
+    """The snippets of a page run one after the other, as printed: in an empty folder, or in a clone if one needs it."""
+    clone = any(OF_A_CLONE.search(code) for mark, _, language, code in snippets(page) if not mark and language == "sh")
+    folder = request.getfixturevalue("copy_project")("docs", locks=True) if clone else tmp_path
     monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
     namespace: dict = {"__name__": page.stem}
     shown = dict(SHOWN.findall(page.read_text(encoding="utf-8")))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
     for number, (mark, _, language, code) in enumerate(snippets(page), start=1):
         where = f"{page_name(page)}, snippet {number}"
         if not mark and language == "python":
             run_python(code, where, namespace, shown.pop(code, ""))
         elif not mark:
-            env = {**os.environ, "PATH": path, "PYTHONPATH": "", "DVC_NO_ANALYTICS": "1"}
+            env = {**os.environ, "PATH": path, "PYTHONPATH": "" if clone else str(ROOT), "DVC_NO_ANALYTICS": "1"}
             done = subprocess.run(["sh", "-ec", code], env=env, capture_output=True, text=True)
             assert done.returncode == 0, f"{where}\n{done.stdout}{done.stderr}"
+            missing = set(shown.pop(code, "").splitlines()) - set(done.stdout.splitlines())
+            assert not missing, f"{where}\n{done.stdout}"
 
 
 NOT_RUN = [(page, code) for page in PAGES for mark, _, language, code in snippets(page) if mark and language == "sh"]
@@ -142,22 +155,65 @@ def test_commands_that_are_not_run_name_what_there_is(options):
                 assert (ROOT / file).exists(), f"{page_name(page)}: {line}"
 
 
-def test_a_snippet_that_is_not_run_says_why():
+def test_every_snippet_is_found_and_has_a_known_language():
     for page in PAGES:
-        for mark, reason, _, code in snippets(page):
-            if mark == "run by":
-                test = ROOT / reason
-                assert test.exists(), f"{page_name(page)}: {code}"
-        text = page.read_text(encoding="utf-8")
-        assert len(snippets(page)) == len(re.findall(r"^```(?:python|sh)$", text, flags=re.M)), page_name(page)
+        fences = re.findall(r"^```(.*)\n(?:.*\n)*?```$", page.read_text(encoding="utf-8"), flags=re.M)
+        assert set(fences) <= LANGUAGES, page_name(page)
+        assert len(snippets(page)) == sum(language in ("python", "sh") for language in fences), page_name(page)
+
+
+def pages_taken(test: Path) -> set[str]:
+    """The pages whose snippets a test takes from the fixture ``printed``, which fails if it leaves one unused."""
+    tree = ast.walk(ast.parse(test.read_text(encoding="utf-8")))
+    calls = [node for node in tree if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    arguments = [argument for call in calls if call.func.id == "printed" for argument in call.args]
+    return {argument.value for argument in arguments if isinstance(argument, ast.Constant)} & set(map(page_name, PAGES))
+
+
+def test_a_snippet_that_another_test_runs_is_taken_by_this_test():
+    named = {(reason, page_name(page)) for page in PAGES for mark, reason, *_ in snippets(page) if mark == "run by"}
+    taken = {
+        (test.relative_to(ROOT).as_posix(), page)
+        for test in (ROOT / "tests").rglob("test_*.py")
+        if "printed(" in test.read_text(encoding="utf-8")
+        for page in pages_taken(test)
+    }
+    assert named == taken
+
+
+def data_sets(text: str) -> None:
+    """Entries of ``data:`` of params.yaml."""
+    entries = yaml.safe_load(text)
+    for scale in ("paper", "quick"):
+        settings = Settings({**read(), "data": entries}, scale)
+        assert all(settings.data[key] for key in entries)
+
+
+def mutants(text: str) -> None:
+    """Entries of a list of mutants, which fit the code of today."""
+    for entry in tomllib.loads(text)["mutant"]:
+        mutant = Mutant(group="", **{**entry, "tests": tuple(entry["tests"])})
+        mutant.planted_in((ROOT / mutant.file).read_text(encoding="utf-8"))
+        assert all((ROOT / test.split("::")[0]).exists() for test in mutant.tests)
+
+
+VALID = {"docs/how-to/data.md": data_sets, "docs/how-to/mutants.md": mutants}
+
+
+def test_blocks_of_yaml_and_toml_are_valid():
+    seen = set()
+    for page in PAGES:
+        for block in re.findall(r"^```(?:yaml|toml)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M):
+            VALID[page_name(page)](block)
+            seen.add(page_name(page))
+    assert seen == VALID.keys()
 
 
 def test_the_readme_counts_the_verdicts_of_the_report():
     counts = json.loads((ROOT / "reports/quick/counts.json").read_text())
-    shown = ", ".join(
-        f"{counts[verdict]} {verdict}" for verdict in ("holds", "holds corrected", "fails", "inconclusive")
-    )
-    assert f"{counts['claims']} claims: {shown}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    total = counts.pop("claims")
+    shown = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
+    assert f"\n{total} claims: {shown}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 class Links(HTMLParser):

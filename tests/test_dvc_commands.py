@@ -1,8 +1,10 @@
 """DVC's own commands in a fresh clone, where no stage has run: metrics, plots and params."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -50,6 +52,14 @@ def refuted(clone):
 
 def claims(clone: Path, scale: str) -> dict:
     return json.loads((clone / "reports" / scale / "claims.json").read_text())
+
+
+def test_the_commands_of_the_page_run_in_a_fresh_clone(clone, environment, printed):
+    (block,) = printed("docs/how-to/running.md")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    output = block.run(clone, {**environment, "PATH": path})
+    assert "reports/paper/counts.json" in output
+    assert (clone / "dvc_plots/index.html").as_uri() in output
 
 
 @pytest.mark.parametrize("scale", SCALES)

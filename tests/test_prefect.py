@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,13 +18,14 @@ SUMMARY = "7 stages brought up to date, 0 already were"
 COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 
-def commands() -> list[list[str]]:
-    """The five commands of the section on schedules."""
-    section = (ROOT / "docs/how-to/schedule.md").read_text()
-    block = re.search(r"```sh\n(.*?)```", section, re.S)
-    assert block
-    lines = [shlex.split(line, comments=True) for line in block[1].splitlines()]
-    return [line for line in lines if line[0] == "prefect"]
+@pytest.fixture(scope="module")
+def commands(printed) -> list[list[str]]:
+    """The five commands of the page on schedules, after the address of the server."""
+    (block,) = printed("docs/how-to/schedule.md")
+    address, *lines = block.commands()
+    assert address == ["export", "PREFECT_API_URL=http://127.0.0.1:4200/api"]
+    assert [line[0] for line in lines] == 5 * ["prefect"]
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def env(project: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(project: Path, env: dict[str, str]) -> Iterator[str]:
+def server(project: Path, env: dict[str, str], commands: list[list[str]]) -> Iterator[str]:
     """The server with its pool, deployments and automation."""
-    start, *settings, _ = commands()
+    start, *settings, _ = commands
     with dummy_project.server(project, env, start) as address:
         for command in settings:
             call(*command, cwd=project, env=env)
@@ -61,9 +61,11 @@ def server(project: Path, env: dict[str, str]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def worker(project: Path, env: dict[str, str], server: str) -> Iterator["subprocess.Popen[bytes]"]:
+def worker(
+    project: Path, env: dict[str, str], server: str, commands: list[list[str]]
+) -> Iterator["subprocess.Popen[bytes]"]:
     """The worker, which runs until the end of the tests, or until one kills it."""
-    with background(commands()[-1], project, env, project / "worker.log") as process:
+    with background(commands[-1], project, env, project / "worker.log") as process:
         yield process
 
 
@@ -150,7 +152,7 @@ def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
 
 
 def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
-    project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]"
+    project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]", commands: list[list[str]]
 ) -> None:
     (project / "trace.jsonl").unlink()
     order(project, hang=["prepare@roll"])
@@ -168,5 +170,5 @@ def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
     assert until_run(server, "on-demand", "CRASHED")
     assert [each["id"] for each in runs(server, "on-demand", "CRASHED")] == [run["id"]]
-    with background(commands()[-1], project, env, project / "worker.log"):
+    with background(commands[-1], project, env, project / "worker.log"):
         assert until_run(server, "on-demand", "COMPLETED"), (project / "worker.log").read_text()

@@ -1,5 +1,6 @@
 """The command line and the example: their files, and their messages about bad arguments."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -240,6 +241,9 @@ def test_the_example(tmp_path):
     redrawn = CliRunner().invoke(app, ["figures", str(tmp_path / "run.parquet"), str(tmp_path / "again.png")])
     assert redrawn.exit_code == 0
     assert (tmp_path / "again.png").read_bytes() == (tmp_path / "run.png").read_bytes()
+    as_json = CliRunner().invoke(app, ["figures", str(tmp_path / "run.parquet"), str(tmp_path / "third.png"), "--json"])
+    assert json.loads(as_json.stdout) == {"files": [str(tmp_path / "third.png")]}
+    assert (tmp_path / "third.png").read_bytes() == (tmp_path / "run.png").read_bytes()
     arguments = ["probe", f"{ROOT}/examples/digits.py:network", "--data", tmp_path, "--out", tmp_path]
     arguments += ["--checkpoint", tmp_path / "trained.pt", "--initial", tmp_path / "initial.pt"]
     result = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--weight-decay", "0.01"]])

@@ -10,7 +10,7 @@ from gramlab.cli import clone, measuring
 
 STATUSES = (
     "Exit status: 0 if all went well; 1 if the answer is no (the numbers depend on the batch, a stage failed, "
-    "a claim's table lacks what the claim reads); "
+    "a claim's table lacks what the claim reads), or if head or another reader closes the pipe before the end; "
     "2 for a mistake in the arguments or the files, said in one line; 130 after Ctrl-C."
 )
 

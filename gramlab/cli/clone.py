@@ -56,7 +56,7 @@ class Group(TyperGroup):
         if name in NAMES:
             raise _refusal(f"{name} {MISSING}")
         known = self.list_commands(ctx)
-        ctx.fail(f"no command {name!r}{did_you_mean(name, [*known, *NAMES])}; the commands are {', '.join(known)}")
+        ctx.fail(f"no command {name!r}; the commands are {', '.join(known)}{did_you_mean(name, [*known, *NAMES])}")
 
 
 def _load(name: str, place: str) -> Any:

@@ -22,6 +22,8 @@ def one_line(command: str) -> Iterator[None]:
     """
     try:
         yield
+    except BrokenPipeError:  # `gramlab ... | head`: no mistake; typer ends the program without a word
+        raise
     except (ValueError, OSError) as error:
         typer.echo(f"gramlab {command}: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(2) from error

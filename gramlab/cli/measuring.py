@@ -110,13 +110,18 @@ def batches(
 def figures(
     table: Annotated[Path, typer.Argument(help="a table that gramlab.Recorder or gramlab probe wrote")],
     out: Annotated[Path, typer.Argument(help="the PNG to write")],
+    as_json: AsJson = False,
 ) -> None:
     """Draw a recorded table. The page has the papers' figures for your own training run."""
     with one_line("figures"):
         _check_drawing()
         from gramlab import plots, tables
 
-        typer.echo(plots.page(tables.read(table), out))
+        figure = plots.page(tables.read(table), out)
+        if as_json:
+            print_json({"files": [str(figure)]})
+        else:
+            typer.echo(figure)
 
 
 def _check_drawing() -> None:

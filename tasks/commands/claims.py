@@ -44,12 +44,42 @@ def report(scale: str) -> dict[str, Any]:
     return {claim["key"]: claim for claim in claims.values()}
 
 
+def every(scale: str) -> dict[str, Any]:
+    """All claims by key: those of the scale's report, and as "not run" the others that params.yaml names."""
+    reported, settings = report(scale), load(scale)
+    return {key: reported.get(key) or _not_in_the_report(settings.paper[key], key, scale) for key in settings.claims}
+
+
+def _not_in_the_report(paper: str, key: str, scale: str) -> dict[str, Any]:
+    claim = papers.claim(paper, key)
+    return {
+        "id": claim.ID,
+        "key": key,
+        "paper": papers.paper(paper).LETTER,
+        "title": claim.TITLE,
+        "statement": " ".join((claim.__doc__ or "").split()),
+        "printed": claim.PRINTED,
+        "correction": getattr(claim, "CORRECTION", ""),
+        "experiment": load(scale).claims[key],
+        "scale": scale,
+        "verdict": "not run",
+        "reason": "data not here",
+        "supported": 0,
+        "asserted": sum(statement.kind == "asserted" for statement in claim.STATEMENTS),
+    }
+
+
 def key_of(name: str, known: Iterable[str]) -> str:
     """The key of the claim with this id or key. An unknown name is a BadInput that names the nearest claim."""
     key, known = name.lower().replace(".", "_"), list(known)
     if key not in known:
-        raise BadInput(f"no claim {name!r}{did_you_mean(key, known)}")
+        raise BadInput(f"no claim {name!r}{did_you_mean(name, _names(known) if '.' in name else known)}")
     return key
+
+
+def _names(keys: Iterable[str]) -> list[str]:
+    paper = load("quick").paper
+    return [str(papers.claim(paper[key], key).ID) for key in keys]
 
 
 @app.command("list")
@@ -61,16 +91,17 @@ def list_claims(
 ) -> None:
     """List the claims with their verdicts."""
     with one_line("claims list"):
-        claims = report(scale)
+        claims = every(scale)
         if paper is not None:
             letters = {name: papers.paper(name).LETTER for name in papers.names()}
             letter = letters.get(paper, paper.upper())
             if letter not in letters.values():
-                raise BadInput(f"no paper {paper!r}{did_you_mean(paper, letters)}; the papers are {_named(letters)}")
+                raise BadInput(f"no paper {paper!r}; the papers are {_named(letters)}{did_you_mean(paper, letters)}")
             claims = {key: claim for key, claim in claims.items() if claim["paper"] == letter}
         if verdict is not None:
             if verdict not in VERDICTS:
-                raise BadInput(f"no verdict {verdict!r}{did_you_mean(verdict, VERDICTS)}; {', '.join(VERDICTS)}")
+                known = f"the verdicts are {', '.join(VERDICTS)}{did_you_mean(verdict, VERDICTS)}"
+                raise BadInput(f"no verdict {verdict!r}; {known}")
             claims = {key: claim for key, claim in claims.items() if claim["verdict"] == verdict}
         if as_json:
             names = ("id", "key", "paper", "title", "verdict", "reason", "supported", "asserted")
@@ -94,7 +125,7 @@ def _named(letters: dict[str, str]) -> str:
 def show(claim: Claim, scale: AtScale = "quick", as_json: AsJson = False) -> None:
     """Show a claim. Print its statements with what was measured, its controls, and the files it rests on."""
     with one_line("claims show"):
-        claims = report(scale)
+        claims = every(scale)
         entry = claims[key_of(claim, claims)]
         other = next(each for each in SCALES if each != scale)
         elsewhere = _report_if_there(other).get(entry["key"])
@@ -116,11 +147,12 @@ def describe(entry: dict[str, Any]) -> None:
         typer.echo(f"corrected: {entry['correction']}")
     typer.echo(f"verdict at the {entry['scale']} scale: {_verdict(entry)}")
     table = Table("statement", "kind", "verdict", "printed", "measured")
-    for statement in entry.get("statements", ()):
+    statements = entry.get("statements", ())
+    for statement in statements:
         measured = statement.get("measured") or (estimate(statement) if statement["forms"] else "")
         table.add_row(statement["name"], statement["kind"], _verdict(statement), statement["printed"], measured)
-    console().print(table)
-    if "controls" in entry:  # else it was not run
+    if statements:  # else it was not run
+        console().print(table)
         typer.echo(f"controls: {controls(entry)}")
     for path in files(entry):
         typer.echo(f"  {path}")

@@ -1,16 +1,14 @@
-"""A law of one's own, entered as docs/atlas.md says: on the slice, in the cells' tables and on the map."""
+"""A law of one's own, entered as docs/how-to/atlas.md says: on the slice, in the cells' tables and on the map."""
 
 import json
-import re
-import subprocess
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-
-from tasks.settings import ROOT
 
 START = "LAWS: tuple[Law, ...] = (\n"
 # a second one reads the target, which a law must not do: it wins wherever there is a target. It has no scrambled copy,
@@ -18,19 +16,13 @@ START = "LAWS: tuple[Law, ...] = (\n"
 ANSWER = '    Law("the answer", lambda layer: layer.change, "it looks", of_history=True),\n'
 
 
-def printed(language):
-    """The one snippet of a language in the section on one's own law."""
-    section = (ROOT / "docs/atlas.md").read_text().split("## Enter a law of your own")[1]
-    (code,) = re.findall(rf"```{language}\n(.*?)```", section, flags=re.S)
-    return code
-
-
 @pytest.fixture(scope="module")
-def project(copy_project, environment):
-    """A project with the law of docs/atlas.md, its atlas with few steps, after the commands of docs/atlas.md."""
+def project(copy_project, environment, printed):
+    """A project with the law of docs/how-to/atlas.md, its atlas with few steps, after the commands of this page."""
     there = copy_project("own_law")
     laws = there / "tasks/atlas/laws.py"
-    function, entry = printed("python").split(START)
+    new_law, commands = printed("docs/how-to/atlas.md")
+    function, entry = new_law.text().split(START)
     before, after = laws.read_text().split(START)
     laws.write_text(before + function + START + entry + ANSWER + after)
     file = there / "pipeline/atlas/cells.yaml"
@@ -38,13 +30,8 @@ def project(copy_project, environment):
     for group in content["groups"].values():
         group["steps"] = min(group["steps"], 20)
     file.write_text(yaml.safe_dump(content, sort_keys=False))
-    for command in printed("sh").splitlines():
-        words = command.split("#")[0].split()
-        assert words[0] == "python"
-        done = subprocess.run(
-            [sys.executable, *words[1:]], cwd=there, env=environment, capture_output=True, text=True, timeout=900
-        )
-        assert done.returncode == 0, command + done.stdout + done.stderr
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    commands.run(there, {**environment, "PATH": path}, timeout=1800)
     return there
 
 

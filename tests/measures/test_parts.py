@@ -1,5 +1,6 @@
 """Parts of a data set, alone, as files and in several processes, against the data set in one piece."""
 
+import os
 import re
 import subprocess
 import sys
@@ -292,6 +293,19 @@ def test_two_processes_equal_one(how, measured_by_two):
 def test_processes_name_what_differs(what, measured_by_two):
     for rank in range(2):
         assert DIFFERING[what] in (measured_by_two / what / f"error{rank}.txt").read_text()
+
+
+def test_the_program_of_the_page_measures_the_whole(printed, tmp_path):
+    """docs/how-to/shards.md: FSDP2 under torchrun, against the same network in one process."""
+    program, command = printed("docs/how-to/shards.md")
+    (tmp_path / "sharded.py").write_text(program.text(), encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command.run(tmp_path, {**os.environ, "PATH": path}, timeout=300)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(20, 64), nn.GELU(), nn.Linear(64, 3))
+    x, y = torch.randn(500, 20), torch.randint(3, (500,))
+    alone = gramlab.measure(model, x, y, weight_decay=1e-3)
+    assert_same(gramlab.Measurement.load(tmp_path / "sharded.safetensors"), alone, bound=1e-5)
 
 
 def test_processes_that_measure_different_things_all_fail(tmp_path):
