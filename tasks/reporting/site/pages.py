@@ -160,6 +160,8 @@ def markdown(text: Markup) -> str:
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     program = counterexample(claim.paper.name, claim.key)
+    whole = {scale: path for scale in claim.run
+             if (path := REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()}  # fmt: skip
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
         "counterexample": program.read_text(encoding="utf-8") if program else "",
@@ -169,8 +171,8 @@ def of_claim(claim: Claim) -> dict[str, Any]:
         "universes": choices.universes(claim.key),
         "violations": violations(claim),
         "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
-        "full_tables": {scale: f"reports/{scale}/tables/{claim.experiment}.parquet" for scale in SCALES
-                        if (REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()},
+        "full_tables": {scale: path.relative_to(ROOT).as_posix() for scale, path in whole.items()},
+        "full_tables_kb": {scale: max(1, round(path.stat().st_size / 1000)) for scale, path in whole.items()},
     }  # fmt: skip
 
 
