@@ -1,9 +1,10 @@
 """The results of a scale: ``python -m tasks.report --scale quick`` writes what the site and programs read.
 
 Into ``reports/SCALE`` go claims.json with every verdict and number, counts.json and verdicts.json for DVC's commands,
-differences.json, the figures, the rows behind each claim, and the whole tables that these are taken from. These files hold no time, commit or machine, so that a
-reproduction on a like machine leaves them as they are. Where, when and with which code each stage ran goes into
-provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of both scales.
+differences.json, the figures, the rows behind each claim, and the whole tables that these are taken from. These files
+hold no time, commit or machine, so that a reproduction on a like machine leaves them as they are. Where, when and with
+which code each stage ran goes into provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of
+both scales.
 """
 
 import json
