@@ -94,7 +94,7 @@ def _correlations(rows: Rows, quantity: str) -> np.ndarray:
 
 
 HIGH = "We observe that both VC and AGOP exhibit a high correlation with the weight Gram."
-UPDATE = "the VCS tracks the actual Gram update at … compared to … for AGOP"
+UPDATE = "the VCS tracks the actual Gram update at ρ = 0.98, compared to ρ = 0.71 for AGOP"
 STATEMENTS = (
     Statement(
         name="VCS above AGOP",
