@@ -121,8 +121,7 @@ def against(claim: dict[str, Any]) -> str:
     form = deciding_form(statement)
     wanted = sought(form)
     asked = f"; must be {wanted}" if wanted else ""
-    named = measure(form)
     compared = "; the printed numbers cannot be compared at this scale" if levels and not judged else ""
-    if claim["measured"] or named:
-        return f"“{statement['name']}”: {named}{estimate(deciding_part(form))}{asked}{compared}"
+    if claim["measured"]:  # the statistic is not among what is measured in the print's terms
+        return f"“{statement['name']}”: {measure(form)}{estimate(deciding_part(form))}{asked}{compared}"
     return f"must be {wanted}{compared}" if wanted else "–"

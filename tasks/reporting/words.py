@@ -27,7 +27,7 @@ STATISTICS = (
     (r"^(\w+ / \w+) <=", "largest {0}: "),
     (r"^no (.*) on any instance", "{0}, counted over all instances: "),
 )
-LINE = 130  # characters of measurements in a cell of the table of all claims
+LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
 PARTS_SHOWN = 4  # names of parts that a line can hold; claims.json has them all
 POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
@@ -67,10 +67,11 @@ def signed(value: float) -> str:
 
 
 def measured(claim: dict[str, Any]) -> str:
-    """The measurements in the print's terms, that of the deciding statement first, or else its statistic; and how the
-    data differ. Those for which a line has no room are counted.
+    """The measurements in the print's terms, that of the deciding statement first, or else its statistic.
+
+    Those for which a line has no room are counted. How the data differ stands on the claim's page.
     """
-    data = f" ({claim['altered']})" if claim["altered"] else ""
+    data = " (data not all as in the paper)" if claim["altered"] else ""
     statement = deciding(claim)
     if not statement:
         return "–" + data
@@ -80,7 +81,8 @@ def measured(claim: dict[str, Any]) -> str:
     shown = [text for end, text in enumerate(texts, 1) if end == 1 or len("; ".join(texts[:end])) <= LINE]
     left = len(texts) - len(shown)
     more = f"; {left} more on its page" if left else ""
-    return ("; ".join(shown) or estimate(deciding_part(deciding_form(statement)))) + more + data
+    form = deciding_form(statement)
+    return ("; ".join(shown) or measure(form) + estimate(deciding_part(form))) + more + data
 
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -189,9 +191,9 @@ def verdict(thing: dict[str, Any]) -> str:
 def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and which parts of the rule held for it."""
     notes = ["rejected" if control["rejected"] else "not rejected"]
-    if control["undecided"]:
-        farther = ", but it is significantly farther from the target than the claim"
-        notes.append("the rule is undecided on it" + farther * control["rejected"])
+    if control["undecided"]:  # by the rule alone
+        farther = ", as significantly farther from the target than the claim"
+        notes[0] += farther if control["rejected"] else ", as undecided"
     kept = [name.replace("_", " ") for name in control["kept"]]
     if kept:
         parts = ", ".join(f"“{name}”" for name in kept) if len(kept) <= PARTS_SHOWN else f"{len(kept)} parts"

@@ -129,6 +129,33 @@ def test_a_claim_that_was_not_run_says_why_and_has_no_figure(site, claims):
     assert ("quick/figures/c_fig1.svg" in text) == ("quick" in ran)
 
 
+def test_what_was_not_run_says_which_data_memory_or_hours_it_needs(pages, site, claims):
+    ran = {each["key"] for each in claims["paper"].values() if each["verdict"] != "not run"}
+    waiting = pages[site / "index.html"].text.split("What was not run, and why")[1]
+    assert len(set(KEYS) - ran) > 10
+    for key in set(KEYS) - ran:
+        text = pages[site / "claims" / f"{key}.html"].text
+        (needs,) = re.findall(r"It needs [^\n]*?(?:core|day|GPU)\b", text)[:1]
+        assert needs in waiting
+
+
+def test_what_no_control_can_break_says_why(pages, site, claims):
+    waived = [(claim, each) for results in claims.values() for claim in results.values()
+              for each in claim["statements"] if each["forms"] and each["stands in"]]  # fmt: skip
+    assert any(each["forms"]["claim"]["controls"] for _, each in waived)  # where a control's row stands too
+    for claim, each in waived:
+        assert each["stands in"] in pages[site / "claims" / f"{claim['key']}.html"].text
+
+
+def test_a_fragile_verdict_is_marked_in_the_table_and_in_the_lists(pages, site):
+    text = (site / "index.html").read_text()
+    row = text.split('<tr id="b_fig7"')[1].split("</tr>")[0]
+    assert "fragile" in row
+    contradicts = text.split('id="contradicts"')[1].split("</section>")[0]
+    assert re.search(r"b_fig7\.html.*?fragile", contradicts)
+    assert "As printed it is undecided" in contradicts
+
+
 def test_a_difference_from_the_print_is_the_measured_number_less_the_printed(pages, site, claims):
     (level,) = [each for each in claims["paper"]["A.fig7"]["statements"] if each["name"] == "VCS's level"]
     less = level["statistic"] - 0.98

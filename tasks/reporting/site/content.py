@@ -96,9 +96,9 @@ class Claim:
     def waiting_for(self) -> str:
         """What it needs before it can run at the scales at which it did not, in sentences."""
         texts = ["Its table is older than its statements."] if OLD_TABLE in map(self.reason, self.waiting) else []
-        texts += [f"{text}." for text in dict.fromkeys(self.waiting.values()) if text]
-        if "paper" in self.waiting and self.experiment in needs():
-            texts.append(needs()[self.experiment])
+        listed = {"paper"} & {*self.waiting} if self.experiment in needs() else set()
+        others = dict.fromkeys(text for scale, text in self.waiting.items() if text and scale not in listed)
+        texts += [f"{text}." for text in others] + [needs()[self.experiment] for _ in listed]
         return " ".join(texts)
 
     @property
