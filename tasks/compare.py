@@ -71,11 +71,13 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
     if not differs.moved:
         yield f"{title}: {len(second)} verdicts and {differs.numbers} numbers are the same"
         return
-    numbers = [change for change in differs.changes if math.isfinite(change.relative)]
-    one_sided = len(differs.changes) - len(numbers)
+    round_off = sum(change.round_off for change in differs.changes)
+    numbers = [change for change in differs.changes if math.isfinite(change.relative) and not change.round_off]
+    one_sided = len(differs.changes) - len(numbers) - round_off
     verdicts = f"{len(differs.verdicts)} of {len(second)} verdicts"
     one_sided_text = f", {one_sided} numbers are in one report only" if one_sided else ""
-    yield f"{title}: {verdicts} and {len(numbers)} of {differs.numbers} numbers moved{one_sided_text}"
+    hidden = f"; {round_off} more differ by round-off and are not shown" if round_off else ""
+    yield f"{title}: {verdicts} and {len(numbers)} of {differs.numbers} numbers moved{one_sided_text}{hidden}"
     for name, old, new in differs.verdicts:
         reason = second[name].get("reason")
         yield f"  {name}: {old} -> {new}{f' ({reason})' if reason else ''}"
@@ -83,8 +85,8 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
         yield f"  {name}: only in the report of the {(before if side == 'before' else now).name}"
     yield from _statements(first, second)
     if numbers:
-        yield "Numbers, by claim, the most different first and p values last:"
-    for name in differs.moved:
+        yield "Numbers, by claim, moved verdicts first, then the most different; p values last within a claim:"
+    for name in differs.by_size:
         yield from _numbers(name, [change for change in numbers if change.claim == name], shown)
     yield from _why(Causes(before, now, scale), differs.moved, differs.changes, second | first)
     yield from _packages(before, now)

@@ -1,9 +1,10 @@
 """The results of a scale: ``python -m tasks.report --scale quick`` writes what the site and programs read.
 
 Into ``reports/SCALE`` go claims.json with every verdict and number, counts.json and verdicts.json for DVC's commands,
-differences.json, the figures, and the rows behind each claim. These files hold no time, commit or machine, so that a
-reproduction on a like machine leaves them as they are. Where, when and with which code each stage ran goes into
-provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of both scales.
+differences.json, the figures, the rows behind each claim, and the whole tables that these are taken from. These files
+hold no time, commit or machine, so that a reproduction on a like machine leaves them as they are. Where, when and with
+which code each stage ran goes into provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of
+both scales.
 """
 
 import json
@@ -87,8 +88,13 @@ def copy_figures(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
 
 
 def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
-    """Write the rows behind every claim that was run, and remove all others; each table is read once."""
-    folder = stage.reports / "rows"
+    """Write the rows behind every claim that was run and copy their tables, and remove all others.
+
+    A claim's rows are few enough to read; where they are means, the whole table has what is behind them. A table that
+    is older than its statements stays, though its claims were not run.
+    """
+    folder, whole = stage.reports / "rows", stage.reports / "tables"
+    whole.mkdir(parents=True, exist_ok=True)
     by_experiment: dict[str, list[str]] = {}
     for claim in run:
         by_experiment.setdefault(stage.settings.claims[claim["key"]], []).append(claim["key"])
@@ -97,10 +103,13 @@ def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
         if not path.is_file():
             kind = "measure" if experiment in stage.settings.train else "simulate"
             missing(stage, path, f"{kind}@{experiment}")
+        with atomic(whole / path.name) as temporary:
+            shutil.copyfile(path, temporary)
         table = tables.read(path).to_pandas()
         for key in keys:
             rows.write(folder, key, rows.judged_rows(table, papers.claim(stage.settings.paper[key], key)))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in run for kind in ("csv", "parquet")})
+    remove_others(whole, {f"{experiment}.parquet" for experiment in (*stage.settings.train, *stage.settings.simulate)})
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:

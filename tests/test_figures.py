@@ -1,5 +1,6 @@
 """Figures: the ready-made ones drawn from a small planted table, and those of the reports as they stand."""
 
+import re
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
@@ -277,6 +278,26 @@ def test_no_panels_title_leaves_a_part_of_the_formula_out(key):
     for statement in claim_of(key).STATEMENTS:
         for quantity in statement.reads:
             assert not title(statement, quantity).endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("plain", "parts"),
+    [
+        ("X_{l+1} of Σ_W", [("_", "l+1"), ("_", "W")]),
+        ("(FACT M)^(1/4), 1/(1+k^2)", [("^", "1/4"), ("^", "2")]),
+        ("ε^min(2, 2s)", [("^", r"min(2,\ 2s)")]),
+        ("‖y − y_OLS‖", [("_", "OLS")]),
+        ("train_accuracy, $10^{-3}$, W", []),
+        ("test_accuracy", []),
+    ],
+)
+def test_indices_and_powers_are_set_below_and_above_the_line(plain, parts):
+    from matplotlib.mathtext import MathTextParser
+
+    words = style.mathematics(plain)
+    assert re.findall(r"\\mathregular\{\{\}([_^])\{(.*?)\}\}\$", words) == parts
+    MathTextParser("path").parse(words)  # raises where matplotlib cannot read it
+    assert words != plain or not parts
 
 
 def test_numbers_in_figures_have_minus_signs_and_no_negative_zero():

@@ -190,6 +190,14 @@ def test_a_claim_that_was_not_run_has_neither_figure_nor_rows(pages):
         assert keys == {claim["key"] for claim in claims.values()} - {"c_fig1", *NOT_MEASURED}
 
 
+def test_the_whole_table_of_every_experiment_is_in_the_report(project, pages):
+    settings = load("quick")
+    run = {settings.claims[key] for key in settings.claims if key != "c_fig1"}
+    assert {path.stem for path in (pages / "tables").iterdir()} == run
+    for path in (pages / "tables").iterdir():
+        assert path.read_bytes() == (project / "data/quick/tables" / path.name).read_bytes()
+
+
 def test_the_rows_behind_a_claim_are_those_that_its_statements_read(pages):
     table = pd.read_csv(pages / "rows" / "a_fig7.csv")
     assert set(table["quantity"]) == {name for each in papers.claim("weight_gram", "a_fig7").STATEMENTS

@@ -51,8 +51,14 @@ COLORS = {  # a quantity has one colour in all figures; vermillion is for contro
     "projected": GREEN,
     "activated": PURPLE,
 }
+# an index or a power in plain text: in braces or parentheses, a short name, a letter or a number
+RAISED = re.compile(
+    r"(?<=[^\s_^])(?P<kind>[_^])(?:\{(?P<braces>[^{}]+)\}"
+    r"|(?P<plain>min\([^()]*\)|\([^()]*\)|OLS|ETF|id|cls|max|min"
+    r"|[^\W\d_]\+\d|[^\W\d_](?![^\W\d_])|\d+))(?![\u0300-\u036f])"
+)
 MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
-MOST_SEEDS = 12  # that are drawn one by one
+MOST_SEEDS = 20  # that are drawn one by one
 
 matplotlib.use("agg")
 sns.set_theme(
@@ -191,10 +197,15 @@ def what_lines_are(rows: pd.DataFrame, mean: str = "mean") -> str:
 
 
 def layers(axes: Axes, rows: pd.DataFrame, **line: Any) -> None:
-    """Draw ``value`` against ``x`` of every layer, from yellow to dark purple."""
+    """Draw ``value`` against ``x`` of every layer, from light to dark purple."""
     names = sorted(rows["layer"].unique())
-    for layer, color in zip(names, sns.color_palette("inferno_r", len(names) + 2)[1:], strict=False):
+    for layer, color in zip(names, layer_colors(len(names)), strict=True):
         seeds(axes, rows[rows["layer"] == layer], "x", color, label=f"layer {layer}", **line)
+
+
+def layer_colors(number: int) -> list[Any]:
+    """Colours of layers, the first the lightest; none of them is near a control's or an accuracy's."""
+    return sns.blend_palette(["#e3b7d0", PURPLE, "#5d1f48"], number) if number > 1 else [PURPLE]
 
 
 def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
@@ -257,8 +268,22 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> Any:
 
 def typeset(words: str) -> str:
     """Words with minus signs in place of hyphens before numbers, and no minus sign before a zero."""
+    words = re.sub(r"\blambda\b", "λ", words)
     words = re.sub(r"(?<![\w$^_{}.)\]-])-(?=\d)", "−", words)
     return re.sub(r"−(0(?:\.0+)?)(?![\d.])", r"\1", words)
+
+
+def mathematics(words: str) -> str:
+    """Words with their indices and powers below and above the line, for matplotlib; those with a ``$`` as they are."""
+    if "$" in words:
+        return words
+
+    def place(match: re.Match[str]) -> str:
+        inner = (match["braces"] or match["plain"]).removeprefix("(").replace("-", "−").replace(" ", r"\ ")
+        inner = inner.removesuffix(")") if (match["plain"] or "").startswith("(") else inner
+        return rf"$\mathregular{{{{}}{match['kind']}{{{inner}}}}}$"
+
+    return RAISED.sub(place, words)
 
 
 def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
@@ -269,9 +294,12 @@ def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
     figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=SMALL, color="#555555")
     for words in figure.findobj(Text):
         words.set_text(typeset(words.get_text()))
+    title, description = svg.title(figure), svg.description(figure, numbers)  # of plain text
+    for words in figure.findobj(Text):
+        words.set_text(mathematics(words.get_text()))
     drawn = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(drawn, format="svg", metadata=nothing, dpi=144)
-    text = svg.described(svg.slim(drawn.getvalue()), path.stem, svg.title(figure), svg.description(figure, numbers))
+    text = svg.described(svg.slim(drawn.getvalue()), path.stem, title, description)
     with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

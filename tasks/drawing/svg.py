@@ -10,6 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+LONG_PATH = 1000  # characters
+COORDINATE = re.compile(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])')
 LONGEST = 2500  # characters of a description
 
 
@@ -64,8 +66,9 @@ def slim(svg: str) -> str:
     """The same picture in half the bytes: coordinates to a hundredth of a point, images with a palette."""
     svg = re.sub(r'xlink:href="data:image/png;base64,([^"]*)"', _palette, svg, flags=re.S)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE.*?>|<\?xml.*?\?>", "", svg, flags=re.S)
-    svg = re.sub(r'(?<=[ "(,ML-])\d+\.\d{3,}(?=[ ",)\n])', _hundredths, svg)
+    svg = re.sub(r"<[^>]+>", lambda tag: COORDINATE.sub(_hundredths, tag[0]), svg)  # the numbers in a text stay
     svg = re.sub(r"M (\S+) (\S+) \nL \1 (\S+) (?=\n|\")", r"M\1 \2V\3", svg)  # upright ticks
+    svg = re.sub(r' d="[^"]*"', _path, svg)
     svg = re.sub(r' id="(?:text|axes|figure|patch|line2d|matplotlib\.axis|xtick|ytick|legend|PathCollection'
                  r'|FillBetweenPolyCollection|LineCollection|QuadMesh)_\d+"', "", svg)  # fmt: skip
     for index, name in enumerate(re.findall(r'<clipPath id="(\w+)"', svg)):  # named after all digits of their places
@@ -76,6 +79,12 @@ def slim(svg: str) -> str:
 
 def _hundredths(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def _path(path: re.Match[str]) -> str:
+    """The data of a path without blanks at its letters; those of a long path, of many seeds, to a tenth of a point."""
+    short = re.sub(r"\s*([MLQCVZz])\s*", r"\1", path[0])
+    return short if len(short) < LONG_PATH else re.sub(r"\d+\.\d\d", lambda each: f"{float(each[0]):.1f}", short)
 
 
 def _palette(png: re.Match[str]) -> str:

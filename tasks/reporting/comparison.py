@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from tasks.reporting.snapshot import Snapshot, SnapshotError
 
+ROUND_OFF = 1e-9  # relative differences up to this are the order of additions, and so are numbers below SMALLEST
+SMALLEST = 1e-12
 NumberPath = tuple[str, ...]  # of a number in nested dictionaries and lists
 
 
@@ -23,6 +25,13 @@ class Change(NamedTuple):
         """The relative difference; infinite where a report lacks the number."""
         return relative(self.before, self.now)
 
+    @property
+    def round_off(self) -> bool:
+        """Whether it is a difference of floating-point arithmetic alone."""
+        if self.before is None or self.now is None:
+            return False
+        return self.relative <= ROUND_OFF or max(abs(self.before), abs(self.now)) <= SMALLEST
+
 
 class Difference(NamedTuple):
     """What differs between two reports of a scale."""
@@ -37,6 +46,16 @@ class Difference(NamedTuple):
         """The claims in which anything differs."""
         parts = (self.verdicts, self.missing, self.changes)
         return list(dict.fromkeys(str(entry[0]) for part in parts for entry in part))
+
+    @property
+    def by_size(self) -> list[str]:
+        """These claims, those whose verdict moved first, then those whose numbers moved most."""
+        verdicts = {claim for claim, *_ in self.verdicts}
+        largest: dict[str, float] = {}
+        for change in self.changes:
+            if math.isfinite(change.relative) and not change.round_off:
+                largest[change.claim] = max(change.relative, largest.get(change.claim, 0.0))
+        return sorted(self.moved, key=lambda claim: (claim not in verdicts, -largest.get(claim, 0.0)))
 
 
 def compare(before: dict[str, Any], now: dict[str, Any]) -> Difference:

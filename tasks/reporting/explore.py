@@ -56,6 +56,8 @@ class View:
         What the reader picks one of ``options`` of.
     axis : str
         What the curves show.
+    start : str
+        The option with which the page opens; the first without it. ``opens`` says why.
     """
 
     title: str
@@ -69,6 +71,8 @@ class View:
     axis: str = ""
     matrices: list[Matrix] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
+    start: str = ""
+    opens: str = ""
 
 
 def views(stage: Stage) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any
 
+from tasks.judging.verdict import decision
+
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
     (r"^equals (\S+ ± \S+),", "{0}"),
@@ -23,8 +25,9 @@ STATISTICS = (
     (r"float64 residual <=", "largest residual: "),
     (r"slope's 95 % interval", "median slope: "),
     (r"^(\w+ / \w+) <=", "largest {0}: "),
-    (r"^no (.*) on any instance", "count of “{0}”: "),
+    (r"^no (.*) on any instance", "{0}, counted over all instances: "),
 )
+LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
 PARTS_SHOWN = 4  # names of parts that a line can hold; claims.json has them all
 POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
@@ -64,11 +67,22 @@ def signed(value: float) -> str:
 
 
 def measured(claim: dict[str, Any]) -> str:
-    """The measurement in the print's terms, or else the deciding statement's statistic; and how the data differ."""
-    data = f" ({claim['altered']})" if claim["altered"] else ""
+    """The measurements in the print's terms, that of the deciding statement first, or else its statistic.
+
+    Those for which a line has no room are counted. How the data differ stands on the claim's page.
+    """
+    data = " (data not all as in the paper)" if claim["altered"] else ""
     statement = deciding(claim)
-    statistic = estimate(deciding_part(deciding_form(statement))) if statement else "–"
-    return (typeset(claim["measured"]) or statistic) + data
+    if not statement:
+        return "–" + data
+    asserted = [each for each in claim["statements"] if each["kind"] == "asserted" and each["forms"]]
+    in_order = [statement, *(each for each in asserted if each is not statement)]
+    texts = list(dict.fromkeys(typeset(each["measured"]) for each in in_order if each["measured"]))
+    shown = [text for end, text in enumerate(texts, 1) if end == 1 or len("; ".join(texts[:end])) <= LINE]
+    left = len(texts) - len(shown)
+    more = f"; {left} more on its page" if left else ""
+    form = deciding_form(statement)
+    return ("; ".join(shown) or measure(form) + estimate(deciding_part(form))) + more + data
 
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -106,7 +120,7 @@ def why(claim: dict[str, Any]) -> str:
         shown += [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
         return "; ".join(shown)
     shown = [typeset(form["measured"])] if form["measured"] else []
-    shown.append(f"{_measure(form)}{result(statement)}")
+    shown.append(f"{measure(form)}{result(statement)}")
     p = form.get("p, Holm", form["p"])
     if statement["reason"] == "too few seeds" and p is not None:
         shown.append(f"p after Holm {number(p)}, must be at most 0.025")
@@ -114,7 +128,14 @@ def why(claim: dict[str, Any]) -> str:
         not_rejected = [name for name, control in form["controls"].items() if not control["rejected"]]
         shown.append(f"not rejected: {', '.join(not_rejected)}" if not_rejected else "no control breaks it")
     corrected = "in the corrected form, " * (statement["form"] == "corrected")
-    return f"{quoted_name}: {corrected}{'; '.join(shown)}"
+    printed = statement["forms"].get("claim") if corrected else None
+    other = f". As printed it is {outcome(printed)}: {estimate(deciding_part(printed))}" if printed else ""
+    return f"{quoted_name}: {corrected}{'; '.join(shown)}{other}"
+
+
+def outcome(form: dict[str, Any]) -> str:
+    """What the rule finds in a form after Holm's correction: supported, refuted or undecided."""
+    return {True: "supported", False: "refuted", None: "undecided"}[decision(form)]
 
 
 def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any] | None:
@@ -129,23 +150,30 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
 
 def condition(form: dict[str, Any]) -> str:
     """What a condition's rule measures, and its value."""
-    return (_measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: ") + interval(deciding_part(form))
+    return (measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: ") + interval(deciding_part(form))
 
 
-def _measure(form: dict[str, Any]) -> str:
+def measure(form: dict[str, Any]) -> str:
     """What the statistic of a rule is, and in which part of the rule; empty where the rule's text does not say it."""
     rule = deciding_part(form)["rule"]
-    for pattern, words in STATISTICS:
-        if match := re.search(pattern, rule):
-            return words.format(*match.groups())
+    if kind := statistic_of(rule):
+        return kind
     what = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
     if what == rule:
         return ""
     tau = "Kendall’s τ of " * ("Kendall's tau" in rule)
-    return typeset_rule("".join(f"{name}, " for name in _part_names(form)) + f"{tau}{what}: ")
+    return typeset_rule("".join(f"{name}, " for name in part_names(form)) + f"{tau}{what}: ")
 
 
-def _part_names(form: dict[str, Any]) -> list[str]:
+def statistic_of(rule: str) -> str:
+    """What the statistic is of a rule over instances, in a few words; empty of other rules."""
+    for pattern, words in STATISTICS:
+        if match := re.search(pattern, rule):
+            return words.format(*match.groups())
+    return ""
+
+
+def part_names(form: dict[str, Any]) -> list[str]:
     """The names of the parts that lead to the shown statistic, outermost first; empty if there is one part."""
     names: list[str] = []
     while form.get("part") and form["part"] in form.get("parts", {}):
@@ -162,12 +190,15 @@ def verdict(thing: dict[str, Any]) -> str:
 
 def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and which parts of the rule held for it."""
-    undecided = "undecided alone, but significantly different from the claim" if control["rejected"] else "undecided"
-    holding = [name.replace("_", " ") for name in control["kept"]]
-    parts = f"these parts held: {'; '.join(holding)}" if len(holding) <= PARTS_SHOWN else f"{len(holding)} parts held"
-    held = f"although {parts}" if holding else ""
-    notes = [note for note in (undecided if control["undecided"] else "", held) if note]
-    return ("rejected" if control["rejected"] else "not rejected") + (f" ({'; '.join(notes)})" if notes else "")
+    notes = ["rejected" if control["rejected"] else "not rejected"]
+    if control["undecided"]:  # by the rule alone
+        farther = ", as significantly farther from the target than the claim"
+        notes[0] += farther if control["rejected"] else ", as undecided"
+    passing = [name.replace("_", " ") for name in control["kept"]]
+    if passing:
+        parts = ", ".join(f"“{name}”" for name in passing) if len(passing) <= PARTS_SHOWN else f"{len(passing)} parts"
+        notes.append(f"it passes in {parts}" + " alone" * control["rejected"])
+    return "; ".join(notes)
 
 
 def statements_found(claim: dict[str, Any]) -> str:
@@ -181,7 +212,15 @@ def controls(claim: dict[str, Any]) -> str:
     """How many of a claim's controls its statements reject, and which are kept."""
     not_rejected = [name for name, control in claim["controls"].items() if not control["rejected"]]
     count = f"{len(claim['controls']) - len(not_rejected)} of {len(claim['controls'])} rejected"
-    return count + (f"; not rejected: {', '.join(not_rejected)}" if not_rejected else "")
+    count += f"; not rejected: {', '.join(not_rejected)}" if not_rejected else ""
+    unbroken = len(waived(claim))
+    return count + (f"; {unbroken} statement{'s' * (unbroken > 1)} that no control breaks" if unbroken else "")
+
+
+def waived(claim: dict[str, Any]) -> list[dict[str, Any]]:
+    """The asserted statements that are judged although no control breaks them; each says why, in ``stands in``."""
+    return [each for each in claim["statements"] if each["kind"] == "asserted" and each["forms"]
+            and each["stands in"] and not each["rejecting controls"]]  # fmt: skip
 
 
 def interval(finding: dict[str, Any]) -> str:
@@ -194,10 +233,14 @@ def interval(finding: dict[str, Any]) -> str:
 
 def estimate(finding: dict[str, Any]) -> str:
     """A statistic with its unit, and with its interval where it has one."""
-    unit = " u" if re.search(r"residual <= \S+ u\b", finding.get("rule", "")) else ""
     if finding["low"] is not None and finding["high"] is not None:
         return interval(finding)
-    return number(finding["statistic"]) + unit
+    return number(finding["statistic"]) + unit(finding)
+
+
+def unit(finding: dict[str, Any]) -> str:
+    """The unit of a rule's statistic: u, of normwise residuals."""
+    return " u" if re.search(r"residual <= \S+ u\b", finding.get("rule", "")) else ""
 
 
 def sought(finding: dict[str, Any]) -> str:
@@ -235,7 +278,7 @@ def rule(form: dict[str, Any]) -> str:
     others = dict.fromkeys(each["rule"] for each in leaves if each["rule"] != part["rule"])
     also = f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else ""
     return typeset_rule(
-        f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(_part_names(form))}: {part['rule']}{also}"
+        f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(part_names(form))}: {part['rule']}{also}"
     )
 
 
@@ -257,41 +300,3 @@ def typeset_rule(text: str) -> str:
         text = text.replace(plain, symbol)
     text = re.sub(r"(?<![\d.])1e(-?)0*(\d+)", lambda match: "10" + _superscript(int(match[1] + match[2])), text)
     return typeset(re.sub(r"(?<=\w)\^(\d+)", lambda match: _superscript(int(match[1])), text))
-
-
-def against(claim: dict[str, Any]) -> str:
-    """Measured minus printed for each printed level; without levels, the deciding statistic and its rule."""
-    levels = [each for each in claim["statements"] if each["kind"] == "printed level" and each["forms"]]
-    texts = [f"{each['name']}: {difference(deciding_form(each))}" for each in levels if difference(deciding_form(each))]
-    statement = deciding(claim)
-    if texts or not statement:
-        return "; ".join(texts) or "–"
-    if claim["measured"]:  # the statistic is not among what is measured in the print's terms
-        return result(statement)
-    wanted = sought(deciding_form(statement))
-    return f"must be {wanted}" if wanted else "–"
-
-
-def measured_lines(statement: dict[str, Any]) -> list[str]:
-    """What was measured for a statement, in each of its forms; nothing where it was not judged."""
-    lines = []
-    for name, form in statement["forms"].items():
-        part = deciding_part(form)
-        prefix = {"claim": "as printed: ", "corrected": "corrected: "}[name] if len(statement["forms"]) > 1 else ""
-        wanted, less = sought(form), difference(part)
-        p, label = (form["p, Holm"], "p after Holm") if "p, Holm" in form else (form["p"], "p")
-        statistic = estimate(part) + (f"; must be {wanted}" if wanted else "")
-        statistic += f"; less the print: {less}" * bool(less) + f"; {label}: {number(p)}" * (p is not None)
-        in_words = [typeset(form["measured"])] if form["measured"] else []
-        first, *others = [*in_words, (_measure(form) or "statistic: ") + statistic]
-        lines += [prefix + first, *others]
-    return lines
-
-
-def control_lines(statement: dict[str, Any]) -> list[str]:
-    """The statistic of each control, and whether the rule rejects it; or why no control can break the statement."""
-    if not statement["forms"]:
-        return []
-    controls = deciding_form(statement)["controls"]
-    lines = [f"{name}: {estimate(deciding_part(control))}, {rejection(control)}" for name, control in controls.items()]
-    return lines or [statement["stands in"] or "no control of its own"]

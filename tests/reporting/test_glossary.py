@@ -37,7 +37,7 @@ def test_the_terms_are_in_alphabetical_order():
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: term["name"])
 def test_an_explanation_is_one_to_three_sentences(term):
     sentences = re.findall(r"[.!?](?= [A-ZΣ𝒮(fE−]|$)", term["text"])
-    assert set(term) <= {"name", "also", "text"}
+    assert set(term) <= {"name", "also", "ordinary", "text"}
     assert term["text"].endswith(".")
     assert 1 <= len(sentences) <= 3, sentences
     assert len(term["text"]) <= 360

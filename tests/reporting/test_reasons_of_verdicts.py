@@ -9,7 +9,7 @@ import pytest
 from gramlab import tables
 from tasks.judging.rows import Rows
 from tasks.judging.rules import all_of, bound, never, positive, trend
-from tasks.reporting import words
+from tasks.reporting import statements, words
 from tasks.reporting.site.pages import violations
 
 
@@ -84,7 +84,7 @@ def test_rules_over_instances_say_what_their_number_is():
         == "“faster”: largest left / right: 2; must be at most 1"
     )
     counted = words.why(claim("fails", "refuted", form(never(rows, "opposite sign"))))
-    assert counted == "“faster”: count of “opposite sign”: 2.5; must be 0"
+    assert counted == "“faster”: opposite sign, counted over all instances: 2.5; must be 0"
 
 
 def test_a_trend_is_called_kendalls():
@@ -93,22 +93,59 @@ def test_a_trend_is_called_kendalls():
     assert text == "“faster”: Kendall’s τ of TL with the epoch: −1; must be above 0"
 
 
-def searched(corrected, /, **found):
-    return SimpleNamespace(run=["quick"], corrected=corrected, refuted=[], results={
-        "quick": {"smallest violations": found}})  # fmt: skip
+def searched(corrected, quick, paper=None):
+    results = {"quick": {"smallest violations": quick}, "paper": {"smallest violations": paper or {}}}
+    return SimpleNamespace(run=list(results), corrected=corrected, refuted=[], results=results)
 
 
 def test_a_search_that_found_nothing_is_not_shown_of_a_print_that_does_not_hold():
     nothing = "none among 300 instances"
-    assert violations(searched(True, claim=nothing, corrected=nothing)) == [("as corrected", nothing)]
-    assert violations(searched(False, claim=nothing)) == [("as printed", nothing)]
-    assert violations(searched(True, claim="x = [1]: 2e+14 times")) == [("as printed", "x = [1]: 2·10¹⁴ times")]
+    assert violations(searched(True, {"claim": nothing, "corrected": nothing})) == [
+        ("as corrected, quick scale", nothing)
+    ]
+    assert violations(searched(False, {"claim": nothing})) == [("as printed, quick scale", nothing)]
+    shown = violations(searched(True, {"claim": "x = [1]: 2e+14 times"}))
+    assert shown == [("as printed, quick scale", "x = [1]: 2·10¹⁴ times")]
 
 
-def test_a_control_that_is_kept_in_a_few_parts_names_them_and_in_many_counts_them():
+def test_a_search_says_at_which_scale_it_was_made():
+    few, many = "none among 237 instances", "none among 1299 instances"
+    assert violations(searched(False, {"claim": few}, {"claim": many})) == [
+        ("as printed, quick scale", few), ("as printed, paper scale", many)
+    ]  # fmt: skip
+    assert violations(searched(False, {"claim": few}, {"claim": few})) == [("as printed, quick and paper scales", few)]
+
+
+def test_a_control_that_passes_in_a_few_parts_names_them_and_in_many_counts_them():
     control = {"rejected": False, "undecided": False, "kept": ["ReLU, layer_1", "tanh, layer_1"]}
-    assert words.rejection(control) == "not rejected (although these parts held: ReLU, layer 1; tanh, layer 1)"
-    assert words.rejection(control | {"kept": ["part"] * 9}) == "not rejected (although 9 parts held)"
+    assert words.rejection(control) == "not rejected; it passes in “ReLU, layer 1”, “tanh, layer 1”"
+    assert words.rejection(control | {"kept": ["part"] * 9}) == "not rejected; it passes in 9 parts"
+    assert words.rejection(control | {"rejected": True, "kept": ["a"]}) == "rejected; it passes in “a” alone"
+
+
+def test_both_forms_of_a_statement_are_told():
+    against = form(positive(np.array([-0.2, -0.21, -0.19]), "lead"))
+    undecided = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
+    refuted = claim("fails", "refuted", against, form="corrected", forms={"claim": undecided, "corrected": against})
+    assert statements.in_forms(refuted) == "as printed undecided, corrected refuted"
+    assert words.why(refuted).partition(". As printed it is ")[2].startswith("undecided: 0.06667 [")
+    rows = statements.form_rows(refuted["statements"][0])
+    assert [(row["form"], row["outcome"]) for row in rows] == [("as printed", "undecided"), ("corrected", "refuted")]
+    assert rows[1]["number"] == "−0.2; must be above 0"
+    assert rows[1]["interval"].startswith("[−0.")
+    assert "against: " in rows[1]["p"]
+    assert "against: " not in rows[0]["p"]
+
+
+def test_a_control_that_cannot_break_a_statement_stands_beside_the_reason():
+    kept = form(positive(-LEAD, "lead"))
+    kept["controls"]["shuffled labels"]["rejected"] = False
+    waived = claim("holds", "", kept, **{"stands in": "A null does.", "kind": "asserted", "rejecting controls": []})
+    lines = statements.control_lines(waived["statements"][0])
+    assert len(lines) == 2
+    assert "not rejected" in lines[0]
+    assert lines[1] == "Why the statement needs no control: A null does."
+    assert words.waived(waived) == waived["statements"]
 
 
 def test_a_condition_without_a_measure_has_its_numbers_typeset():

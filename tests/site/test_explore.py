@@ -83,6 +83,10 @@ def test_the_reader_picks_a_weight_decay_in_order_of_size():
     rows = table_c()
     view = paper_c.view(rows)
     assert view.options == list(DECAYS)
+    ends = {decay: rows_where(rows, arm="claim", case=f"weight_decay={decay}", step=max(STEPS), quantity="pearson/fact")
+            for decay in DECAYS}  # fmt: skip
+    assert view.start == max(DECAYS, key=lambda decay: ends[decay].value.mean())
+    assert f"λ = {view.start}," in view.opens
     for curve, name in zip(view.curves, ("fact", "root agop"), strict=True):
         for decay, seed in itertools.product(DECAYS, range(2)):
             expected = rows_where(
@@ -221,6 +225,9 @@ def test_the_slider_and_the_choice_show_one_step_of_one_option(browser, explored
     view = json.loads((explored / "quick/explore.json").read_text())["C"]
     pictures = page.locator(".film img").locator("visible=true")
     assert pictures.count() == 3
+    assert page.locator("h3").locator("visible=true").inner_text() == f"weight decay λ: {view['start']}"
+    for decay, numbers in view["curves"][0]["seeds"].items():
+        assert f"{decay}: FACT {np.mean([seed[-1] for seed in numbers]):.3f}" in page.locator("main").inner_text()
     page.locator("select").select_option(label="0.02")
     slider = page.locator("input[type=range]")
     slider.focus()

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from tasks import papers
+from tasks.reporting.prose import prose
 from tasks.reporting.words import typeset
 from tasks.settings import load
 
@@ -31,6 +32,11 @@ class Links(HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+
+
+def plain(html: str) -> str:
+    """The text of HTML."""
+    return Links(html).text
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +102,7 @@ def test_a_claims_page_has_its_verdicts_statements_and_controls(pages, site, cla
             assert claim["verdict"] in text
             assert claim["reason"] in text
             for statement in claim["statements"]:
-                assert statement["quote"] in text, (claim["id"], scale)
+                assert plain(prose(statement["quote"])) in text, (claim["id"], scale)
                 assert statement["place"] in text
                 for form in statement["forms"].values():
                     if form["measured"]:
@@ -121,6 +127,33 @@ def test_a_claim_that_was_not_run_says_why_and_has_no_figure(site, claims):
     assert re.search(r'paper scale</span> <span class="badge not-run">', text)
     assert "paper/figures/c_fig1.svg" not in text
     assert ("quick/figures/c_fig1.svg" in text) == ("quick" in ran)
+
+
+def test_what_was_not_run_says_which_data_memory_or_hours_it_needs(pages, site, claims):
+    ran = {each["key"] for each in claims["paper"].values() if each["verdict"] != "not run"}
+    waiting = pages[site / "index.html"].text.split("What was not run, and why")[1]
+    assert len(set(KEYS) - ran) > 10
+    for key in set(KEYS) - ran:
+        text = pages[site / "claims" / f"{key}.html"].text
+        (needs,) = re.findall(r"It needs [^\n]*?(?:core|day|GPU)\b", text)[:1]
+        assert needs in waiting
+
+
+def test_what_no_control_can_break_says_why(pages, site, claims):
+    waived = [(claim, each) for results in claims.values() for claim in results.values()
+              for each in claim["statements"] if each["forms"] and each["stands in"]]  # fmt: skip
+    assert any(each["forms"]["claim"]["controls"] for _, each in waived)  # where a control's row stands too
+    for claim, each in waived:
+        assert each["stands in"] in pages[site / "claims" / f"{claim['key']}.html"].text
+
+
+def test_a_fragile_verdict_is_marked_in_the_table_and_in_the_lists(pages, site):
+    text = (site / "index.html").read_text()
+    row = text.split('<tr id="b_fig7"')[1].split("</tr>")[0]
+    assert "fragile" in row
+    contradicts = text.split('id="contradicts"')[1].split("</section>")[0]
+    assert re.search(r"b_fig7\.html.*?fragile", contradicts)
+    assert "As printed it is undecided" in contradicts
 
 
 def test_a_difference_from_the_print_is_the_measured_number_less_the_printed(pages, site, claims):

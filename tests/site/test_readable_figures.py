@@ -1,6 +1,9 @@
 """The figures of both reports, read in a browser."""
 
+import re
 from pathlib import Path
+
+import pytest
 
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
 READ = """svg => {
@@ -21,6 +24,26 @@ READ = """svg => {
     });
     return found;
 }"""
+
+
+SMALLEST = 9.0  # pixels of a figure's text on the page
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_figures_text_is_large_enough_on_the_page(browser, site, width):
+    """On a phone the figure keeps its width and scrolls: at 358 pixels its text would be 4 pixels high."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for key in ("a_fig8", "a_fig12", "b_fig7", "d_fig1"):
+        page.goto((site / "claims" / f"{key}.html").as_uri())
+        for image in page.locator(".figures img").all():
+            image.scroll_into_view_if_needed()
+            page.wait_for_function("image => image.complete", arg=image.element_handle())
+            text = (site / "claims" / image.get_attribute("src")).read_text()
+            points = min(map(float, re.findall(r"font(?:-size)?: (?:\w+ )?(\d+(?:\.\d+)?)px", text)))
+            inches = float(re.search(r'viewBox="0 0 (\S+)', text)[1])
+            assert points * image.bounding_box()["width"] / inches >= SMALLEST, (key, width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
 
 
 def test_a_figures_text_can_be_read(browser):

@@ -18,6 +18,8 @@ def view(rows: pd.DataFrame) -> View | None:
     steps = sorted(images["step"].unique().tolist())
     cases = sorted(images["case"].unique(), key=_decay)
     options = {case.removeprefix("weight_decay="): rows[rows["case"] == case] for case in cases}
+    last = rows[(rows["quantity"] == "pearson/fact") & (rows["step"] == steps[-1])]
+    closest = last.groupby("case")["value"].mean().reindex(cases).idxmax().removeprefix("weight_decay=")
     return View(
         title="FACT and the root of the AGOP against WᵀW along training",
         text="A network of two hidden layers learns to classify images, with the weight decay λ that you pick. Each "
@@ -33,6 +35,9 @@ def view(rows: pd.DataFrame) -> View | None:
         choice="weight decay λ",
         options=list(options),
         axis="correlation with WᵀW",
+        start=closest,
+        opens=f"The page opens with λ = {closest}, with which FACT comes closest to WᵀW, and so the networks to such a "
+        "point. With a smaller λ the same training ends farther from one; pick it to see FACT fall behind √AGOP there.",
         matrices=[
             Matrix(label, {option: frames(of_case[of_case["quantity"] == f"image/{name}"], "step", steps)
                            for option, of_case in options.items()})

@@ -5,20 +5,22 @@ site can be made in a fresh clone, and a quick run shows the committed verdicts 
 """
 
 import json
+import tomllib
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tasks import papers
 from tasks.judging.statement import NOT_HERE, OLD_TABLE
-from tasks.reporting import words
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.settings import left_out, settings_of, stages_of
+from tasks.reporting.statements import control_lines, form_rows, outcomes
 from tasks.settings import ROOT, SCALES, Settings, load
 
 NOT_RUN = "not run"
+NEEDS = Path(__file__).resolve().parent.parent / "needs.toml"
 Result = dict[str, Any]
 
 
@@ -80,8 +82,8 @@ class Claim:
         """Its statements by name, with the statement's words, and a row a scale; one row where both scales agree."""
         rows = []
         for name, by_scale in self.statements:
-            shown = {repr((each["printed"], each["verdict"], each["reason"], words.measured_lines(each),
-                           words.control_lines(each))) for each in by_scale.values()}  # fmt: skip
+            shown = {repr((each["printed"], each["verdict"], each["reason"], form_rows(each), control_lines(each)))
+                     for each in by_scale.values()}  # fmt: skip
             judged = next((each for each in by_scale.values() if each["forms"]), next(iter(by_scale.values())))
             same = len(by_scale) > 1 and len(shown) == 1
             rows.append((name, judged, [("both", judged)] if same else list(by_scale.items())))
@@ -89,10 +91,25 @@ class Claim:
 
     @property
     def waiting_for(self) -> str:
-        """What it needs before it can run at the scales at which it did not."""
-        if OLD_TABLE in map(self.reason, self.waiting):
-            return "Its table is older than its statements"
-        return "; ".join(filter(None, self.waiting.values())) or "Its run takes too long on the machine of this report"
+        """What it needs before it can run at the scales at which it did not, in sentences."""
+        texts = ["Its table is older than its statements."] if OLD_TABLE in map(self.reason, self.waiting) else []
+        listed = {"paper"} & {*self.waiting} if self.experiment in needs() else set()
+        others = dict.fromkeys(text for scale, text in self.waiting.items() if text and scale not in listed)
+        texts += [f"{text}." for text in others] + [needs()[self.experiment] for _ in listed]
+        return " ".join(texts) or "Its run takes too long on the machine of this report."
+
+    @property
+    def fragile(self) -> str:
+        """The scale at which its verdict came back in too few runs with fresh seeds; empty where it is steady."""
+        return self.fresh["scale"] if self.fresh and self.fresh["fragile"] else ""
+
+    def judged(self, scale: str) -> str:
+        """How many of its asserted statements a verdict rests on, where not all of them are judged."""
+        if scale not in self.run:
+            return ""
+        asserted = [each for each in self.results[scale]["statements"] if each["kind"] == "asserted"]
+        judged = sum(bool(each["forms"]) for each in asserted)
+        return f"{judged} of {len(asserted)} judged" if judged < len(asserted) else ""
 
     @property
     def changes(self) -> bool:
@@ -105,10 +122,11 @@ class Claim:
         return "holds corrected" in {self.verdict(scale) for scale in self.run}
 
     @property
-    def refuted(self) -> list[tuple[str, str]]:
-        """The asserted statements that are refuted, with the scale."""
-        return [(scale, statement["name"]) for scale in self.run for statement in self.results[scale]["statements"]
-                if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
+    def refuted(self) -> list[tuple[str, str, str]]:
+        """The asserted statements that are refuted: the scale, the name, and what is found in each of several forms."""
+        refuted = [(scale, statement) for scale in self.run for statement in self.results[scale]["statements"]
+                   if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
+        return [(scale, each["name"], outcomes(each)) for scale, each in refuted]
 
     def formulas(self, name: str) -> tuple[str, ...]:
         """The lines of LaTeX of its constant MATH or MATH_CORRECTED; none where it has no such constant."""
@@ -143,6 +161,12 @@ class Claim:
         return settings_of(self.settings, self.experiment, self.about.get("settings"))
 
 
+@cache
+def needs() -> dict[str, str]:
+    """By experiment what it needs at the papers' scale."""
+    return tomllib.loads(NEEDS.read_text(encoding="utf-8"))
+
+
 def read(path: Path) -> Any:
     """A JSON file; None where it is not there."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
@@ -162,7 +186,8 @@ def all_claims() -> list[Claim]:
     by_key = {scale: {result["key"]: result for result in results[scale].values()} for scale in SCALES}
     fresh: dict[str, dict[str, Any]] = {}
     for scale in SCALES:
-        fresh |= fresh_runs(scale, {name: result["verdict"] for name, result in results[scale].items()})
+        runs = fresh_runs(scale, {name: result["verdict"] for name, result in results[scale].items()})
+        fresh |= {name: {**came_back, "scale": scale} for name, came_back in runs.items()}
     claims = []
     for paper in all_papers():
         for key in settings["quick"].claims_of(paper.name):

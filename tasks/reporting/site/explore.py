@@ -51,7 +51,7 @@ def shown(view: dict[str, Any]) -> dict[str, Any]:
         }
         for option in view["options"]
     ]
-    return {**view, "shown": options, "names": names}
+    return {"start": "", "opens": "", **view, "shown": options, "names": names}
 
 
 def images(frames: list[list[float] | None], names: list[str], matrix: dict[str, Any]) -> list[dict[str, Any]]:

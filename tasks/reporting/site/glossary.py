@@ -25,6 +25,7 @@ class Term:
     name: str
     text: str
     also: tuple[str, ...] = ()
+    ordinary: bool = False  # a word with another meaning outside the report's own sentences
 
     @property
     def anchor(self) -> str:
@@ -36,22 +37,37 @@ class Term:
 def terms() -> tuple[Term, ...]:
     """The entries in alphabetical order."""
     entries = tomllib.loads(FILE.read_text(encoding="utf-8"))["term"] if FILE.is_file() else []
-    loaded = [Term(entry["name"], entry["text"], tuple(entry.get("also", ()))) for entry in entries]
+    loaded = [Term(entry["name"], entry["text"], tuple(entry.get("also", ())), entry.get("ordinary", False))
+              for entry in entries]  # fmt: skip
     return tuple(sorted(loaded, key=lambda term: term.name.lower()))
 
 
 @cache
-def _pattern() -> tuple[re.Pattern[str], dict[str, Term]]:
-    """A pattern of all spellings, the longest first, and the term of each."""
-    by_spelling = {str(escape(spelling)): term for term in terms() for spelling in (term.name, *term.also)}
+def _pattern(ordinary: bool) -> tuple[re.Pattern[str], dict[str, Term]]:
+    """A pattern of the spellings, the longest first, and the term of each; of ordinary words too, or without them."""
+    marked = [term for term in terms() if ordinary or not term.ordinary]
+    by_spelling = {str(escape(spelling)): term for term in marked for spelling in (term.name, *term.also)}
     spellings = sorted(by_spelling, key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, spellings)) or '(?!)'})(?![\w-])"), by_spelling
 
 
 @pass_context
 def mark(context: Context, text: Any) -> Markup:
-    """The text with the glossary's terms marked that this page has not yet marked."""
-    pattern, by_spelling = _pattern()
+    """A text about a paper with the glossary's terms marked that this page has not yet marked, without ordinary words.
+
+    There a "scale" may be that of the initial weights, and a layer "holds" features.
+    """
+    return _marked(context, text, ordinary=False)
+
+
+@pass_context
+def mark_all(context: Context, text: Any) -> Markup:
+    """A text about the report itself, its verdicts and rules: ordinary words are marked too."""
+    return _marked(context, text, ordinary=True)
+
+
+def _marked(context: Context, text: Any, ordinary: bool) -> Markup:
+    pattern, by_spelling = _pattern(ordinary)
     seen: set[str] = context["seen"]
 
     def link(match: re.Match[str]) -> str:

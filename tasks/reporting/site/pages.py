@@ -12,8 +12,9 @@ from markupsafe import Markup
 
 from tasks.judging.calibration import DRAWS, error, limit
 from tasks.judging.statement import REASONS as REASON_NAMES
+from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
-from tasks.reporting import authors, fresh, kept, mutants, rows, speed, words
+from tasks.reporting import authors, fresh, kept, mutants, rows, speed, statements, words
 from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
@@ -26,7 +27,8 @@ from tasks.settings import ROOT, SCALES
 
 TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
 VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
-    "every asserted statement that is judged is found to hold, and controls break each of them",
+    "every asserted statement that is judged is found to hold, and a control breaks each of them, or the page says why "
+    "none can",
     "as printed a statement is not found to hold; in the corrected form all that are judged hold",
     "an asserted statement is refuted, at this scale's settings",
     "no asserted statement is refuted, and not all are decided",
@@ -47,8 +49,15 @@ STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
     "paper": "paper scale: the papers' settings, and their data except where said",
 }
-FILTERS = ("against", "condition", "control_lines", "controls", "deciding_form", "interval", "measured",
-           "measured_lines", "number", "rejection", "result", "rule", "statements_found", "verdict", "why")  # fmt: skip
+FILTERS = {
+    name: getattr(module, name)
+    for module, names in (
+        (words, ("condition", "controls", "deciding_form", "interval", "measured", "number", "rejection", "result",
+                 "rule", "statements_found", "verdict", "waived", "why")),
+        (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
+    )
+    for name in names
+}  # fmt: skip
 REPORTS = ROOT / "reports"
 
 
@@ -74,6 +83,10 @@ def all_pages() -> Iterator[tuple[str, str]]:
     }
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
+    shared["waivers"] = len({(claim.id, each["name"]) for claim in claims for scale in claim.run
+                             for each in words.waived(claim.results[scale])
+                             if each["verdict"] in SUPPORTED})  # fmt: skip
+    shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
     shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
     page = Renderer(shared)
     yield "index.html", page("index.html", current="index")
@@ -106,7 +119,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
     for index, claim in enumerate(claims):
         neighbours = {"before": claims[index - 1] if index else None,
                       "after": claims[index + 1] if index + 1 < len(claims) else None}  # fmt: skip
-        content = {**of_claim(claim), **neighbours, "claim": claim, "root": "../", "current": claim.paper.letter}
+        content = {**of_claim(claim), **neighbours, "same_runs": same_runs(claim, claims), "claim": claim}
+        content |= {"root": "../", "current": claim.paper.letter}
         yield f"claims/{claim.key}.html", page("claim.html", **content)
         yield f"claims/{claim.key}.md", page("claim.md", **content)
     yield from atlas.pages(page)
@@ -123,9 +137,9 @@ class Renderer:
             loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
             keep_trailing_newline=True, autoescape=lambda name: "html" in (name or ""),
         )  # fmt: skip
-        for name in FILTERS:
-            self.environment.filters[name] = getattr(words, name)
+        self.environment.filters |= FILTERS
         self.environment.filters["terms"] = glossary.mark
+        self.environment.filters["report_terms"] = glossary.mark_all
         self.environment.filters["prose"] = prose
         self.environment.filters["words"] = lambda text: str(prose(text)).replace("&#39;", "'")  # in Markdown
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
@@ -140,8 +154,8 @@ class Renderer:
 
 
 def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
-    """What a function of ``words`` says of a claim's result, by scale; once where both scales have the same."""
-    texts = {scale: getattr(words, name)(claim.results[scale]) for scale in claim.run}
+    """What a filter says of a claim's result, by scale; once where both scales have the same."""
+    texts = {scale: FILTERS[name](claim.results[scale]) for scale in claim.run}
     if len(texts) > 1 and len(set(texts.values())) == 1:
         return [("both", next(iter(texts.values())))]
     return list(texts.items())
@@ -155,6 +169,8 @@ def markdown(text: Markup) -> str:
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     program = counterexample(claim.paper.name, claim.key)
+    whole = {scale: path for scale in claim.run
+             if (path := REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()}  # fmt: skip
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
         "counterexample": program.read_text(encoding="utf-8") if program else "",
@@ -164,22 +180,42 @@ def of_claim(claim: Claim) -> dict[str, Any]:
         "universes": choices.universes(claim.key),
         "violations": violations(claim),
         "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
-        "full_tables": {scale: f"reports/{scale}/tables/{claim.experiment}.parquet" for scale in SCALES
-                        if (REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()},
+        "full_tables": {scale: path.relative_to(ROOT).as_posix() for scale, path in whole.items()},
+        "full_tables_kb": {scale: max(1, round(path.stat().st_size / 1000)) for scale, path in whole.items()},
     }  # fmt: skip
 
 
+def same_runs(claim: Claim, claims: list[Claim]) -> list[tuple[Claim, int]]:
+    """The other claims that are judged on the claim's runs, and how many of its statements have the same numbers there.
+
+    Claims on a simulation, which trains no network, are left out: its table has instances of their own for them.
+    """
+    if claim.experiment not in claim.settings.train:
+        return []
+    others = [other for other in claims if other.experiment == claim.experiment and other is not claim]
+    return [(other, len(numbers_of(claim) & numbers_of(other))) for other in others]
+
+
+def numbers_of(claim: Claim) -> set[tuple[str, float, str]]:
+    """The statistics of a claim's asserted statements, with the scale and the rule."""
+    return {(scale, each["statistic"], each["rule"]) for scale in claim.run
+            for each in claim.results[scale]["statements"] if each["forms"] and each["kind"] == "asserted"}  # fmt: skip
+
+
 def violations(claim: Claim) -> list[tuple[str, str]]:
-    """The smallest violations of the printed and of the corrected form, each once.
+    """The smallest violations of the printed and of the corrected form, each once, with the scales of the search.
 
     A search covers some of a claim's statements. That it found none says nothing where the print does not hold.
     """
     forms = {"claim": "as printed", "corrected": "as corrected"}
     wrong = claim.corrected or bool(claim.refuted)
-    texts = [(forms[arm], words.typeset(text)) for scale in claim.run
-             for arm, text in claim.results[scale]["smallest violations"].items()
-             if arm in forms and not (wrong and arm == "claim" and text.startswith("none"))]  # fmt: skip
-    return list(dict.fromkeys(texts))
+    scales: dict[tuple[str, str], list[str]] = {}
+    for scale in claim.run:
+        for arm, text in claim.results[scale]["smallest violations"].items():
+            if arm in forms and not (wrong and arm == "claim" and text.startswith("none")):
+                scales.setdefault((forms[arm], words.typeset(text)), []).append(scale)
+    where = {text: f"{' and '.join(names)} scale{'s' * (len(names) > 1)}" for text, names in scales.items()}
+    return [(f"{form}, {where[form, text]}", text) for form, text in scales]
 
 
 def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:

@@ -99,7 +99,8 @@ QUOTES = {
     "(11)": "the expectation commutes with ratio and square root",
     "(16)": "Applying these identities to the one hidden layer quadratic case, we use the following definitions",
     "(17)": "The numerator in Equation (10) is",
-    "(18)": "Re-writing … and … we have",
+    "(18)": "Re-writing A = Ā + tr[A] and B = B̄ + tr[B] we have: tr(XᵀY𝒦YXXᵀY𝒦²YX) = tr((Ā + tr[A])R(Ā + "
+    "tr[A])R(B̄ + tr[B])R)",
     "(19)": "This expands to",
     "(20)": "Using the identities we arrive at",
     "(21)": "The first denominator term in Equation (10) is",

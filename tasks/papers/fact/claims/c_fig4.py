@@ -129,7 +129,7 @@ STATEMENTS = (
     ),
     Statement(
         name="AGOP's level",
-        quote="while AGOP achieves … cosine similarity",
+        quote="while AGOP achieves < 0.068 cosine similarity.",
         place="Section 3.2",
         rule=agop_matches,
         reads=("fig4/minimiser/agop", "fig4/excess"),
@@ -161,7 +161,7 @@ HYPOTHESES = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the matrices of the lowest seed of each arm, each scaled by its largest entry, with the cosines."""
     arms = [arm for arm in ARMS if arm in set(rows["arm"])] or style.controls(rows)
-    figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.75 * len(arms))
+    figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.95 * len(arms))
     for arm, row in zip(arms, grid, strict=True):
         arm_rows = rows[rows["arm"] == arm]
         for axes, (name, title) in zip(row, TITLES.items(), strict=True):
@@ -170,14 +170,14 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             largest = np.abs(matrix).max()
             drawn = axes.imshow(matrix / largest, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none")
             axes.set(xticks=range(4), yticks=range(4), xticklabels=COORDINATES, yticklabels=COORDINATES)
-            axes.set_title(f"{title}, largest entry {largest:.2g}", fontsize=8)
+            axes.set_title(f"{title},\nlargest entry {largest:.2g}", fontsize=8)
             if name in LEVELS:
                 cosines = arm_rows[arm_rows["quantity"] == f"fig4/minimiser/{name}"]["value"]
                 printed = f"\nprinted {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
                 names = (f"fig4/null/{name}", f"null/fig4/minimiser/{name}")
                 null = arm_rows.loc[arm_rows["quantity"].isin(names), "value"]
-                chance = f",\nby chance {null.median():.3f}" if len(null) else ""
+                chance = f",\nby chance {null.median():.3f}" if len(null) else ",\nchance: not measured"
                 axes.set_xlabel(f"cosine with WᵀW {cosines.median():.3f}{chance}{printed}", fontsize=8)
         row[0].set_ylabel(ARMS.get(arm, arm).replace(": ", ":\n"), fontsize=8)
-    figure.colorbar(drawn, ax=grid, shrink=0.5, label="entry / the largest of its matrix")
+    figure.colorbar(drawn, ax=grid, shrink=0.5, label="entry / the largest of its matrix", pad=0.06)
     return figure

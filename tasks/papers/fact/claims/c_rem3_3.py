@@ -35,7 +35,7 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
 STATEMENTS = (
     Statement(
         name="transposed",
-        quote="we may conclude that at the critical points of the loss … also holds",
+        quote="since WᵀW = (WᵀW)ᵀ, we may conclude that at the critical points of the loss WᵀW = FACTᵀ also holds.",
         place="Remark 3.3",
         rule=vanishes,
         reads=("fact/transposed/error",),
@@ -45,7 +45,8 @@ STATEMENTS = (
     ),
     Statement(
         name="root of the product",
-        quote="Similarly, using that … we may also conclude that at critical points … also holds",
+        quote="Similarly, using that WᵀW = √((WᵀW)(WᵀW)ᵀ), we may also conclude that at critical points WᵀW = "
+        "√(FACTᵀ) also holds.",
         place="Remark 3.3",
         rule=vanishes,
         reads=("fact/root/error",),

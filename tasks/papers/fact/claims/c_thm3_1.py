@@ -65,7 +65,7 @@ STATEMENTS = (
     ),
     Statement(
         name="the gradient bounds the error",
-        quote="By left-multiplying by … and using the chain rule, we obtain",
+        quote="By left-multiplying by Wᵀ and using the chain rule, we obtain 0 = Wᵀ(∇_W ℒ_λ(θ))",
         place="Theorem 3.1, proof",
         rule=bounded,
         reads=("fact/ratio",),

@@ -39,7 +39,7 @@ STATEMENTS = (
     ),
     Statement(
         name="the product with yyᵀ",
-        quote="In this case, using that … (Lemma B.2)",
+        quote="In this case, using that yyᵀ(A*)⁻¹ = (A*)⁻¹yyᵀ = (1 + λ_Φ⁻¹)yyᵀ (Lemma B.2)",
         place="Appendix B.1, proof of Theorem 4.3",
         rule=exact,
         reads=("lemB2/product",),

@@ -71,7 +71,7 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="closed form, by quadrature",
-        quote="Let … be two fixed vectors of unit length.",
+        quote="Let x, y ∈ ℝ^d be two fixed vectors of unit length. … Assume xᵀy = r.",
         place="Proposition A.1",
         rule=exact,
         reads=("propA1/residual",),

@@ -21,8 +21,8 @@ MATH = (
 STATEMENTS = (
     Statement(
         name="U leaves NC1 alone",
-        quote="if … were unitary, then the common metric of within-class variability for … (the neural representations "
-        "that are multiplied by … and … are equal",
+        quote="if W were unitary, then the common metric of within-class variability for X (the neural "
+        "representations that are multiplied by W and WX are equal.",
         place="Section 1; the formula in Section 5",
         rule=exact,
         reads=("svd/residual",),

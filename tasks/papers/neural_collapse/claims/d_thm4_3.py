@@ -90,7 +90,8 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="inequality",
-        quote="provided … and for all layers … of Deep RFM,",
+        quote="provided λ_k ≤ (Cλ_Φ/(2(1 + λ_Φ⁻¹)n))(1 − ε), and for all layers l ∈ {2, …, L} of Deep RFM, "
+        "‖X̃_{l+1}ᵀX̃_{l+1} − yyᵀ‖ ≤ (1 − ε)‖X̃_lᵀX̃_l − yyᵀ‖ + O(λ_k²λ_Φ⁻²).",
         place="Theorem 4.3",
         rule=inequality,
         reads=("thm4_3/ratio", "thm4_3/floor"),
@@ -125,7 +126,7 @@ STATEMENTS = (
     ),
     Statement(
         name="proof: κ",
-        quote="Therefore, where … by choice of",
+        quote="Therefore, where κ = 1 − 2λ_k(1 + λ_Φ⁻¹) > 1/2 by choice of λ_k·2λ_Φ⁻¹(1 + λ_Φ⁻¹)n < 1 − ε",
         place="Appendix B.1",
         rule=within_its_bound,
         reads=("thm4_3/kappa",),

@@ -214,7 +214,7 @@ STATEMENTS = (
     *(
         Statement(
             name=f"TL at p = {p:g}",
-            quote="the last-layer TL drops from …"
+            quote="the last-layer TL drops from 0.45 (p=0.0) to 0.3 (p=0.5)"
             if p < 0.75
             else "the last-layer TL at the end of training remains around",
             place="Appendix B.8",
@@ -250,7 +250,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     for axes in panels[len(probabilities) : -1]:
         axes.remove()
     _draw_final(panels[-1], rows, form)
-    style.legend(figure, [panels[0], panels[-1]], 3, style.what_lines_are(claim_rows))
+    style.legend(figure, [panels[0]], 3, style.what_lines_are(claim_rows))
     return figure
 
 
@@ -258,20 +258,28 @@ def _draw_final(axes: Axes, rows: pd.DataFrame, form: str) -> None:
     """The last layer's Target Linearity and the generalisation gap at the last epoch of every arm, against p."""
     rows = rows[rows["x"] == rows.groupby("arm")["x"].transform("max")]
     T = rows[(rows["quantity"] == "target_linearity") & (rows["layer"] == rows["layer"].max())]
-    style.seeds(axes, T[T["arm"] == form], "p", style.COLORS["Target Linearity"], marker="o", markersize=4,
-                label="TL of the last layer, after training")  # fmt: skip
+    last = style.layer_colors(rows.loc[rows["quantity"] == "target_linearity", "layer"].nunique())[-1]
+    ends: list[tuple[pd.DataFrame, str, str]] = [(T[T["arm"] == form], "TL, last layer", last)]
+    style.seeds(axes, ends[0][0], "p", last, marker="o", markersize=4)
     accuracy = rows.pivot_table(index=["arm", "seed", "p"], columns="quantity", values="value", aggfunc="first")
     gap = (accuracy["train_accuracy"] - accuracy["test_accuracy"]).rename("value").reset_index()
     for arm, marker in zip(style.controls(rows), "Xv", strict=False):
-        style.seeds(axes, T[T["arm"] == arm], "p", style.CONTROL, linestyle=":", marker=marker, markersize=4,
-                    linewidth=1, label=f"TL, {arm}")  # fmt: skip
+        name = arm.removeprefix("control: ")
+        of_arm = T[T["arm"] == arm]
+        style.seeds(axes, of_arm, "p", style.CONTROL, linestyle=":", marker=marker, markersize=4, linewidth=1)
+        ends.append((of_arm, f"✗ TL, {name}", style.CONTROL))
         if "untrained" in arm:  # the other control has the accuracies of the claim
             style.seeds(axes, gap[gap["arm"] == arm], "p", style.CONTROL, linestyle="--", marker="s", markersize=4,
-                        linewidth=1, label=f"gap, {arm}")  # fmt: skip
-    style.seeds(axes, gap[gap["arm"] == form], "p", style.COLORS["accuracy gap"], marker="s", markersize=4,
-                label="gap: training − test accuracy")  # fmt: skip
+                        linewidth=1)  # fmt: skip
+            ends.append((gap[gap["arm"] == arm], f"✗ gap, {name}", style.CONTROL))
+    style.seeds(axes, gap[gap["arm"] == form], "p", style.COLORS["accuracy gap"], marker="s", markersize=4)
+    ends.append((gap[gap["arm"] == form], "accuracy gap", style.COLORS["accuracy gap"]))
     if style.at_paper_scale(rows):
         axes.plot([*LEVELS], [level for level, _ in LEVELS.values()], "_", color=style.PRINTED, markersize=12,
-                  markeredgewidth=1.5, label="TL of the last layer, printed")  # fmt: skip
-    axes.set(title="after training", xlabel="probability p of a random label", ylabel="TL, gap")
+                  markeredgewidth=1.5)  # fmt: skip
+        axes.annotate("printed TL", (0.5, LEVELS[0.5][0]), (0, 4), textcoords="offset points", fontsize=style.SMALL)
+    axes.set(title="after training; gap = training − test", xlabel="share p of random labels", ylabel="TL, gap")
     axes.set_ylim(min(-0.05, 1.1 * gap["value"].min()), 1)
+    at_the_end = [(float(line.loc[line["p"] == line["p"].max(), "value"].mean()), name, color)
+                  for line, name, color in ends]  # fmt: skip
+    style.label_ends(axes, at_the_end, gap=0.1)

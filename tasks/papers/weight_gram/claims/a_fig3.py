@@ -98,7 +98,7 @@ STATEMENTS = (
     ),
     Statement(
         name="features fixed",
-        quote="the feature map … is effectively fixed",
+        quote="the feature map H_∞ is effectively fixed",
         place="Figure 3, caption",
         rule=features_fixed,
         reads=("lazy/features", "rich/features"),
@@ -106,7 +106,8 @@ STATEMENTS = (
     ),
     Statement(
         name="a moving target",
-        quote="In the rich regime, finite-width features … evolve during training, inducing a moving target",
+        quote="In the rich regime, finite-width features H_t evolve during training, inducing a moving target "
+        "f_OLS,t that f_t chases",
         place="Figure 3, caption",
         rule=target_moves,
         reads=("lazy/target", "rich/target"),

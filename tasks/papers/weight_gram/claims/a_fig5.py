@@ -68,8 +68,8 @@ STATEMENTS = (
     ),
     Statement(
         name="less faithful at high beta",
-        quote="Lower … (higher TL) yields near-linear transitions in pixel space, while higher … leads to blurrier and "
-        "less faithful interpolations.",
+        quote="Lower β (higher TL) yields near-linear transitions in pixel space, while higher β leads to "
+        "blurrier and less faithful interpolations.",
         place="Figure 5, caption",
         rule=decoder_worse,
         reads=("interpolation/decoder",),
@@ -83,7 +83,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw frames as in the paper, the true images on top, and below them the decoder's error against beta."""
     rows = rows[rows["case"].str.partition(", ")[0].isin(ON)]
     rows = rows.assign(beta=rows["case"].map(case_number))
-    figure, grid = style.panels(claim, rows=2, height=5.9, height_ratios=(1.25, 1))
+    figure, grid = style.panels(claim, rows=2, height=5.1, height_ratios=(1, 1.15))
     _draw_frames(grid[0, 0], rows)
     _draw_errors(grid[1, 0], rows)
     return figure
@@ -108,6 +108,7 @@ def _draw_frames(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_xticklabels([f"{alpha:.2g}" for alpha in np.linspace(0, 1, frames)])
     axes.set_yticks([(row + 0.5) * side for row in range(len(strips))], names)
     axes.tick_params(length=0)
+    axes.set_anchor("E")  # room for the names
 
 
 def _draw_errors(axes: Axes, rows: pd.DataFrame) -> None:

@@ -88,7 +88,7 @@ def equals_print(rows: Rows, name: str, printed: float) -> Finding:
 
 
 HIGH = "We observe that both VC and AGOP exhibit a high correlation with the weight Gram."
-UPDATE = "the VCS tracks the actual Gram update at … compared to … for AGOP"
+UPDATE = "the VCS tracks the actual Gram update at ρ = 0.98, compared to ρ = 0.71 for AGOP"
 CONTROLS = {
     "shuffled labels": Control(
         shares=(

@@ -19,8 +19,9 @@ MATH = (
     r"\kappa = \frac{(2 \lambda + \lambda_{\max} + \lambda_{\min})^2}{4 (\lambda + \lambda_{\min})^3}",
 )
 QUOTE = (
-    "For a symmetric positive (semi-) definite matrix …, vector …, and a positive constant …, the following holds: … "
-    "are maximum and minimum eigenvalue of"
+    "For a symmetric positive (semi-) definite matrix G ∈ ℝ^{N×N}, vector Y ∈ ℝ^N, and a positive "
+    "constant λ > 0, the following holds: Yᵀ(λ·I + G)⁻²Y ≤ κ·‖Y‖₂⁴·[Yᵀ(λ·I + G)Y]⁻¹ where κ = (2λ + λ_max"
+    " + λ_min)²/(4(λ + λ_min)³), and λ_max, λ_min are maximum and minimum eigenvalue of G."
 )
 CONTROLS = {
     "0.99 of the best kappa": Control(has=("lem2/ratio",)),

@@ -23,7 +23,10 @@ CORRECTION = (
     "printed bound suffices: since f(b) = bᵀ∇f(b), ε = bᵀ(∇f(a) − ∇f(b)) and |ε| ≤ MBδ, which a single unit attains. "
     "(The proof's expansion of f(b) also has the wrong sign of ε.)"
 )
-QUOTE = "denote the number of linear-region boundaries crossed by the segment … Then"
+QUOTE = (
+    "Let M denote the number of linear-region boundaries crossed by the segment [a, b]. Then bᵀ∇f(a) = f(b) +"
+    " ε, where |ε| < 2MBδ."
+)
 
 
 def half(rows: Rows) -> Finding:

@@ -27,7 +27,8 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="maximum",
-        quote="For a matrix … and a symmetric matrix … with bounded norm …, … achieves its maximum value when",
+        quote="For a matrix A ∈ ℝ^{m×n} and a symmetric matrix G ∈ ℝ^{m×m} with bounded norm ‖G‖_F ≤ c, "
+        "tr[AᵀGA] achieves its maximum value when G = c AAᵀ/‖AAᵀ‖_F.",
         place="Appendix C.6, Lemma 5",
         rule=bound,
         reads=("lem5/ratio",),

@@ -19,8 +19,8 @@ MATH = (
 STATEMENTS = (
     Statement(
         name="zero distance",
-        quote="be the best linear predictor from current features. A direct calculation gives …, so … and … coincide "
-        "under the",
+        quote="Let f_OLS = Hᵀ(HHᵀ)⁻¹Hy be the best linear predictor from current features. A direct calculation"
+        " gives ‖y − f_OLS‖_K = 0, so y and f_OLS coincide under the K-norm.",
         place="Section 4.2",
         rule=exact,
         reads=("ols/residual",),

@@ -22,8 +22,9 @@ MATH = (
 STATEMENTS = (
     Statement(
         name="magnitude",
-        quote="Assume … is …-Lipschitz and …, and let … denote the layer … weight matrix after one gradient descent "
-        "step on the single data point producing …, with all other layers held fixed. Then … element-wise.",
+        quote="Assume σ is L-Lipschitz and ‖h_{l−1}‖₂ = 1, and let W⁺_{l−1} denote the layer l−1 weight matrix "
+        "after one gradient descent step on the single data point producing h_{l−1}, with all other "
+        "layers held fixed. Then |σ(W⁺_{l−1}h_{l−1}) − σ(W_{l−1}h_{l−1})| ≤ L²|h_l⁺ − h_l| element-wise.",
         place="Proposition 1",
         rule=bound,
         reads=("prop1/ratio",),
@@ -33,8 +34,9 @@ STATEMENTS = (
     ),
     Statement(
         name="equal signs",
-        quote="If … is additionally monotonically increasing, then …; the sign equality also holds for non-decreasing "
-        "… such as ReLU under the convention",
+        quote="If σ is additionally monotonically increasing, then sgn(σ(W⁺_{l−1}h_{l−1}) − σ(W_{l−1}h_{l−1})) "
+        "= sgn(h_l⁺ − h_l); the sign equality also holds for non-decreasing σ such as ReLU under the "
+        "convention sgn(0) ∈ {−1, +1}.",
         place="Proposition 1",
         rule=lambda rows: never(rows, "opposite sign"),
         reads=("prop1/opposite signs",),

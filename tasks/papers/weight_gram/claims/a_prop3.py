@@ -53,7 +53,9 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="interpolation error",
-        quote="be the ordinary least-squares estimator, and assume … Then for any",
+        quote="Let g(z) = zᵀ(ZᵀZ)⁻¹ZᵀX be the ordinary least-squares estimator, and assume g ∈ ℱ. Then for any "
+        "α ∈ [0, 1], min_{f∈ℱ} (1/N²) Σ_{i,j} ‖f(αz_i + (1−α)z_j) − (αx_i + (1−α)x_j)‖₂ ≤ (1/N) Σ_i "
+        "‖g(z_i) − x_i‖₂.",
         place="Proposition 3",
         rule=bound,
         reads=("prop3/ratio",),

@@ -15,8 +15,9 @@ MATH = (
 STATEMENTS = (
     Statement(
         name="errors cancel",
-        quote="If a function … is …-positively homogeneous and input data and function values are centered, i.e., … "
-        "then sum of all pairs of first-order Taylor approximation errors among each data points is zero.",
+        quote="If a function f is m-positively homogeneous and input data and function values are centered, "
+        "i.e., x̄ = (1/N) Σ_i x_i = 0 and Σ_i f(x_i) = 0, then sum of all pairs of first-order Taylor "
+        "approximation errors among each data points is zero.",
         place="Appendix A.2, Proposition 4",
         rule=exact,
         reads=("prop4/residual",),

@@ -63,7 +63,10 @@ def below_best(rows: Rows) -> Finding:
     return bound(Rows(rows.frame.assign(value=rows.value / BEST)))
 
 
-QUOTE = "Let … and …, and assume … Then … for some fixed constant"
+QUOTE = (
+    "Let e₀ = ‖Y − Ȳ‖₂² and e₁ = ‖Y‖₂, and assume ‖W‖_op ≤ c₀, ‖H‖_F ≤ c₁, and N > d. Then 𝒯_λ(H, Y) ≥ 1 − C "
+    "· 𝒮(G_id)⁻¹, for some fixed constant C."
+)
 STATEMENTS = (
     Statement(
         name="lower bound",

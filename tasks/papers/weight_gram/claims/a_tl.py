@@ -19,8 +19,8 @@ MATH = (
 STATEMENTS = (
     Statement(
         name="error through the Gram",
-        quote="Applying the Woodbury identity yields …, which collapses the dependence on … into a single Gram-like "
-        "term",
+        quote="Applying the Woodbury identity yields ‖Y − Ŷ_λ‖₂² = λ² Yᵀ(λI + HᵀH)⁻²Y, which collapses the "
+        "dependence on H into a single Gram-like term HᵀH.",
         place="Section 4.1",
         rule=exact,
         reads=("tl/residual",),

@@ -47,7 +47,8 @@ STATEMENTS = (
     ),
     Statement(
         name="Newton–Schulz",
-        quote="By simply setting …, we apply the Newton-Schulz method similar to Muon optimizer … to compute",
+        quote="By simply setting W̃⁺ = W − γG, we apply the Newton-Schulz method similar to Muon optimizer [26]"
+        " to compute UVᵀ.",
         place="Appendix B.1",
         rule=exact,
         reads=("whiten/newton-schulz",),

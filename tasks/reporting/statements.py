@@ -1,0 +1,127 @@
+"""The table of a claim's statements: what was measured, the controls, and why a statement is not found."""
+
+from typing import Any
+
+from tasks.judging.rules import ALPHA
+from tasks.reporting.words import (
+    deciding,
+    deciding_form,
+    deciding_part,
+    difference,
+    estimate,
+    measure,
+    number,
+    outcome,
+    part_names,
+    rejection,
+    sought,
+    statistic_of,
+    typeset,
+    unit,
+    unmet_condition,
+)
+
+FORMS = {"claim": "as printed", "corrected": "corrected"}
+
+
+def form_rows(statement: dict[str, Any]) -> list[dict[str, str]]:
+    """What was measured for a statement, a row for each of its forms; none where it was not judged.
+
+    Returns
+    -------
+    list of dict
+        ``form`` (empty where there is only one), ``outcome``, ``number`` with what it is and what the rule asks,
+        ``interval``, ``p``, and ``words``: the measurement in the paper's terms.
+    """
+    return [
+        {
+            "form": FORMS[name] if len(statement["forms"]) > 1 else "",
+            "outcome": outcome(form),
+            "number": _number(form),
+            "interval": _interval(deciding_part(form)),
+            "p": _p(form),
+            "words": typeset(form["measured"]),
+        }
+        for name, form in statement["forms"].items()
+    ]
+
+
+def _number(form: dict[str, Any]) -> str:
+    """The statistic, in which part of the rule it was measured, and what the rule asks."""
+    part = deciding_part(form)
+    wanted, less = sought(form), difference(part)
+    parts = ", ".join(part_names(form))
+    text = (f"{parts}: " if parts else "") + statistic_of(part["rule"]) + number(part["statistic"]) + unit(part)
+    text += f"; must be {wanted}" if wanted else ""
+    return text + (f"; less the print: {less}" if less else "")
+
+
+def _interval(part: dict[str, Any]) -> str:
+    if part["low"] is not None and part["high"] is not None:
+        return f"[{number(part['low'])}, {number(part['high'])}]"
+    return ""
+
+
+def _p(form: dict[str, Any]) -> str:
+    """The p-value for the form, after Holm's correction where it has one; and that against it, where this decides."""
+    texts = []
+    for name, label in (("p", ""), ("p_against", "against: ")):
+        value = form.get(f"{name}, Holm", form.get(name))
+        if value is not None and (name == "p" or value <= ALPHA or (form["p"] or 0) > 0.5):
+            texts.append(f"{label}{number(value)}")
+    return "; ".join(texts)
+
+
+def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:
+    """Why a statement is not found to hold, or which of its forms is: a few words behind its verdict."""
+    reason = statement["reason"]
+    notes = [reason] if reason else []
+    if unmet := unmet_condition(claim, statement):
+        notes = [f"{reason}: {unmet['name']}"]
+    elif reason == "control kept":
+        kept = [name for name, control in deciding_form(statement)["controls"].items() if not control["rejected"]]
+        notes = [f"{reason}: {', '.join(kept)}" if kept else reason]
+    notes += [outcomes(statement)] if outcomes(statement) else []
+    return "; ".join(notes)
+
+
+def in_forms(claim: dict[str, Any]) -> str:
+    """What the deciding statement's rule finds in each form, of a claim that fails or is open; empty with one form."""
+    statement = deciding(claim)
+    if not statement or claim["verdict"] not in ("fails", "inconclusive"):
+        return ""
+    return outcomes(statement)
+
+
+def outcomes(statement: dict[str, Any]) -> str:
+    """What a statement's rule finds in each of its forms; empty with one form."""
+    forms = statement["forms"]
+    return ", ".join(f"{FORMS[name]} {outcome(form)}" for name, form in forms.items()) if len(forms) > 1 else ""
+
+
+def control_lines(statement: dict[str, Any]) -> list[str]:
+    """The statistic of each control, and whether the rule rejects it; and why no control can break the statement."""
+    if not statement["forms"]:
+        return []
+    controls = deciding_form(statement)["controls"]
+    lines = [f"{name}: {estimate(deciding_part(control))}, {rejection(control)}" for name, control in controls.items()]
+    if statement["stands in"]:
+        lines.append(f"Why the statement needs no control: {statement['stands in']}")
+    return lines or ["no control of its own"]
+
+
+def against(claim: dict[str, Any]) -> str:
+    """Measured less printed for each printed level; or else what the deciding rule asks, and of which statistic."""
+    levels = [each for each in claim["statements"] if each["kind"] == "printed level"]
+    judged = [each for each in levels if each["forms"]]
+    texts = [f"{each['name']}: {difference(deciding_form(each))}" for each in judged if difference(deciding_form(each))]
+    statement = deciding(claim)
+    if texts or not statement:
+        return "; ".join(texts) or "–"
+    form = deciding_form(statement)
+    wanted = sought(form)
+    asked = f"; must be {wanted}" if wanted else ""
+    compared = "; the printed numbers cannot be compared at this scale" if levels and not judged else ""
+    if claim["measured"]:  # the statistic is not among what is measured in the print's terms
+        return f"“{statement['name']}”: {measure(form)}{estimate(deciding_part(form))}{asked}{compared}"
+    return f"must be {wanted}{compared}" if wanted else "–"
