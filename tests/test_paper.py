@@ -54,7 +54,8 @@ def judged(paper: str) -> dict[str, dict]:
 def test_todays_rules_give_the_committed_verdicts(paper):
     verdicts = judged(paper)
     letter = papers.paper(paper).LETTER
-    assert {verdict["id"] for verdict in verdicts.values()} == {name for name in CLAIMS if name[0] == letter}
+    others = {name for name in CLAIMS if name[0] == letter} - {verdict["id"] for verdict in verdicts.values()}
+    assert {CLAIMS[name]["verdict"] for name in others} <= {"not run"}  # without a table, or with one that is too old
     for verdict in verdicts.values():
         committed = CLAIMS[verdict["id"]]
         assert [name for name in verdict.keys() & committed.keys() if not same(verdict[name], committed[name])] == []

@@ -8,6 +8,7 @@ controls have M = I, or a Deep RFM that is fitted to shuffled labels.
 """
 
 from tasks.papers.neural_collapse.claims.shared import simplex
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS as EQUAL_SEEDS
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
 from tasks.papers.neural_collapse.claims.shared.simplex import statements

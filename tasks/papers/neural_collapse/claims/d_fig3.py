@@ -9,6 +9,7 @@ in every single step of every seed is a statement of ours.
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS as EQUAL_SEEDS
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import draw as draw
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import statements

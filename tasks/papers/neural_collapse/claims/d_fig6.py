@@ -5,6 +5,7 @@ classes, to 0.1. At the quick scale the data are digits of 8 x 8 pixels.
 """
 
 from tasks.papers.neural_collapse.claims.shared import simplex
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS as EQUAL_SEEDS
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
 from tasks.papers.neural_collapse.claims.shared.simplex import draw as draw
 from tasks.papers.neural_collapse.claims.shared.simplex import statements

@@ -56,6 +56,11 @@ def interpolates(rows: Rows) -> Finding:
     return Finding(least >= LEAST_ACCURACY, least, rule, "bound", low=LEAST_ACCURACY)
 
 
+EQUAL_SEEDS = {
+    "ridge": "The ridge of a singular kernel is √ε tr(K)/n, where tr(K) = n at every seed; otherwise it is 0."
+}
+
+
 def interpolation(endings: str | tuple[str, ...]) -> Hypothesis:
     """The condition that the Deep RFMs of the cases with these endings interpolate."""
     return Hypothesis(

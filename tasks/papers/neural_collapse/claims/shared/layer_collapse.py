@@ -12,7 +12,7 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Control, Statement
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, in_words, on_each_case, ridges
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS, by_layer, in_words, on_each_case, ridges
 
 PLACES = {
     "data": ("data X", style.COLORS["input"], "-"),
@@ -32,6 +32,7 @@ MATH = (
 
 QUICK = ("quick",)  # the paper's table is older than these controls
 CONTROLS = {
+    "fitted to shuffled labels": Control(shares=("ridge",), because=EQUAL_SEEDS["ridge"], scales=QUICK),
     "M = I": Control(has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge")),
     "M with random eigenvectors": Control(
         has=("nc1/agop", "nc1/data"),
