@@ -5,8 +5,9 @@ import copy
 import pytest
 import torch
 import torchvision
+from helpers import quantity_of
 from oracle import quantities
-from test_exact import LR, WEIGHT_DECAY, error, value
+from test_exact import LR, WEIGHT_DECAY, error
 from torch import nn
 from torch.nn import functional as F
 
@@ -50,7 +51,7 @@ def test_networks_of_torchvision(model, checked):
         assert error(layer.weight_gradient, W.grad.flatten(1)) < 1e-10
     for name in checked:
         for quantity, expected in quantities(model, name, x, y, loss_of, WEIGHT_DECAY, LR).items():
-            assert error(value(measurement[name], quantity), expected) < 1e-10, (name, quantity)
+            assert error(quantity_of(measurement[name], quantity, LR), expected) < 1e-10, (name, quantity)
 
 
 def small():
@@ -83,9 +84,9 @@ def test_every_precision(dtype):
     )
     for name, layer in exact.items():
         for quantity in ("gram", "agop", "ptk", "enfa", "back_enfa", "fact", "back_fact", "virtual_shift"):
-            matrix = value(measurement[name], quantity)
+            matrix = quantity_of(measurement[name], quantity, LR)
             assert matrix.dtype == torch.float64
-            assert error(matrix, value(layer, quantity)) < BOUNDS[dtype], (name, quantity)
+            assert error(matrix, quantity_of(layer, quantity, LR)) < BOUNDS[dtype], (name, quantity)
 
 
 def test_matrices_are_exactly_symmetric():

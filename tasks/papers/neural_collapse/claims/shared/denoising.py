@@ -16,7 +16,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import curves
-from tasks.papers.neural_collapse.claims.shared.data_sets import in_words, named, on_each_data_set
+from tasks.papers.neural_collapse.claims.shared.data_sets import named, on_each_data_set
 
 PLACES = {
     "input": (style.COLORS["input"], "-", "Φ(X), the input"),
@@ -104,7 +104,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.set_title(f"layer {layer}")
             axes.set(ylim=(0.7 * nc1["value"].min(), 1.4 * nc1["value"].max()), xlabel="epoch")
             axes.tick_params(labelleft=axes is panels[0])
-        panels[0].set_ylabel(f"{textwrap.fill(in_words(case), 21)}\nNC1 = tr Σ_W / tr Σ_B")
+        panels[0].set_ylabel(f"{textwrap.fill(case, 21)}\nNC1 = tr Σ_W / tr Σ_B")
     for axes in grid[-1]:
         axes.remove()
     _draw_falls(figure.add_subplot(grid[-1, 0].get_gridspec()[-1, :]), falls, lines)
@@ -139,7 +139,7 @@ def _draw_falls(axes: Axes, rows: pd.DataFrame, lines: list[tuple[str, str]]) ->
             means.append(f"{values.mean():.2f}")
         axes.text(1.015, place, f"means {', '.join(means)}", transform=axes.get_yaxis_transform(), va="center",
                   color=style.CONTROL if control else "black", fontsize=style.SMALL)  # fmt: skip
-        name = f"✗ {arm.removeprefix('control: ').rpartition(',')[0]}" if control else in_words(case)
+        name = f"✗ {arm.removeprefix('control: ').rpartition(',')[0]}" if control else case
         names.append(textwrap.fill(name, 21))
     axes.axvline(0, color=style.GUIDE, linewidth=0.8)
     axes.set_yticks(range(len(names)), names, fontsize=style.SMALL)

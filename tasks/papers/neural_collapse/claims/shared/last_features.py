@@ -14,7 +14,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
 from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
-from tasks.papers.neural_collapse.claims.shared.data_sets import in_words, on_each_data_set
+from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_set
 
 PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
@@ -173,7 +173,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         of_case = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
         _draw_one(panels, of_case, 21 // len(cases) + 4, printed)
         _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")])
-        panels[0].set_ylabel(f"{in_words(case)}\nshare of tr Σ_T, last layer")
+        panels[0].set_ylabel(f"{case}\nshare of tr Σ_T, last layer")
         for axes in panels:
             axes.xaxis.get_major_locator().set_params(nbins=5)
             axes.minorticks_off()
