@@ -1,475 +1,475 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 2.457,
+  "seconds": 1.204,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 2.549,
+  "seconds": 0.731,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 6.245,
+  "seconds": 1.303,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 2.865,
+  "seconds": 0.628,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 5.543,
+  "seconds": 5.594,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 2.124,
+  "seconds": 1.423,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 3.787,
+  "seconds": 2.034,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.487,
+  "seconds": 1.561,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.35,
+  "seconds": 1.644,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 5.258,
+  "seconds": 1.799,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 6.387,
+  "seconds": 1.224,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 7.962,
+  "seconds": 1.176,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 5.313,
+  "seconds": 4.098,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 2.113,
+  "seconds": 0.309,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 2.984,
+  "seconds": 0.972,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 3.295,
+  "seconds": 1.526,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 2.984,
+  "seconds": 1.078,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 2.2,
+  "seconds": 0.56,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 1.819,
+  "seconds": 0.615,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 7.906,
+  "seconds": 2.839,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.466,
+  "seconds": 0.752,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4441d75",
+  "commit": "dde077d",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.939,
+  "seconds": 0.852,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 4.075,
+  "seconds": 0.605,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 3.722,
+  "seconds": 1.146,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.196,
+  "seconds": 1.492,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 2.344,
+  "seconds": 0.717,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 0.739,
+  "seconds": 1.121,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4441d75",
+  "commit": "dde077d",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 5.568,
+  "seconds": 1.057,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 2.934,
+  "seconds": 0.925,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 16.159,
+  "seconds": 4.793,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 7.903,
+  "seconds": 1.792,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 2.337,
+  "seconds": 0.766,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 3.231,
+  "seconds": 1.366,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 1.329,
+  "seconds": 0.462,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 1.172,
+  "seconds": 0.736,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 4.19,
+  "seconds": 4.095,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 2.423,
+  "seconds": 0.627,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 2.897,
+  "seconds": 3.6,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 4.881,
+  "seconds": 3.205,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 5.004,
+  "seconds": 3.831,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 2.661,
+  "seconds": 4.82,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 4.88,
+  "seconds": 5.217,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.784,
+  "seconds": 1.586,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.957,
+  "seconds": 0.914,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.542,
+  "seconds": 0.473,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 6.812,
+  "seconds": 2.803,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 1.529,
+  "seconds": 0.843,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 3.755,
+  "seconds": 3.38,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.187,
+  "seconds": 0.224,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.857,
+  "seconds": 0.584,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 1.444,
+  "seconds": 1.072,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 1.378,
+  "seconds": 0.881,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 1.424,
+  "seconds": 1.257,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 1.064,
+  "seconds": 0.917,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 1.794,
+  "seconds": 0.931,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.568,
+  "seconds": 0.415,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.681,
+  "seconds": 0.448,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.729,
+  "seconds": 2.072,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 3.277,
+  "seconds": 1.551,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -481,131 +481,131 @@ provenance.paper = {
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab3": {
-  "seconds": 0.51,
+  "seconds": 0.346,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 2.096,
+  "seconds": 1.377,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.206,
+  "seconds": 0.954,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 3.106,
+  "seconds": 1.882,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.946,
+  "seconds": 1.966,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.602,
+  "seconds": 0.429,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 1.555,
+  "seconds": 0.665,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 1.274,
+  "seconds": 0.731,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.698,
+  "seconds": 0.562,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.693,
+  "seconds": 0.637,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.913,
+  "seconds": 0.411,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.024,
+  "seconds": 1.076,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.13,
+  "seconds": 0.88,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.919,
+  "seconds": 0.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.957,
+  "seconds": 5.623,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.964,
+  "seconds": 1.1,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -846,13 +846,14 @@ provenance.paper = {
   "settings": "8adf9d643104c77d"
  },
  "measure@b_fig6": {
-  "commit": "bfff253",
+  "seconds": 54.81,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 56.792,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "edf62b4",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "035a05f13f4c2c74"
  },
  "measure@b_free": {
   "commit": "6e11d1d",
@@ -1244,35 +1245,35 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.168,
+  "seconds": 0.071,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.074,
+  "seconds": 0.075,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.072,
+  "seconds": 0.131,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1182402",
+  "commit": "dde077d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.111,
+  "seconds": 0.196,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4441d75",
+  "commit": "dde077d",
   "settings": "4f53cda18c2baa0c"
  }
 };
