@@ -68,7 +68,8 @@ def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         "roots": their names; "cells": by cell "verdicts" by root, and what `came_back` says; "known": by root which
-        known answers came out; "sentences": by root which sentences hold. Empty where the atlas was not repeated.
+        known answers came out; "sentences": by root which sentences hold; "note": what differs from today's rules, if
+        anything does. Empty where the atlas was not repeated.
     """
     path = ROOT / ATLAS_FILE
     if not path.is_file():
@@ -77,4 +78,4 @@ def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:
     cells = {name: {"verdicts": of["verdicts"], **came_back(verdicts[name], of["verdicts"])}
              for name, of in record["cells"].items() if name in verdicts}  # fmt: skip
     return {"roots": list(record["roots"]), "cells": cells, "known": record["known"],
-            "sentences": record["sentences"]}  # fmt: skip
+            "sentences": record["sentences"], "note": record.get("note", "")}  # fmt: skip

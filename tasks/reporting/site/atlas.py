@@ -315,7 +315,7 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     "roots": their number; "of": how many verdicts there are, a cell at a root each; "same": how many are the map's;
     "undecided": how many of the others have no winner at one of the roots or at both; "swapped": how many have another
     winner; "known" and "right": how many answers are known, and how many of them came out; "sentences": by root which
-    of them hold.
+    of them hold; "note": what differs from today's rules.
     """
     repeated = fresh_cells(result)
     if not repeated:
@@ -327,7 +327,7 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     known = [right for of in repeated["known"].values() for right in of.values()]
     return {"roots": repeated["roots"], "of": len(pairs), "same": len(pairs) - len(others), "undecided": undecided,
             "swapped": len(others) - undecided, "known": len(known), "right": sum(known),
-            "sentences": repeated["sentences"]}  # fmt: skip
+            "sentences": repeated["sentences"], "note": repeated["note"]}  # fmt: skip
 
 
 def again(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
