@@ -15,7 +15,7 @@ import pytest
 from dummy_project import ROOT, ask, background, begun, call, environment, order, until, until_hanging
 
 SUMMARY = "7 stages brought up to date, 0 already were"
-COPIED = ("flows", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
+COPIED = ("flows", "tasks", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = dummy_project.make(tmp_path_factory.mktemp("prefect") / "project", dummy_project.params(0))
     for name in COPIED:
         (root / name).parent.mkdir(exist_ok=True)
-        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, root / name, dirs_exist_ok=True)
+        else:
+            shutil.copy(ROOT / name, root / name)
     automation = root / "flows/automations.yaml"
     assert "within: 90" in automation.read_text()
     automation.write_text(automation.read_text().replace("within: 90", "within: 40"))  # to wait for less

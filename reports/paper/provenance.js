@@ -161,11 +161,11 @@ provenance.paper = {
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.752,
+  "seconds": 0.401,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "2350466",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
@@ -1269,11 +1269,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.196,
+  "seconds": 0.108,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "2350466",
   "settings": "4f53cda18c2baa0c"
  }
 };

@@ -210,6 +210,8 @@ def statements_found(claim: dict[str, Any]) -> str:
 
 def controls(claim: dict[str, Any]) -> str:
     """How many of a claim's controls its statements reject, and which are kept."""
+    if not claim.get("controls"):
+        return "none was judged"
     not_rejected = [name for name, control in claim["controls"].items() if not control["rejected"]]
     count = f"{len(claim['controls']) - len(not_rejected)} of {len(claim['controls'])} rejected"
     count += f"; not rejected: {', '.join(not_rejected)}" if not_rejected else ""

@@ -36,7 +36,7 @@ def test_nodes_take_stages_of_every_scale():
     scales = {path.name for path in (ROOT / "pipeline").iterdir() if any(path.rglob("dvc.yaml"))}
     for flow in (stage, reproduce):
         assert set(typing.get_args(typing.get_type_hints(flow.fn)["scale"])) == scales
-    stage.validate_parameters({"names": ["cells@mlp_chain"], "scale": "atlas", "commit": "0123abc"})
+    stage.validate_parameters({"names": ["cells@mlp_chain"], "scale": "atlas", "commit": "0", "inputs": {}})
 
 
 def test_nodes_measure_cells_and_the_coordinator_judges_them():

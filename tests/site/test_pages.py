@@ -1,5 +1,6 @@
 """What the pages say, without a browser: every link leads somewhere, every claim has its page, numbers agree."""
 
+import html
 import json
 import re
 import subprocess
@@ -12,9 +13,10 @@ import pytest
 from tasks import papers
 from tasks.reporting.prose import prose
 from tasks.reporting.words import typeset
-from tasks.settings import load
+from tasks.settings import ROOT, load
 
 KEYS = list(load("quick").claims)
+FRESH = json.loads((ROOT / "reports/fresh.json").read_text(encoding="utf-8"))
 
 
 class Links(HTMLParser):
@@ -102,7 +104,7 @@ def test_a_claims_page_has_its_verdicts_statements_and_controls(pages, site, cla
             assert claim["verdict"] in text
             assert claim["reason"] in text
             for statement in claim["statements"]:
-                assert plain(prose(statement["quote"])) in text, (claim["id"], scale)
+                assert html.unescape(plain(prose(statement["quote"]))) in text, (claim["id"], scale)
                 assert statement["place"] in text
                 for form in statement["forms"].values():
                     if form["measured"]:
@@ -149,10 +151,14 @@ def test_what_no_control_can_break_says_why(pages, site, claims):
 
 def test_a_fragile_verdict_is_marked_in_the_table_and_in_the_lists(pages, site):
     text = (site / "index.html").read_text()
-    row = text.split('<tr id="b_fig7"')[1].split("</tr>")[0]
-    assert "fragile" in row
     contradicts = text.split('id="contradicts"')[1].split("</section>")[0]
-    assert re.search(r"b_fig7\.html.*?fragile", contradicts)
+    fragile = {name.lower().replace(".", "_") for name, claim in FRESH["claims"].items() if claim["fragile"]}
+    assert fragile
+    for key in KEYS:
+        row = text.split(f'<tr id="{key}"')[1].split("</tr>")[0]
+        assert ("fragile" in row) == (key in fragile), key
+        if listed := re.search(rf"{key}\.html.*?</li>", contradicts, flags=re.S):
+            assert ("fragile" in listed[0]) == (key in fragile), key
     assert "As printed it is undecided" in contradicts
 
 
