@@ -290,7 +290,7 @@ def wins(grid: list[Place]) -> list[tuple[str, list[int]]]:
     parts = [run, [place for place in run if not place.memorises], [place for place in run if place.critical]]
     columns = [[place.outcome("forward", target) for place in part] for target in ("change", "gram") for part in parts]
     outcomes = sorted({outcome for column in columns for outcome in column} - {TIE, NOBODY},
-                      key=lambda name: -columns[0].count(name))  # fmt: skip
+                      key=lambda name: (-columns[0].count(name), name))  # fmt: skip
     counts = [(outcome, [column.count(outcome) for column in columns]) for outcome in (*outcomes, TIE, NOBODY)]
     return [*counts, ("cells", [len(column) for column in columns])]
 
