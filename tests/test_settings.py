@@ -54,6 +54,7 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ("data.photos.paper.source", "imagenet", ["data.photos.paper.source", "'cifar10'"]),
         ("data.photos.paper", {"source": "folder"}, ["data.photos.paper", "path must be given"]),
         ("simulate.d_deep_rfm.paper.affordable", {"sample": 5000}, ["simulate.d_deep_rfm.paper", "sample"]),
+        ("train.a_fig7.paper.affordable", {"epoch": 5}, ["train.a_fig7.paper", "epoch"]),
         ("data.photos.paper", {"sets": {"A": {"source": "imagenet"}}}, ["photos.paper.sets.A.source", "'cifar10'"]),
         ("data.photos.paper", {"sets": {"A": None}}, ["data.photos.paper", "no set is left"]),
         (
@@ -71,7 +72,7 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
         ("claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
         ("train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
-        ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: instances"]),
+        ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: affordable, instances"]),
         ("train.a_fig7.quick", {"data": "few_photos"}, ["train.a_fig7.quick.data", "both scales"]),
         ("train.a_fig7.quick", [1], ["train.a_fig7", "settings by name"]),
         ("data.photos.paper", None, ["data.photos", "settings by name"]),
@@ -182,7 +183,7 @@ def test_the_data_root_is_a_parameter_and_an_environment_variable(monkeypatch):
 
 def test_variants_of_sets_that_are_not_prepared_are_left_out():
     sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}, "C": {"source": "cifar10"}}
-    reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}, "affordable": None}
+    reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}}
     raw = changed("data.photos", {"paper": {"sets": sets, "affordable": ["A", "C"]}, "quick": reduced})
     run = raw["weight_gram"]["train"]["a_fig7"]
     run["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
@@ -193,6 +194,16 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
     del run["paper"]["variants"]["on A"]
     with pytest.raises(SystemExit):
         Settings(raw, "quick").train["a_fig7"]
+
+
+def test_a_machine_runs_what_it_affords_at_the_papers_scale_alone():
+    raw = changed("train.a_fig7.paper", {**read()["weight_gram"]["train"]["a_fig7"]["paper"], "seeds": 5})
+    run = raw["weight_gram"]["train"]["a_fig7"]
+    run["paper"]["variants"] = {"small": {"samples": 50}, "large": {}}
+    run["paper"]["affordable"] = {"seeds": 2, "variants": {"small": {"samples": 50}}}
+    paper, quick = (Settings(raw, scale).train["a_fig7"] for scale in ("paper", "quick"))
+    assert (paper.seeds, list(paper.each())) == (2, ["small"])
+    assert (quick.seeds, list(quick.each())) == (5, ["small", "large"])
 
 
 def test_every_set_trains_every_arm():

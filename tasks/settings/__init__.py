@@ -108,7 +108,10 @@ class Settings:
     def entry(self, section: str, key: str) -> dict[str, Any]:
         """An entry of ``data``, ``train`` or ``simulate`` at this scale, before validation."""
         both = self._both(section, key)
-        return both["paper"] if self.scale == "paper" else merged(both["paper"], both["quick"])
+        if self.scale == "paper":
+            return both["paper"]
+        # ``affordable`` reduces the paper's settings; the quick scale has reductions of its own
+        return merged({name: value for name, value in both["paper"].items() if name != "affordable"}, both["quick"])
 
     def claims_of(self, paper: str) -> list[str]:
         """The keys of a paper's claims."""
@@ -163,7 +166,7 @@ class Settings:
         self._check_file("train", key)
         if "data" in self._both("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
             refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
-        run: Train = self._validated(Train, "train", key)
+        run: Train = self._validated(Train, "train", key).feasible()
         if run.data not in self.data:
             refuse(f"params.yaml: {self.place('train', key)}.*.data: no data set {run.data!r}; "
                    f"{_allowed(run.data, self.data)}")  # fmt: skip

@@ -1,8 +1,8 @@
 """Kinds of values, and the class of all settings: unknown keys are refused."""
 
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -15,3 +15,21 @@ class Strict(BaseModel):
     """Settings with no unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Reducible(Strict):
+    """Settings of an experiment, some of which a machine may be too small for."""
+
+    affordable: dict[str, Any] | None = None  # replace the paper's settings where the machine is too small for them
+
+    @model_validator(mode="after")
+    def _check_affordable(self) -> Self:
+        self.feasible()
+        return self
+
+    def feasible(self) -> Self:
+        """The settings with ``affordable`` laid over them."""
+        if not self.affordable:
+            return self
+        settings = self.model_dump(exclude={"affordable"}, exclude_unset=True)
+        return type(self).model_validate({**settings, **self.affordable})

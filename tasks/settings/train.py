@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from tasks.settings.fields import Count, Rate, Share, Strict
+from tasks.settings.fields import Count, Rate, Reducible, Share, Strict
 
 
 class Model(Strict):
@@ -64,7 +64,7 @@ class Grid(Strict):
         return {key: value for key, value in self if value is not None}
 
 
-class Train(Strict):
+class Train(Reducible):
     """One training run, of several seeds together."""
 
     data: str
@@ -126,12 +126,12 @@ class Train(Strict):
         """The run's variants by name, each with its settings; the run itself, by "", where there are none."""
         if not (self.variants or self.sets):
             return {"": self}
-        without_variants = self.model_dump(exclude={"variants", "sets", "arms"}, exclude_unset=True)
+        without_variants = self.model_dump(exclude={"affordable", "variants", "sets", "arms"}, exclude_unset=True)
         variants = {}
         for name, change in self.changes().items():
             if not re.fullmatch(r"\w[\w .,+=-]*", name):  # it is a folder's name too
                 raise ValueError(f"variant {name!r}: letters, digits, spaces and . , + = - make a name")
-            if fixed := change.keys() & {"data", "seeds", "variants", "sets", "arms"}:
+            if fixed := change.keys() & {"affordable", "data", "seeds", "variants", "sets", "arms"}:
                 raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
             try:
                 variants[name] = Train.model_validate(merged(without_variants, change))

@@ -23,7 +23,7 @@ SEVERAL = {"sets": {name: {"source": "digits"} for name in ("tens", "fives", "no
 def finished(tmp_path, monkeypatch, request):
     """The training stage after it ran, with other settings and in temporary folders."""
     raw = read()
-    raw["data"]["several"] = {"paper": SEVERAL, "quick": {}}
+    raw["data"]["several"] = {"paper": SEVERAL, "quick": {"affordable": SEVERAL["affordable"]}}
     raw["weight_gram"]["train"]["a_fig4"] = {"paper": {**RUN, **getattr(request, "param", {})}, "quick": {}}
     monkeypatch.setattr("tasks.settings.read", lambda: raw)
     monkeypatch.setattr(train, "ROOT", tmp_path)
@@ -165,7 +165,7 @@ def test_the_training_takes_every_setting():
 
     settings, arguments = Train.model_fields, TrainingConfig.__dataclass_fields__
     assert settings.keys() - arguments.keys() == {
-        "arms", "data", "model", "part", "samples", "seeds", "sets", "variants",
+        "affordable", "arms", "data", "model", "part", "samples", "seeds", "sets", "variants",
     }  # fmt: skip
     assert arguments.keys() - settings.keys() == {"name"}
     for name in settings.keys() & arguments.keys() - {"grid", "snapshots", "method"}:
