@@ -72,7 +72,7 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
         ("claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
         ("train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
-        ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: affordable, instances"]),
+        ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: affordable"]),
         ("train.a_fig7.quick", {"data": "few_photos"}, ["train.a_fig7.quick.data", "both scales"]),
         ("train.a_fig7.quick", [1], ["train.a_fig7", "settings by name"]),
         ("data.photos.paper", None, ["data.photos", "settings by name"]),
