@@ -19,7 +19,7 @@ import gramlab
 
 def cnn() -> nn.Module:
     convolutions = [nn.Conv2d(a, b, 3, stride=s, padding=1) for a, b, s in ((3, 32, 1), (32, 64, 2), (64, 64, 2))]
-    return nn.Sequential(*(part for each in convolutions for part in (each, nn.ReLU())), nn.Flatten(),
+    return nn.Sequential(*(part for convolution in convolutions for part in (convolution, nn.ReLU())), nn.Flatten(),
                          nn.Linear(4096, 10))  # fmt: skip
 
 

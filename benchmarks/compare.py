@@ -65,8 +65,8 @@ def version(pair: Pair, checkout: Checkout | None) -> str:
 def available(pair: Pair, folder: Path | None) -> tuple[bool, Checkout | None]:
     """Whether the peer is here, and the authors' checkout."""
     if pair.checkout:
-        here = folder is not None and (folder / pair.needs).is_dir()
-        return here, Checkout(folder / pair.needs) if here else None
+        is_there = folder is not None and (folder / pair.needs).is_dir()
+        return is_there, Checkout(folder / pair.needs) if is_there else None
     return importlib.util.find_spec(pair.needs) is not None, None
 
 
@@ -76,8 +76,8 @@ def results(folder: Path | None, rounds: int, only: list[str]) -> Iterator[dict[
     for pair in PAIRS:
         if only and not any(word in f"{pair.peer} {pair.quantity} {pair.size}" for word in only):
             continue
-        here, checkout = available(pair, folder)
-        if not here:
+        is_there, checkout = available(pair, folder)
+        if not is_there:
             how = f"no checkout of {pair.needs}" if pair.checkout else f"not installed: pip install {pair.install}"
             print(f"| {pair.peer} | {pair.quantity} | {pair.size} | {how} | |")
             continue

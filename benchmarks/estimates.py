@@ -73,11 +73,11 @@ def estimates(names: set[str], seconds: dict[str, float], scale: str) -> tuple[d
     rates = sorted(total / seconds[f"train@{key}"] for key, total in counted.items() if f"train@{key}" in seconds)
     rate = statistics.median(rates)
     trained = {**{f"train@{key}": total / rate for key, total in counted.items()}, **seconds}
-    shares = [each / seconds[train] for name, each in seconds.items()
+    shares = [duration / seconds[train] for name, duration in seconds.items()
               if kind(name) == "measure" and (train := f"train@{name.split('@')[1]}") in seconds]  # fmt: skip
     share = statistics.median(shares)
-    usual = {each: statistics.median(seconds[name] for name in seconds if kind(name) == each)
-             for each in set(map(kind, seconds))}  # fmt: skip
+    usual = {stage_kind: statistics.median(seconds[name] for name in seconds if kind(name) == stage_kind)
+             for stage_kind in set(map(kind, seconds))}  # fmt: skip
     missing = {}
     for name in sorted(names - seconds.keys()):
         if name in trained:

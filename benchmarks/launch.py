@@ -70,8 +70,8 @@ def main() -> None:
                     program = seconds_until(lambda: not any(map(alive, programs)))  # noqa: B023
                     assert until(lambda: flow.poll() is not None, 60)
                     assert until(empty, 60)
-                    rest = f"the flow too, and the queue is empty, after {time.monotonic() - began:.1f} s"
-                    print(f"{name}: the program has ended after {program}; {rest}", flush=True)
+                    outcome = f"the flow too, and the queue is empty, after {time.monotonic() - began:.1f} s"
+                    print(f"{name}: the program has ended after {program}; {outcome}", flush=True)
             if chosen.lose:
                 (root / "trace.jsonl").unlink()
                 order(root, seconds=10)

@@ -33,6 +33,6 @@ def processor() -> str:
 def recorded(path: Path, name: str) -> list[dict[str, Any]]:
     """The rows of an earlier run, if it was on this machine with these versions: the file names one machine for all."""
     content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    here = machine()
-    is_here = all(content.get(key) == here[key] for key in ("machine", "versions"))
+    this_machine = machine()
+    is_here = all(content.get(key) == this_machine[key] for key in ("machine", "versions"))
     return content[name] if is_here else []

@@ -26,8 +26,11 @@ def files(folder: Path) -> tuple[int, float]:
 
 def memory(port: int) -> float:
     """Resident memory of the server that listens on a port, in MB."""
-    listening = {each.pid for each in psutil.net_connections() if each.laddr and each.laddr.port == port and each.pid
-                 and each.status == psutil.CONN_LISTEN}  # fmt: skip
+    listening = {
+        socket.pid
+        for socket in psutil.net_connections()
+        if socket.laddr and socket.laddr.port == port and socket.pid and socket.status == psutil.CONN_LISTEN
+    }
     return sum(psutil.Process(number).memory_info().rss for number in listening) / 1e6
 
 

@@ -69,10 +69,10 @@ def longest_chain(graph: Graph, seconds: dict[str, float], overhead: float) -> t
 def work(seconds: dict[str, float]) -> str:
     """Hours of work, in all and by kind of stage, in words."""
     kinds: dict[str, float] = {}
-    for name, each in seconds.items():
-        kinds[kind(name)] = kinds.get(kind(name), 0.0) + each
+    for name, duration in seconds.items():
+        kinds[kind(name)] = kinds.get(kind(name), 0.0) + duration
     return f"{sum(seconds.values()) / 3600:.2f} hours of work: " + ", ".join(
-        f"{name} {each / 3600:.2f}" for name, each in sorted(kinds.items())
+        f"{name} {duration / 3600:.2f}" for name, duration in sorted(kinds.items())
     )
 
 
@@ -94,7 +94,7 @@ def main() -> None:
         print(f"{len(missing)} are estimated, at {statistics.median(rates) / 1e9:.1f} GFLOP/s, the median of "
               f"{len(rates)} runs ({rates[0] / 1e9:.1f} to {rates[-1] / 1e9:.1f}); {work(missing)}")  # fmt: skip
         longest = sorted(missing.items(), key=lambda item: -item[1])[:12]
-        print("longest of the estimated: " + ", ".join(f"{name} {each / 3600:.1f} h" for name, each in longest))
+        print("longest of the estimated: " + ", ".join(f"{name} {duration / 3600:.1f} h" for name, duration in longest))
     seconds = {**seconds, **missing}
     print("| workers | wall time, min | work / (workers x wall) |\n| ---: | ---: | ---: |")
     for workers in chosen.workers:
@@ -103,7 +103,7 @@ def main() -> None:
     length, chain = longest_chain(graph, seconds, chosen.overhead)
     print(f"longest chain: {length / 60:.1f} min: {' > '.join(chain)}")
     longest = sorted(seconds.items(), key=lambda item: -item[1])[:5]
-    print("longest stages: " + ", ".join(f"{name} {each / 60:.1f} min" for name, each in longest))
+    print("longest stages: " + ", ".join(f"{name} {duration / 60:.1f} min" for name, duration in longest))
 
 
 if __name__ == "__main__":

@@ -108,12 +108,12 @@ def summary(results: dict[str, dict]) -> list[str]:
     """Lines: mean scores and total CPU seconds of each kind, and the pairs' differences and ratios over tables."""
     lines = []
     for kind in ("classification", "regression"):
-        mine = {name: each["programs"] for name, each in results.items() if each["kind"] == kind}
+        mine = {name: result["programs"] for name, result in results.items() if result["kind"] == kind}
         if not mine:
             continue
         programs = list(next(iter(mine.values())))
-        score = {p: [statistics.mean(each[p]["score"]) for each in mine.values()] for p in programs}
-        seconds = {p: [statistics.mean(each[p]["seconds"]) for each in mine.values()] for p in programs}
+        score = {p: [statistics.mean(measured[p]["score"]) for measured in mine.values()] for p in programs}
+        seconds = {p: [statistics.mean(measured[p]["seconds"]) for measured in mine.values()] for p in programs}
         for p in programs:
             lines.append(f"{kind}, {len(mine)} tables: {p}: mean score {statistics.mean(score[p]):.4f}, "
                          f"CPU {sum(seconds[p]):.2f} s a split")  # fmt: skip
@@ -148,7 +148,7 @@ def main() -> None:
     for kind, name in tables(options.tables, options.half):
         measured = compare(options.tables, kind, name, options.splits, programs)
         results[name] = {"kind": kind, "programs": measured}
-        means = [(statistics.mean(each["score"]), statistics.mean(each["seconds"])) for each in measured.values()]
+        means = [(statistics.mean(result["score"]), statistics.mean(result["seconds"])) for result in measured.values()]
         print(
             f"| {name} | " + " | ".join(f"{score:.3f} | {seconds:.3f}" for score, seconds in means) + " |", flush=True
         )

@@ -34,7 +34,7 @@ def updated(text: str, claims: dict[str, dict[str, Any]]) -> str:
             line = " | ".join(cells)
         elif row := COUNTS.match(line):
             verdicts = [claim["verdict"] for claim in claims[row[1]].values()]
-            counts = [verdicts.count(each) for each in VERDICTS]
+            counts = [verdicts.count(name) for name in VERDICTS]
             line = f"| now, {row[1]} | {' | '.join(map(str, counts))} |"
         lines.append(line)
     return "\n".join(lines)

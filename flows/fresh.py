@@ -106,14 +106,14 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
     """By claim the verdict of the report and that of each root; claims whose table never changes are left out."""
     settings = load("quick")
     verdicts = {root: _verdicts(folder) for root, folder in copies.items()}
-    if any(each.keys() != committed.keys() for each in verdicts.values()):
+    if any(of_root.keys() != committed.keys() for of_root in verdicts.values()):
         raise SystemExit("reports/quick/claims.json has other claims than params.yaml; `make repro` makes it anew")
     hashes = [table_hashes("quick", root=folder) for folder in (ROOT, *copies.values())]
     claims = {}
     for name, claim in committed.items():
         table = f"{settings.claims[name.lower().replace('.', '_')]}.parquet"
-        if len({each.get(table) for each in hashes}) > 1:
-            by_root = {str(root): each[name] for root, each in verdicts.items()}
+        if len({of_root.get(table) for of_root in hashes}) > 1:
+            by_root = {str(root): of_root[name] for root, of_root in verdicts.items()}
             claims[name] = {"verdict": claim["verdict"], "verdicts": by_root, **came_back(claim["verdict"], by_root)}
     return {"scale": "quick", "commit": commit(), "roots": _roots(copies, of_atlas=False), "claims": claims}
 
@@ -135,16 +135,16 @@ def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict
     """By cell the verdict of the map and that of each root; which known answers came out, and which sentences hold."""
     of_map, results = verdicts_of_cells(committed), {str(root): _atlas(folder) for root, folder in copies.items()}
     verdicts = {root: verdicts_of_cells(result) for root, result in results.items()}
-    if any(each.keys() != of_map.keys() for each in verdicts.values()):
+    if any(of_root.keys() != of_map.keys() for of_root in verdicts.values()):
         raise SystemExit("reports/atlas.json has other cells than pipeline/atlas/cells.yaml; run `make atlas`")
     cells = {}
     for name, verdict in of_map.items():
-        by_root = {root: each[name] for root, each in verdicts.items()}
+        by_root = {root: of_root[name] for root, of_root in verdicts.items()}
         cells[name] = {"verdict": verdict, "verdicts": by_root, **came_back(verdict, by_root)}
     return {
         "scale": "atlas", "commit": commit(), "roots": _roots(copies, of_atlas=True), "cells": cells,
         "known": {root: {row["cell"]: row["right"] for row in result["known"]} for root, result in results.items()},
-        "sentences": {root: [each.agrees for each in findings(result)] for root, result in results.items()},
+        "sentences": {root: [finding.agrees for finding in findings(result)] for root, result in results.items()},
     }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def bring_up_to_date(
 
     def hand_out(name: str, nodes: Nodes) -> int:
         if name not in handed:  # what is forced goes alone: an older result cannot be told from that of a failed stage
-            left = [name] if options.force else [each for each in batch.names if each not in recorder.recorded]
+            left = [name] if options.force else [stage for stage in batch.names if stage not in recorder.recorded]
             inputs = recorder.share_inputs(left)
             status = nodes.hand_out(left, recorder.graph.scale, inputs, options.force, options.hours, say)
             handed.update(dict.fromkeys(left, status))

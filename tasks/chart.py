@@ -48,7 +48,7 @@ def main() -> None:
 
     with stages.recorded(stage):
         if stage.key == "claims":
-            files = {each.table: stage.table(each.table) for each in COMPARISONS}
+            files = {comparison.table: stage.table(comparison.table) for comparison in COMPARISONS}
             rows = {key: tables.read(file).to_pandas() for key, file in files.items() if file.is_file()}
             stages.write_json(ROOT / REPORTS[stage.key], multiverse_of_claims(rows))
             return

@@ -36,14 +36,14 @@ def main(
     scales = [scale] if scale else list(SCALES)
     with one_line("compare"):
         first, second = Snapshot(before), Snapshot(now)
-        if not any(snapshot.claims(each) for snapshot in (first, second) for each in scales):
+        if not any(snapshot.claims(scale) for snapshot in (first, second) for scale in scales):
             where = f"neither {first.name} nor the {second.name}"
             raise SnapshotError(f"{where} has a report at {' or '.join(scales)} scale")
         if as_json:
-            content = {each: as_dictionary(first, second, each) for each in scales}
+            content = {scale: as_dictionary(first, second, scale) for scale in scales}
             print(json.dumps(content, indent=2, ensure_ascii=False))
         else:
-            texts = ("\n".join(lines(first, second, each, shown)) for each in scales)
+            texts = ("\n".join(lines(first, second, scale, shown)) for scale in scales)
             print("\n\n".join(filter(None, texts)))
 
 
@@ -133,7 +133,7 @@ def _why(causes: Causes, moved: list[str], changes: list[Change], claims: dict[s
                 stages.setdefault(cause, {})[stage] = None
                 resting.setdefault(cause, {})[claim] = None
     alike: dict[tuple[str, str, str], list[str]] = {}  # the texts of causes of a kind, by their stages and claims
-    for cause in sorted(stages, key=lambda each: (each.kind == "", -len(resting[each]), each)):
+    for cause in sorted(stages, key=lambda cause: (cause.kind == "", -len(resting[cause]), cause)):
         lists = _some(list(stages[cause])), _some(list(resting[cause]))
         alike.setdefault((cause.kind, *lists), []).append(cause.text)
     yield "What changed, the stages that use it, and the claims above that rest on it:"
@@ -147,7 +147,7 @@ def _some(names: list[str], shown: int = 5) -> str:
 
 def _packages(before: Snapshot, now: Snapshot) -> Iterator[str]:
     """The pinned packages that differ; what was installed is not recorded."""
-    old, new = ((each.text("constraints.txt") or "").splitlines() for each in (before, now))
+    old, new = ((snapshot.text("constraints.txt") or "").splitlines() for snapshot in (before, now))
     pins = [dict(line.split("==", 1) for line in lines if "==" in line) for lines in (old, new)]
     for name in dict.fromkeys([*pins[0], *pins[1]]):
         if pins[0].get(name) != pins[1].get(name):

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 class Bar:
     """A context manager; call ``advance(step, steps, loss)`` as often as you like."""
 
-    def __init__(self, name: str, every: float = 30.0):
-        self.name, self.every = name, every
+    def __init__(self, name: str, interval: float = 30.0):
+        self.name, self.interval = name, interval
         self.printed = self.started = time.monotonic()
         self.first: int | None = None
         console = Console(stderr=True)
@@ -33,7 +33,7 @@ class Bar:
         note = f"loss {loss:.4g}, {rate:.0f} steps/s"
         if self.progress:
             self.progress.update(self.task, completed=step, total=steps, note=note)
-        elif now - self.printed >= self.every:
+        elif now - self.printed >= self.interval:
             left = f", {(steps - step) / rate:.0f} s left" if rate else ""
             print(f"{self.name}: step {step} of {steps}, {note}{left}", flush=True)
             self.printed = now

@@ -93,8 +93,8 @@ def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
     A claim's rows are few enough to read; where they are means, the whole table has what is behind them. A table that
     is older than its statements stays, though its claims were not run.
     """
-    folder, whole = stage.reports / "rows", stage.reports / "tables"
-    whole.mkdir(parents=True, exist_ok=True)
+    folder, copies = stage.reports / "rows", stage.reports / "tables"
+    copies.mkdir(parents=True, exist_ok=True)
     by_experiment: dict[str, list[str]] = {}
     for claim in run:
         by_experiment.setdefault(stage.settings.claims[claim["key"]], []).append(claim["key"])
@@ -103,13 +103,13 @@ def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
         if not path.is_file():
             kind = "measure" if experiment in stage.settings.train else "simulate"
             missing(stage, path, f"{kind}@{experiment}")
-        with atomic(whole / path.name) as temporary:
+        with atomic(copies / path.name) as temporary:
             shutil.copyfile(path, temporary)
         table = tables.read(path).to_pandas()
         for key in keys:
             rows.write(folder, key, rows.judged_rows(table, papers.claim(stage.settings.paper[key], key)))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in run for kind in ("csv", "parquet")})
-    remove_others(whole, {f"{experiment}.parquet" for experiment in (*stage.settings.train, *stage.settings.simulate)})
+    remove_others(copies, {f"{experiment}.parquet" for experiment in (*stage.settings.train, *stage.settings.simulate)})
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:
@@ -126,8 +126,9 @@ def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
     """
     experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
     claim = papers.claim(paper, key)
-    kept = stage.reports / "tables" / stage.table(experiment).name  # where git holds those of the papers' scale
-    reason = OLD_TABLE if stage.table(experiment).is_file() or kept.is_file() else absent(getattr(claim, "NEEDS", ""))
+    table = stage.table(experiment)
+    copy = stage.reports / "tables" / table.name  # where git holds those of the papers' scale
+    reason = OLD_TABLE if table.is_file() or copy.is_file() else absent(getattr(claim, "NEEDS", ""))
     finding = not_run(claim, papers.paper(paper).LETTER, {statement.name: reason for statement in claim.STATEMENTS})
     return judge({key: {**finding, "experiment": experiment, "scale": stage.scale}})[key]
 

@@ -31,8 +31,8 @@ def main() -> None:
 
     with stages.recorded(stage) as record:
         scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
-        every = stage.settings.machine.checkpoint_seconds
-        clock = Clock(scratch / "seconds", every)
+        interval = stage.settings.machine.checkpoint_seconds
+        clock = Clock(scratch / "seconds", interval)
         shared_fields = set(TrainingConfig.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
         history: list[dict[str, Any]] = []
         snapshots: dict[str, dict[int, Path]] = {}
@@ -49,7 +49,7 @@ def main() -> None:
             )  # fmt: skip
             samples = data if settings.samples is None else data.rows(train=torch.arange(settings.samples))
             with Bar(" ".join([f"train@{stage.key}", variant]).strip()) as bar:
-                snapshots[variant], rows = fit(model, samples, config, run.seeds, scratch / variant, device, every,
+                snapshots[variant], rows = fit(model, samples, config, run.seeds, scratch / variant, device, interval,
                                                clock.with_progress(bar.advance))  # fmt: skip
             history += [{**row, "case": ",".join(filter(None, (variant, row.get("case", ""))))} for row in rows]
         out = stage.run(stage.key)
@@ -73,10 +73,10 @@ def main() -> None:
 
 
 class Clock:
-    """The seconds that a run has taken, interrupted calls included; saved every ``every`` seconds."""
+    """The seconds that a run has taken, interrupted calls included; saved every ``interval`` seconds."""
 
-    def __init__(self, file: Path, every: float):
-        self.file, self.every = file, every
+    def __init__(self, file: Path, interval: float):
+        self.file, self.interval = file, interval
         self.before = float(file.read_text()) if file.exists() else 0.0
         self.started = self.saved = time.perf_counter()
 
@@ -89,7 +89,7 @@ class Clock:
 
         def advance(step: int, steps: int, loss: float) -> None:
             show(step, steps, loss)
-            if time.perf_counter() - self.saved >= self.every:
+            if time.perf_counter() - self.saved >= self.interval:
                 with atomic(self.file) as temporary:
                     temporary.write_text(f"{self.seconds():.3f}\n")
                 self.saved = time.perf_counter()

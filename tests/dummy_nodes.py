@@ -72,10 +72,10 @@ class Workers(dict[str, "subprocess.Popen[bytes]"]):
         self.clones, self.env, self.stack = clones, env, stack
 
     def __missing__(self, name: str) -> "subprocess.Popen[bytes]":
-        here = {**self.env, "GRAMLAB_CLONE": str(self.clones[name]), "PWD": str(self.clones[name])}
+        of_node = {**self.env, "GRAMLAB_CLONE": str(self.clones[name]), "PWD": str(self.clones[name])}
         command = ["prefect", "worker", "start", "--pool", "nodes", "--name", name, "--limit", "1"]
         log = self.clones[name] / "worker.log"
-        self[name] = self.stack.enter_context(background(command, self.clones[name], here, log))
+        self[name] = self.stack.enter_context(background(command, self.clones[name], of_node, log))
         return self[name]
 
 

@@ -231,11 +231,11 @@ def ask(address: str, question: Any = None) -> Any:
         return None
 
 
-def until(met: Any, seconds: float, every: float = 0.1) -> bool:
+def until(met: Any, seconds: float, interval: float = 0.1) -> bool:
     """Wait until the condition is met, for so long at most; whether it was."""
     deadline = time.monotonic() + seconds
     while not met():
         if time.monotonic() > deadline:
             return False
-        time.sleep(every)
+        time.sleep(interval)
     return True

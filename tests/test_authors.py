@@ -101,14 +101,14 @@ def test_causes_are_not_found_in_code_without_them(tmp_path):
     """A right implementation agrees where theirs differs, and the causes of theirs do not explain its values."""
     (tmp_path / "GramLin/src").mkdir(parents=True)
     (tmp_path / "GramLin/src/metric.py").write_text(LEAST_SQUARES)
-    rows = list(linearity(Checkout(tmp_path / "GramLin"), subject(each=30, steps=5)))
+    rows = list(linearity(Checkout(tmp_path / "GramLin"), subject(per_class=30, steps=5)))
     assert max(row.difference for row in rows) < 1e-9
     assert [row.explained for row in rows if row.cause] == [False] * 3
     assert all(row.explained for row in rows if not row.cause)
 
 
 def test_the_subject_is_balanced_and_trained():
-    prepared = subject(each=20, steps=50)
+    prepared = subject(per_class=20, steps=50)
     assert prepared.labels.bincount().tolist() == [20] * 10
     assert len(set(prepared.uneven_labels.bincount().tolist())) > 1
     models = (prepared.model(), network(prepared.initial))

@@ -62,8 +62,8 @@ def test_a_package_and_a_checkout_that_are_missing_are_said_to_be(tmp_path):
     assert compare.available(theirs, None) == (False, None)
     assert compare.available(theirs, tmp_path) == (False, None)
     (tmp_path / "GramLin").mkdir()
-    here, checkout = compare.available(theirs, tmp_path)
-    assert here
+    is_there, checkout = compare.available(theirs, tmp_path)
+    assert is_there
     assert checkout.name == "GramLin"
 
 

@@ -117,11 +117,11 @@ def test_listed_claims_are_those_of_the_report(capsys):
     claims = json.loads((ROOT / "reports/quick/claims.json").read_text())
     status, output, _ = call(capsys, "claims", "list", "--json")
     assert status == 0
-    assert {each["id"]: each["verdict"] for each in json.loads(output)} == {
+    assert {claim["id"]: claim["verdict"] for claim in json.loads(output)} == {
         name: claim["verdict"] for name, claim in claims.items()
     }
     status, output, _ = call(capsys, "claims", "list", "--paper", "neural_collapse", "--verdict", "holds", "--json")
-    assert {each["id"] for each in json.loads(output)} == {
+    assert {claim["id"] for claim in json.loads(output)} == {
         name for name, claim in claims.items() if claim["paper"] == "D" and claim["verdict"] == "holds"
     }
     status, output, _ = call(capsys, "claims", "list", "--paper", "D", "--verdict", "holds")
@@ -133,23 +133,23 @@ def test_claims_that_the_report_lacks_are_listed_as_not_run(capsys, monkeypatch,
     """The papers' scale, and the same with fewer claims in its report."""
     reported = json.loads((ROOT / "reports/paper/claims.json").read_text())
     (tmp_path / "reports/paper").mkdir(parents=True)
-    there = {name: claim for name, claim in reported.items() if name not in missing}
-    (tmp_path / "reports/paper/claims.json").write_text(json.dumps(there))
+    remaining = {name: claim for name, claim in reported.items() if name not in missing}
+    (tmp_path / "reports/paper/claims.json").write_text(json.dumps(remaining))
     monkeypatch.setattr("tasks.commands.claims.ROOT", tmp_path)
     status, output, _ = call(capsys, "claims", "list", "--scale", "paper", "--json")
     quick = json.loads((ROOT / "reports/quick/claims.json").read_text())
     assert status == 0
-    assert {each["id"]: each["verdict"] for each in json.loads(output)} == {
-        name: there[name]["verdict"] if name in there else "not run" for name in quick
+    assert {claim["id"]: claim["verdict"] for claim in json.loads(output)} == {
+        name: remaining[name]["verdict"] if name in remaining else "not run" for name in quick
     }
-    for each in json.loads(output):  # what both reports say of a claim, whether it was run or not
-        assert [each[name] for name in ("key", "paper", "title", "asserted")] == [
-            quick[each["id"]][name] for name in ("key", "paper", "title", "asserted")
+    for claim in json.loads(output):  # what both reports say of a claim, whether it was run or not
+        assert [claim[name] for name in ("key", "paper", "title", "asserted")] == [
+            quick[claim["id"]][name] for name in ("key", "paper", "title", "asserted")
         ]
     status, output, _ = call(capsys, "claims", "show", "D.fig12", "--scale", "paper")
     assert status == 0
     assert output.startswith(f"D.fig12: {quick['D.fig12']['title']}\n{quick['D.fig12']['statement']}\n")
-    if "D.fig12" not in there:
+    if "D.fig12" not in remaining:
         assert "verdict at the paper scale: not run (data not here)\n" in output
 
 
@@ -211,46 +211,46 @@ def test_an_entry_comes_to_the_end_of_its_section_and_leaves_the_rest():
 @pytest.fixture(scope="module")
 def example(copy_project, environment):
     """A project with a fifth paper and a claim of each kind, made by the command; the command in it."""
-    there = copy_project("new")
+    project = copy_project("new")
 
     def gramlab(*arguments: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "gramlab.cli", *arguments]
-        return subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
 
     for command in (EXAMPLE, *(("new", "claim", name, "--kind", kind) for name, kind in NEW.items())):
         done = gramlab(*command)
         assert done.returncode == 0, done.stderr
-    return there, gramlab
+    return project, gramlab
 
 
 def test_new_files_pass_lint_and_their_own_tests(example, environment):
-    there, _ = example
-    names = {line[3:] for line in status(there)}
+    project, _ = example
+    names = {line[3:] for line in status(project)}
     assert names == {"params.yaml", *(f"{folder}/example/" for folder in
                      ("pipeline/paper", "pipeline/quick", "tasks/papers", "tests/papers"))}  # fmt: skip
     for command in (["ruff", "check", "tasks", "tests/papers"], ["ruff", "format", "--check", "tasks", "tests/papers"],
                     [sys.executable, "-m", "pytest", "tests/papers/example", ONE_FILE]):  # fmt: skip
-        done = subprocess.run(command, cwd=there, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def status(there: Path) -> list[str]:
+def status(project: Path) -> list[str]:
     return subprocess.run(
-        ["git", "status", "--porcelain"], cwd=there, capture_output=True, text=True
+        ["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True
     ).stdout.splitlines()
 
 
 @pytest.mark.parametrize("name", NEW)
 def test_the_rules_of_new_claims_see_their_experiments(example, environment, name):
     """As they are made, they hold and their controls are rejected."""
-    there, key = example[0], name.lower().replace(".", "_")
+    project, key = example[0], name.lower().replace(".", "_")
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, key], cwd=there, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", MEASURE, key], cwd=project, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     blank = {"case": "", "layer": "", "seed": 0, "step": 0, "x": 0.0, "experiment": key, "scale": "quick"}
     rows = Rows([{**blank, **row} for row in json.loads(done.stdout)])
-    claim = load_module(there / f"tasks/papers/example/claims/{key}.py")
+    claim = load_module(project / f"tasks/papers/example/claims/{key}.py")
     verdict = judge({key: find(claim, "E", rows, key, "quick", {20})})[key]
     assert (verdict["id"], verdict["verdict"]) == (name, "holds")
     assert [control["rejected"] for control in verdict["controls"].values()] == [True]
@@ -266,7 +266,7 @@ def load_module(path: Path):
 
 
 def test_a_new_claim_runs_to_its_verdict(example):
-    there, gramlab = example
+    project, gramlab = example
     done = gramlab("claims", "run", "E.trace", "--json")
     assert done.returncode == 0, done.stderr
     entry = json.loads(done.stdout)
@@ -278,12 +278,12 @@ def test_a_new_claim_runs_to_its_verdict(example):
     again = gramlab("claims", "run", "e_trace")
     assert "0 stages brought up to date, 2 already were" in again.stderr
     assert "verdict at the quick scale: holds\n" in again.stdout
-    assert (there / "data/quick/figures/e_trace.svg").is_file()
+    assert (project / "data/quick/figures/e_trace.svg").is_file()
 
 
 def test_a_mistyped_quantity_is_named(example):
-    there, gramlab = example
-    claim = there / "tasks/papers/example/claims/e_top.py"
+    project, gramlab = example
+    claim = project / "tasks/papers/example/claims/e_top.py"
     printed = claim.read_text(encoding="utf-8")
     claim.write_text(printed.replace("e_top/eigenvalue", "e_top/eigenvalu"), encoding="utf-8")
     done = gramlab("claims", "run", "E.top")
@@ -301,14 +301,15 @@ def test_holms_correction_counts_the_papers_other_claims(key):
     entry["statements"] = [statement for statement in entry["statements"] if statement["forms"]]
     again = judged({**deepcopy(entry), "ran": True, "tests": entry["asserted"]}, key, "quick")
     assert again["verdict"] == entry["verdict"]
-    of_paper = [each for each in claims.values() if each["paper"] == entry["paper"]]
-    asserted = [each for claim in of_paper for each in claim["statements"] if each["kind"] == "asserted"]
-    p_values = sorted(form["p"] for each in asserted for form in each["forms"].values() if form["p"] is not None)
+    of_paper = [claim for claim in claims.values() if claim["paper"] == entry["paper"]]
+    asserted = [statement for claim in of_paper for statement in claim["statements"] if statement["kind"] == "asserted"]
+    forms = [form for statement in asserted for form in statement["forms"].values()]
+    p_values = sorted(form["p"] for form in forms if form["p"] is not None)
     waiting = len(settings.claims_of(settings.paper[key])) - len(of_paper)  # claims that the report does not have yet
     waiting += sum(claim["asserted"] for claim in of_paper if claim["verdict"] == "not run")
     corrected = 0
-    for statement in (each for each in again["statements"] if each["kind"] == "asserted"):
-        for form in (each for each in statement["forms"].values() if each["p"] is not None):
+    for statement in (statement for statement in again["statements"] if statement["kind"] == "asserted"):
+        for form in (form for form in statement["forms"].values() if form["p"] is not None):
             rank = bisect_right(p_values, form["p"])
             steps = [min(1.0, (len(p_values) + waiting - place) * p) for place, p in enumerate(p_values[:rank])]
             assert form["p, Holm"] == pytest.approx(max(steps), rel=1e-12)

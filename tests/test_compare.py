@@ -40,8 +40,8 @@ def section(text: str, heading: str) -> list[str]:
     """The indented lines below a heading."""
     lines = text.splitlines()
     (start,) = (index for index, line in enumerate(lines) if line.startswith(heading))
-    rest = lines[start + 1 :]
-    return rest[: next((index for index, line in enumerate(rest) if not line.startswith("  ")), len(rest))]
+    below = lines[start + 1 :]
+    return below[: next((index for index, line in enumerate(below) if not line.startswith("  ")), len(below))]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_moved_verdicts_and_numbers_are_named_with_their_size(project, environme
     assert (committed["D.svd"]["verdict"], current["D.svd"]["verdict"]) == ("holds", "fails")
     assert text.startswith("quick scale, HEAD -> working tree: 1 of 4 verdicts and ")
     assert "  D.svd: holds -> fails (refuted)\n" in text
-    before, now = (each["D.svd"]["statements"][0]["statistic"] for each in (committed, current))
+    before, now = (report["D.svd"]["statements"][0]["statistic"] for report in (committed, current))
     assert f"  D.svd, U leaves NC1 alone: holds -> fails; statistic {before:.6g} -> {now:.6g}\n" in text
     numbers = section(text, "Numbers")
     assert {line.split(":")[0].strip() for line in numbers} == {"B.free", "D.svd"}
@@ -155,7 +155,7 @@ def test_without_lock_files_git_says_what_changed(project):
 
     def changed(key: str) -> dict[str, list[str]]:
         causes = Causes(Snapshot("HEAD", project), Snapshot(None, project), "paper")
-        return {stage: [cause.text for cause in each] for stage, each in causes.of_claim(key).items()}
+        return {stage: [cause.text for cause in stage_causes] for stage, stage_causes in causes.of_claim(key).items()}
 
     table = project / "reports/paper/tables/d_svd.parquet"
     before = table.read_bytes()

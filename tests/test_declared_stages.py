@@ -58,9 +58,9 @@ def imports(file: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
-            top, _, rest = name.partition(".")
-            if top == "gramlab" and rest in gramlab._HOME:
-                name = gramlab._HOME[rest]
+            top, _, attribute = name.partition(".")
+            if top == "gramlab" and attribute in gramlab._HOME:
+                name = gramlab._HOME[attribute]
             for path in (name.replace(".", "/") + ".py", name.replace(".", "/") + "/__init__.py"):
                 if top in ("gramlab", "tasks") and Path(path).is_file():
                     imported.add(path)

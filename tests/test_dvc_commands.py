@@ -16,10 +16,10 @@ SCALES = ("quick", "paper")
 @pytest.fixture(scope="module")
 def clone(copy_project, tmp_path_factory):
     """A git clone, with lock files and without data, of the project as it stands."""
-    there = tmp_path_factory.mktemp("clone") / "gramlab"
-    subprocess.run(["git", "clone", "-q", copy_project("origin", locks=True), there], check=True)
-    assert not list(there.glob("data/*/"))
-    return there
+    clone = tmp_path_factory.mktemp("clone") / "gramlab"
+    subprocess.run(["git", "clone", "-q", copy_project("origin", locks=True), clone], check=True)
+    assert not list(clone.glob("data/*/"))
+    return clone
 
 
 @pytest.fixture

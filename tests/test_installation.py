@@ -41,10 +41,10 @@ def installed(wheel, tmp_path_factory):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)
         (info,) = site.glob("gramlab-*.dist-info")
-        for each in closure(PathDistribution(info), extra):
-            for name in {file.parts[0] for file in each.files or () if file.parts[0] not in ("..", "__pycache__")}:
+        for package in closure(PathDistribution(info), extra):
+            for name in {file.parts[0] for file in package.files or () if file.parts[0] not in ("..", "__pycache__")}:
                 if not (site / name).exists():
-                    (site / name).symlink_to(each.locate_file(name))
+                    (site / name).symlink_to(package.locate_file(name))
         return folder / "bin/python"
 
     return make
@@ -55,8 +55,8 @@ def closure(start: Distribution, extra: str) -> list[Distribution]:
     distributions: dict[tuple[str, str], Distribution] = {}
     waiting = [(start, extra)]
     while waiting:
-        each, wanted = waiting.pop()
-        for text in each.requires or ():
+        package, wanted = waiting.pop()
+        for text in package.requires or ():
             needed = Requirement(text)
             if needed.marker and not any(needed.marker.evaluate({"extra": name}) for name in {"", wanted}):
                 continue
@@ -68,7 +68,7 @@ def closure(start: Distribution, extra: str) -> list[Distribution]:
                     except PackageNotFoundError:  # an optional one that is not needed on this machine
                         continue
                     waiting.append((distributions[key], name))
-    return [each for each in dict.fromkeys(distributions.values()) if each is not start]
+    return [package for package in dict.fromkeys(distributions.values()) if package is not start]
 
 
 def run(python: Path, program: str, folder: Path) -> subprocess.CompletedProcess:

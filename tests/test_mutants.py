@@ -78,7 +78,7 @@ def test_mutants_are_killed_survive_or_do_not_apply(tree):
 
 def test_only_what_has_no_result_runs(tree):
     two = LIST.split(HEAD)[1:3]
-    (tree / "tests/mutants/by_hand.toml").write_text("".join(HEAD + each for each in two))
+    (tree / "tests/mutants/by_hand.toml").write_text("".join(HEAD + entry for entry in two))
     assert "2 to run" in run(tree).stdout
     first = (tree / "reports/mutants.json").read_bytes()
     again = run(tree)
@@ -125,7 +125,7 @@ def test_fast():
 def test_the_fastest_test_that_enters_the_mistake_runs_first(tree):
     """All others run after it: the last mutant is killed by a test that calls nothing."""
     (tree / "tests/test_code.py").write_text(ORDERED)
-    mutants = "".join(HEAD + each for each in LIST.split(HEAD)[1:3]).replace("::test_area", "")
+    mutants = "".join(HEAD + entry for entry in LIST.split(HEAD)[1:3]).replace("::test_area", "")
     (tree / "tests/mutants/by_hand.toml").write_text(mutants)
     assert run(tree).returncode == 0
     assert results(tree) == {

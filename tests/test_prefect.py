@@ -79,7 +79,7 @@ def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
 
 def until_run(server: str, deployment: str, *states: str) -> bool:
     """Wait for a run in one of these states; seldom ask, since each answer keeps the server busy."""
-    return until(lambda: runs(server, deployment, *states), 150, every=0.5)
+    return until(lambda: runs(server, deployment, *states), 150, interval=0.5)
 
 
 def request(project: Path, env: dict[str, str], deployment: str, *parameters: str) -> None:
@@ -112,7 +112,7 @@ def test_a_scheduled_run_finishes_and_shows_its_verdicts(
     assert shown.keys() == {"run-quick", "verdicts-quick"}
     judged = json.loads((project / "data/quick/verdicts/fact.json").read_text())
     (row,) = json.loads(shown["verdicts-quick"])
-    assert [(row["id"], row["verdict"])] == [(each["id"], each["verdict"]) for each in judged.values()]
+    assert [(row["id"], row["verdict"])] == [(claim["id"], claim["verdict"]) for claim in judged.values()]
     assert SUMMARY in shown["run-quick"]
     assert "- C.1: nothing before, holds now" in shown["run-quick"]
     path = re.sub(r"([_*])", r"\\\1", str(project / "reports/index.html"))  # as Markdown has it
@@ -150,7 +150,7 @@ def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
     assert until(lambda: not any(map(dummy_project.alive, stage)), 150), (project / "worker.log").read_text()
     assert until_run(server, "on-demand", "CANCELLED"), (project / "worker.log").read_text()
-    completed = lambda: [each["id"] for each in runs(server, "nightly", "COMPLETED")]  # noqa: E731
+    completed = lambda: [flow_run["id"] for flow_run in runs(server, "nightly", "COMPLETED")]  # noqa: E731
     assert until(lambda: other["id"] in completed(), 150, 0.5), (project / "worker.log").read_text()
 
 
@@ -172,6 +172,6 @@ def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
     order(project)
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
     assert until_run(server, "on-demand", "CRASHED")
-    assert [each["id"] for each in runs(server, "on-demand", "CRASHED")] == [run["id"]]
+    assert [flow_run["id"] for flow_run in runs(server, "on-demand", "CRASHED")] == [run["id"]]
     with background(commands[-1], project, env, project / "worker.log"):
         assert until_run(server, "on-demand", "COMPLETED"), (project / "worker.log").read_text()

@@ -65,7 +65,7 @@ def plant(project, **changes) -> None:
         verdicts.setdefault(settings.paper[key], {})[key] = verdict(key, **changes.get(key, {}))
         write(data / "figures" / f"{key}.svg", FIGURE)
         experiment = settings.claims[key]
-        read = {name for each in papers.claim(settings.paper[key], key).STATEMENTS for name in each.reads}
+        read = {name for statement in papers.claim(settings.paper[key], key).STATEMENTS for name in statement.reads}
         rows.setdefault(experiment, set()).update(read)
         for name in (f"check@{key}", f"measure@{experiment}", f"train@{experiment}"):
             write(data / "provenance" / f"{name}.json", record)
@@ -158,10 +158,11 @@ def test_a_claim_without_a_finding_is_there_with_its_statements_and_the_reason(p
         claim = claims[name]
         assert (claim["verdict"], claim["reason"]) == ("not run", reason)
         declared = papers.claim(load("quick").paper[claim["key"]], claim["key"]).STATEMENTS
-        assert [(each["name"], each["quote"]) for each in claim["statements"]] == [
-            (each.name, each.quote) for each in declared
+        assert [(statement["name"], statement["quote"]) for statement in claim["statements"]] == [
+            (statement.name, statement.quote) for statement in declared
         ]
-        assert {(each["verdict"], each["reason"]) for each in claim["statements"]} == {("not judged", reason)}
+        for statement in claim["statements"]:
+            assert (statement["verdict"], statement["reason"]) == ("not judged", reason)
     counts = json.loads((pages / "counts.json").read_text())
     assert counts["claims"] == len(claims) == len(load("quick").claims)
     assert counts["not run"] == len(NOT_MEASURED) + 1  # and C.fig1
@@ -200,8 +201,8 @@ def test_the_whole_table_of_every_experiment_is_in_the_report(project, pages):
 
 def test_the_rows_behind_a_claim_are_those_that_its_statements_read(pages):
     table = pd.read_csv(pages / "rows" / "a_fig7.csv")
-    assert set(table["quantity"]) == {name for each in papers.claim("weight_gram", "a_fig7").STATEMENTS
-                                      for name in each.reads}  # fmt: skip
+    assert set(table["quantity"]) == {name for statement in papers.claim("weight_gram", "a_fig7").STATEMENTS
+                                      for name in statement.reads}  # fmt: skip
     assert len(table) == 2 * 2 * table["quantity"].nunique()  # arms and seeds
     pd.testing.assert_frame_equal(table, pd.read_parquet(pages / "rows" / "a_fig7.parquet"), check_dtype=False)
 

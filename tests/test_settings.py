@@ -166,8 +166,8 @@ def test_quick_is_laid_over_paper():
     ],
 )
 def test_unknown_names_on_the_command_line(arguments, says):
-    stage, *rest = arguments
-    done = subprocess.run([sys.executable, "-m", f"tasks.{stage}", *rest], cwd=ROOT, capture_output=True, text=True)
+    stage, *options = arguments
+    done = subprocess.run([sys.executable, "-m", f"tasks.{stage}", *options], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(says)
     assert done.stderr.count("\n") == 1

@@ -24,18 +24,18 @@ REPOSITORIES = {  # name of the checkout -> its comparisons
 
 def comparisons(folder: Path) -> Iterator[Comparison]:
     """All comparisons with the checkouts that the folder has."""
-    here = [name for name in REPOSITORIES if (folder / name).is_dir()]
-    if not here:
+    available = [name for name in REPOSITORIES if (folder / name).is_dir()]
+    if not available:
         raise SystemExit(f"{folder} has none of {', '.join(REPOSITORIES)}: docs/authors.md says how to get them")
     prepared = subject()
-    for name in here:
+    for name in available:
         yield from REPOSITORIES[name](Checkout(folder / name), prepared)
 
 
 def write(path: Path, rows: list[Comparison]) -> None:
     """Write the table; the commits stand with each row."""
     path.write_text(
-        json.dumps({"comparisons": [each.row() for each in rows]}, indent=1, ensure_ascii=False) + "\n",
+        json.dumps({"comparisons": [row.row() for row in rows]}, indent=1, ensure_ascii=False) + "\n",
         encoding="utf-8",
     )
 
@@ -48,16 +48,16 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
-    for each in comparisons(options.folder):
-        rows.append(each)
+    for row in comparisons(options.folder):
+        rows.append(row)
         numbers = "  ".join(
             "-" if value is None else f"{value:.3g}"
-            for value in (each.their_value, each.our_value, each.difference, each.rest)
+            for value in (row.their_value, row.our_value, row.difference, row.rest)
         )
-        mark = "" if each.explained else "  NOT EXPLAINED"
-        print(f"{each.repository} {each.function}, {each.quantity}: {numbers}{mark}", flush=True)
+        mark = "" if row.explained else "  NOT EXPLAINED"
+        print(f"{row.repository} {row.function}, {row.quantity}: {numbers}{mark}", flush=True)
     write(options.out, rows)
-    print(f"{sum(each.explained for each in rows)} of {len(rows)} agree or differ by their cause alone")
+    print(f"{sum(row.explained for row in rows)} of {len(rows)} agree or differ by their cause alone")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def compare(
     """
     if bool(cause) != (follows is not None):
         raise ValueError(f"{function}, {quantity}: a cause is tested by gramlab's value that follows it")
-    rest = difference(theirs, value if follows is None else follows)
+    unexplained = difference(theirs, value if follows is None else follows)
     return Comparison(
         checkout.name,
         checkout.commit,
@@ -91,7 +91,7 @@ def compare(
         size(value),
         difference(theirs, value),
         cause,
-        rest,
+        unexplained,
         allowed,
     )
 

@@ -194,9 +194,9 @@ def shifts(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     )
 
 
-def cancellation(total: torch.Tensor, rest: torch.Tensor) -> float:
+def cancellation(total: torch.Tensor, difference: torch.Tensor) -> float:
     """The relative error of a small difference of matrices, for one rounding of the large ones."""
-    return float(torch.finfo(total.dtype).eps * total.abs().max() / rest.abs().max())
+    return float(torch.finfo(total.dtype).eps * total.abs().max() / difference.abs().max())
 
 
 def mean_loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -47,9 +47,9 @@ class Subject:
         captured = gramlab.features(self.model(), self.x, ["2", "4"])
         return [captured["2"], captured["4"]]
 
-    def few(self, each: int) -> tuple[Tensor, Tensor]:
+    def few(self, per_class: int) -> tuple[Tensor, Tensor]:
         """The first samples of each class (classes × each, 64), and their labels."""
-        rows = torch.cat([(self.labels == label).nonzero()[:each, 0] for label in range(CLASSES)])
+        rows = torch.cat([(self.labels == label).nonzero()[:per_class, 0] for label in range(CLASSES)])
         return self.x[rows], self.labels[rows]
 
 
@@ -63,11 +63,11 @@ def network(weights: tuple[Tensor, ...], activation: type[nn.Module] = nn.ReLU) 
     return nn.Sequential(*parts[:-1])
 
 
-def subject(each: int = 80, steps: int = 300) -> Subject:
+def subject(per_class: int = 80, steps: int = 300) -> Subject:
     """Train the network by gradient descent with momentum on the squared error of ``each`` samples of a class."""
     data = digits()
     x, labels = data.scaled(data.x_train, torch.float64).flatten(1), data.y_train
-    rows = torch.cat([(labels == label).nonzero()[:each, 0] for label in range(CLASSES)])
+    rows = torch.cat([(labels == label).nonzero()[:per_class, 0] for label in range(CLASSES)])
     shapes = ((WIDTH, x.shape[1]), (WIDTH, WIDTH), (CLASSES, WIDTH))
     draws = (torch.from_numpy(stream("authors", layer).normal(size=shape)) for layer, shape in enumerate(shapes))
     initial = tuple(draw * (2 / draw.shape[1]) ** 0.5 for draw in draws)

@@ -90,8 +90,8 @@ class Subset:
         if not self.balanced or not len(labels):
             return np.flatnonzero(np.isin(labels, classes))
         counts = [int((labels == label).sum()) for label in classes]
-        per_class, rest = divmod(size, len(classes)) if size is not None else (min(counts), 0)
-        if rest:
+        per_class, remainder = divmod(size, len(classes)) if size is not None else (min(counts), 0)
+        if remainder:
             raise DataError(f"{source}: {size} {part} samples cannot be balanced over {len(classes)} classes")
         if per_class > min(counts):
             scarce = classes[int(np.argmin(counts))]

@@ -197,5 +197,5 @@ def _read_data_set(
         else list(zip(*(rows[column] for column in text), strict=True))
     )
     usable = [index for index, labels in enumerate(values) if -1 not in labels and texts[index]]  # -1: not published
-    labels = tuple(tuple(names[each] if names else str(each) for each in values[index]) for index in usable)
+    labels = tuple(tuple(names[value] if names else str(value) for value in values[index]) for index in usable)
     return Texts(tuple(texts[index] for index in usable), labels, words=bool(words))

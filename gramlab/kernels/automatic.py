@@ -114,7 +114,7 @@ def choose(kernel: Kernel, x: Tensor, y: Tensor, bandwidth: float | str, ridge: 
     unit = typical_size(kernel, x)
     bandwidths = [times * unit for times in BANDWIDTHS] if isinstance(bandwidth, str) else [bandwidth]
     ridges = RIDGES if isinstance(ridge, str) else (ridge,)
-    candidates = [replace(kernel, bandwidth=float(each)) for each in bandwidths]
+    candidates = [replace(kernel, bandwidth=float(size)) for size in bandwidths]
     if len(candidates) == len(ridges) == 1:
         return candidates[0], float(ridges[0])
     errors = {}
@@ -122,9 +122,9 @@ def choose(kernel: Kernel, x: Tensor, y: Tensor, bandwidth: float | str, ridge: 
         K = candidate.matrix(x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularKernel)  # the machine itself warns
-            for each in ridges:
-                left_out = dual_left_out(K.clone, y, each)[2]
-                errors[candidate, float(each)] = float(left_out.square().mean())
+            for candidate_ridge in ridges:
+                left_out = dual_left_out(K.clone, y, candidate_ridge)[2]
+                errors[candidate, float(candidate_ridge)] = float(left_out.square().mean())
     return min(errors, key=lambda pair: errors[pair])
 
 

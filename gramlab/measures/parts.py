@@ -146,8 +146,8 @@ def _check_belongs(first: Measurement, part: Measurement) -> None:
     """Raise ValueError if two parts are not of one measurement."""
     place = part.settings["shard"][0]
 
-    def differ(what: str, a: Any, b: Any) -> ValueError:
-        return ValueError(f"part {place} does not belong to part 0: its {what} is {b}, not {a}")
+    def differ(field: str, a: Any, b: Any) -> ValueError:
+        return ValueError(f"part {place} does not belong to part 0: its {field} is {b}, not {a}")
 
     for key in _SAME:
         if first.settings.get(key) != part.settings.get(key):

@@ -44,7 +44,7 @@ def report(scale: str) -> dict[str, Any]:
     return {claim["key"]: claim for claim in claims.values()}
 
 
-def every(scale: str) -> dict[str, Any]:
+def all_claims(scale: str) -> dict[str, Any]:
     """All claims by key: those of the scale's report, and as "not run" the others that params.yaml names."""
     reported, settings = report(scale), load(scale)
     return {key: reported.get(key) or _not_in_the_report(settings.paper[key], key, scale) for key in settings.claims}
@@ -91,7 +91,7 @@ def list_claims(
 ) -> None:
     """List the claims with their verdicts."""
     with one_line("claims list"):
-        claims = every(scale)
+        claims = all_claims(scale)
         if paper is not None:
             letters = {name: papers.paper(name).LETTER for name in papers.names()}
             letter = letters.get(paper, paper.upper())
@@ -125,9 +125,9 @@ def _named(letters: dict[str, str]) -> str:
 def show(claim: Claim, scale: AtScale = "quick", as_json: AsJson = False) -> None:
     """Show a claim. Print its statements with what was measured, its controls, and the files it rests on."""
     with one_line("claims show"):
-        claims = every(scale)
+        claims = all_claims(scale)
         entry = claims[key_of(claim, claims)]
-        other = next(each for each in SCALES if each != scale)
+        other = next(name for name in SCALES if name != scale)
         elsewhere = _report_if_there(other).get(entry["key"])
         if as_json:
             print_json(entry)

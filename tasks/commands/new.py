@@ -39,7 +39,7 @@ def paper(
     """Make the files of a paper. They are its folder, its stages and its section of params.yaml, without claims."""
     with one_line("new paper"):
         known = papers.names()
-        letters = {papers.paper(each).LETTER: each for each in known}
+        letters = {papers.paper(folder).LETTER: folder for folder in known}
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
             raise BadInput(f"the name {name!r} must begin with a small letter and hold small letters, digits and _")
         if name in known or name in SHARED:
@@ -80,17 +80,17 @@ def claim(
 ) -> None:
     """Make the files of a claim. The claim, its experiment, its test and its settings run as they are."""
     with one_line("new claim"):
-        letters = {papers.paper(each).LETTER: each for each in papers.names()}
+        letters = {papers.paper(name).LETTER: name for name in papers.names()}
         if not re.fullmatch(r"[A-Z]\.[A-Za-z][A-Za-z0-9.]*", id):
             raise BadInput(f"{id!r} is no id; an id is a paper's letter, a dot and a name, such as A.thm7")
         if id[0] not in letters:
             raise BadInput(f"no paper has the letter {id[0]}; the letters are {', '.join(sorted(letters))}")
         folder, key = letters[id[0]], id.lower().replace(".", "_")
         raw = read()
-        sections = [raw[each] for each in letters.values()]
+        sections = [raw[name] for name in letters.values()]
         if any(key in (section["claims"] or {}) for section in sections):
             raise BadInput(f"params.yaml has a claim {key!r} already")
-        known = [each for section in sections for of in ("train", "simulate") for each in section[of] or {}]
+        known = [name for section in sections for of in ("train", "simulate") for name in section[of] or {}]
         if experiment is not None and experiment not in known:
             raise BadInput(f"no experiment {experiment!r}{did_you_mean(experiment, known)}")
         if experiment is None and key in known:

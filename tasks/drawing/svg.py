@@ -58,8 +58,8 @@ def described(svg: str, key: str, title: str, text: str) -> str:
     """The SVG as one image with a title and a description."""
     labels = f'<title id="{key}-title">{escape(title)}</title>\n<desc id="{key}-desc">{escape(text)}</desc>\n'
     attributes = f' role="img" aria-labelledby="{key}-title" aria-describedby="{key}-desc">\n{labels}'
-    opening, _, rest = svg.partition(">")
-    return f"{opening}{attributes}{rest.lstrip()}"
+    opening, _, remainder = svg.partition(">")
+    return f"{opening}{attributes}{remainder.lstrip()}"
 
 
 def slim(svg: str) -> str:
@@ -84,7 +84,7 @@ def _hundredths(number: re.Match[str]) -> str:
 def _path(path: re.Match[str]) -> str:
     """The data of a path without blanks at its letters; those of a long path, of many seeds, to a tenth of a point."""
     short = re.sub(r"\s*([MLQCVZz])\s*", r"\1", path[0])
-    return short if len(short) < LONG_PATH else re.sub(r"\d+\.\d\d", lambda each: f"{float(each[0]):.1f}", short)
+    return short if len(short) < LONG_PATH else re.sub(r"\d+\.\d\d", lambda number: f"{float(number[0]):.1f}", short)
 
 
 def _palette(png: re.Match[str]) -> str:

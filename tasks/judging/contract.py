@@ -43,7 +43,7 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
         Naming the first rows at fault.
     """
     judged, with_hypotheses = (
-        rows.frame[rows.frame["quantity"].isin({name for each in readers for name in each.reads})]
+        rows.frame[rows.frame["quantity"].isin({name for statement in readers for name in statement.reads})]
         for readers in (statements, (*statements, *getattr(claim, "HYPOTHESES", ())))
     )
     refuse = _Refusal(claim.ID, with_hypotheses)

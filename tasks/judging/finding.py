@@ -28,10 +28,12 @@ OF_CORRECTED = ", corrected"
 
 def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds: set[int]) -> dict[str, Any]:
     """What the rules of the claim's statements and hypotheses find; ``ran`` is False where none can be judged."""
-    statements = [each for each in claim.STATEMENTS if scale in each.scales and each.judgeable(rows)]
+    at_scale = [statement for statement in claim.STATEMENTS if scale in statement.scales]
+    statements = [statement for statement in at_scale if statement.judgeable(rows)]
     hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
     asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
-    reasons = {each.name: each.unjudged(rows, scale, getattr(claim, "NEEDS", "")) for each in claim.STATEMENTS}
+    needs = getattr(claim, "NEEDS", "")
+    reasons = {statement.name: statement.unjudged(rows, scale, needs) for statement in claim.STATEMENTS}
     judged = [statement for statement in statements if statement.kind == "asserted"]
     if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
         return not_run(claim, letter, reasons)

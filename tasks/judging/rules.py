@@ -151,26 +151,26 @@ def rate(rows: Rows, power: float, margin: float = 0.25) -> Finding:
 
     estimate = slope(squares)
     pseudo_values = [n * estimate - (n - 1) * slope(np.delete(squares, seed, 0)) for seed in range(n)]
-    what = f"slope of the root mean square error in the size, jackknife over {n} seeds"
-    finding = within(np.array(pseudo_values), power - margin, power + margin, what)
+    label = f"slope of the root mean square error in the size, jackknife over {n} seeds"
+    finding = within(np.array(pseudo_values), power - margin, power + margin, label)
     # few pseudo-values are skewed: a refutation asks for half the level
     p_against = min(1.0, 2 * (finding.p_against or 0.0))
     return replace(finding, holds=decided(finding.p, p_against), statistic=estimate, p_against=p_against)
 
 
-def within(values: np.ndarray, lowest: float, highest: float, what: str, units: str = "seeds") -> Finding:
+def within(values: np.ndarray, lowest: float, highest: float, label: str, units: str = "seeds") -> Finding:
     """The mean over seeds lies in a range fixed beforehand: two one-sided t tests at 2.5 % each."""
     p, p_against = p_inside(values, lowest, highest)
     mean, low, high = interval(values)
-    rule = f"{what}, mean over {len(values)} {units}, Student's t interval at 95 % inside [{lowest:g}, {highest:g}]"
+    rule = f"{label}, mean over {len(values)} {units}, Student's t interval at 95 % inside [{lowest:g}, {highest:g}]"
     target = (lowest + highest) / 2
     return Finding(decided(p, p_against), mean, rule, "direction", low, high, p, p_against,
                    sample=tuple(np.asarray(values).tolist()), target=target)  # fmt: skip
 
 
-def equivalent(values: np.ndarray, margin: float, what: str, units: str = "seeds") -> Finding:
+def equivalent(values: np.ndarray, margin: float, label: str, units: str = "seeds") -> Finding:
     """The mean over seeds of ``values`` is 0 within a margin fixed beforehand."""
-    return within(values, -margin, margin, what, units)
+    return within(values, -margin, margin, label, units)
 
 
 def decided(p: float | None, p_against: float | None, certain: bool | None = True) -> bool | None:
@@ -187,25 +187,25 @@ def below(rows: Rows, least: float) -> Finding:
     return Finding(bool(ends.max() <= least), float(ends.max()), rule, "exact", high=least)
 
 
-def never(rows: Rows, what: str) -> Finding:
+def never(rows: Rows, event: str) -> Finding:
     """An event never happens: ``value`` counts it on each instance."""
     if not len(rows):
         raise JudgeError("nothing was counted")
     count = float(rows.value.sum())
     share = float(np.mean(rows.value > 0))
-    return Finding(count == 0, count, f"no {what} on any instance", "bound", numbers={"share of instances": share})
+    return Finding(count == 0, count, f"no {event} on any instance", "bound", numbers={"share of instances": share})
 
 
-def positive(values: np.ndarray, what: str, evidence: str = "direction", units: str = "seeds") -> Finding:
+def positive(values: np.ndarray, label: str, evidence: str = "direction", units: str = "seeds") -> Finding:
     """The mean over seeds of a number of each seed is greater than 0: Student's t test at 2.5 %, one-sided."""
     mean, low, high = interval(values)
     p, p_against = p_above(values), p_above(-np.asarray(values))
-    rule = f"{what}, mean over {len(values)} {units}, Student's t interval at 95 % above 0"
+    rule = f"{label}, mean over {len(values)} {units}, Student's t interval at 95 % above 0"
     sample = tuple(np.asarray(values).tolist())
     return Finding(decided(p, p_against), mean, rule, evidence, low, high, p, p_against, sample=sample)
 
 
-def trend(series: np.ndarray, what: str) -> Finding:
+def trend(series: np.ndarray, label: str) -> Finding:
     """Series, (seeds, points), rise: exact permutation test of the sum of Kendall's statistics, at 2.5 %.
 
     The statistic is the mean of Kendall's tau. Student's t on the taus would be wrong: they are few, discrete and
@@ -218,7 +218,7 @@ def trend(series: np.ndarray, what: str) -> Finding:
     """
     p, p_against = p_trend(series)
     taus = [kendall(values) for values in series]
-    rule = f"{what} rises, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"
+    rule = f"{label} rises, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"
     return Finding(decided(p, p_against), float(np.mean(taus)), rule, "direction", None, None, p, p_against,
                    numbers={"share of seeds that rise": float(np.mean(np.array(taus) > 0))},
                    sample=tuple(taus))  # fmt: skip

@@ -97,7 +97,7 @@ def _claim(finding: dict[str, Any]) -> dict[str, Any]:
         "asserted": len(all_asserted),
         "deciding": deciding["name"],
         "evidence": "matches print" if as_printed and verdict in SUPPORTED else deciding["evidence"],
-        "measured": "; ".join(dict.fromkeys(each["measured"] for each in asserted if each["measured"])),
+        "measured": "; ".join(dict.fromkeys(statement["measured"] for statement in asserted if statement["measured"])),
         "statements": statements,
         "controls": controls,
     }
@@ -119,8 +119,8 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     forms = statement["forms"]
     if not forms:
         return {**statement, "verdict": "not judged", "reason": statement["unjudged"]}
-    unmet = {form: [each for each in hypotheses if _needed(each, statement) and _met(each, form) is not True]
-             for form in forms}  # fmt: skip
+    needed = [hypothesis for hypothesis in hypotheses if _needed(hypothesis, statement)]
+    unmet = {form: [hypothesis for hypothesis in needed if _met(hypothesis, form) is not True] for form in forms}
     form = "claim"
     if "corrected" in forms and (unmet["claim"] or not _found(forms["claim"], statement)):
         form = "corrected"

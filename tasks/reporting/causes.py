@@ -44,7 +44,7 @@ class Causes:
         first, second = before.locked(scale), now.locked(scale)
         self.locked = bool(first and second)
         if self.locked:
-            self.before, self.now = ({name: _ran(stage) for name, stage in each.items()} for each in (first, second))
+            self.before, self.now = ({name: _ran(stage) for name, stage in lock.items()} for lock in (first, second))
         else:
             self.before, self.now = _declared(before, before, scale), _declared(now, before, scale)
         self.makers = {path: name for name, stage in self.now.items() for path in stage.outs}

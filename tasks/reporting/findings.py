@@ -186,9 +186,9 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
 
 def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any], str]:
     """What a field belongs to, the statement or a form or a control of it, and the field's name there."""
-    form, _, rest = field.partition(" ")
-    if form in FORMS and rest:
-        return statement["forms"].get(FORMS[form], {}), rest
+    form, _, number = field.partition(" ")
+    if form in FORMS and number:
+        return statement["forms"].get(FORMS[form], {}), number
     if field.startswith("control/"):
         control, _, name = field.removeprefix("control/").rpartition("/")
         deciding = "corrected" if statement["form"] == "corrected" else "claim"

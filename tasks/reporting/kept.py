@@ -20,14 +20,14 @@ def by_every_control(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[
         By id "parts", how many parts have a control, and "kept", the names of those that no control breaks, each as
         "statement: part". A claim without such parts is left out.
     """
-    kept = {}
+    by_claim = {}
     for name, claim in claims.items():
         if claim["verdict"] not in SUPPORTED:
             continue
         parts = dict(_parts(claim))
         if names := [part for part, is_kept in parts.items() if is_kept]:
-            kept[name] = {"parts": len(parts), "kept": names}
-    return kept
+            by_claim[name] = {"parts": len(parts), "kept": names}
+    return by_claim
 
 
 def parts_in_all(claims: Mapping[str, Mapping[str, Any]]) -> int:

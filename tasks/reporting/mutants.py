@@ -22,7 +22,7 @@ def summary(path: Path = RESULTS) -> dict[str, Any] | None:
         return None
     mutants = json.loads(path.read_text(encoding="utf-8"))["mutants"]
     judged = [mutant for mutant in mutants if mutant["result"] in ("killed", "survived")]
-    kinds = (f"drawn: {each['kind']}" if each["group"] == DRAWN else each["kind"] for each in judged)
+    kinds = (f"drawn: {result['kind']}" if result["group"] == DRAWN else result["kind"] for result in judged)
     return {
         "listed": len(mutants),
         "planted": len(judged),

@@ -24,7 +24,7 @@ def judged_rows(table: pd.DataFrame, claim: Any) -> pd.DataFrame:
     """
     readers: Iterable[Any] = (*claim.STATEMENTS, *getattr(claim, "HYPOTHESES", ()))
     names = {name for reader in readers for name in reader.reads}
-    names |= {f"null/{each}" for name in names for each in (name, name.partition("/")[2])}
+    names |= {f"null/{quantity}" for name in names for quantity in (name, name.partition("/")[2])}
     rows = table.loc[table["quantity"].isin(names), [*LABELS, "value"]]
     return rows.assign(smallest=rows["value"], largest=rows["value"], rows=1)
 

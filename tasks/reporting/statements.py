@@ -79,8 +79,8 @@ def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     if unmet := unmet_condition(claim, statement):
         notes = [f"{reason}: {unmet['name']}"]
     elif reason == "control kept":
-        kept = [name for name, control in deciding_form(statement)["controls"].items() if not control["rejected"]]
-        notes = [f"{reason}: {', '.join(kept)}" if kept else reason]
+        accepted = [name for name, control in deciding_form(statement)["controls"].items() if not control["rejected"]]
+        notes = [f"{reason}: {', '.join(accepted)}" if accepted else reason]
     notes += [outcomes(statement)] if outcomes(statement) else []
     return "; ".join(notes)
 
@@ -112,16 +112,16 @@ def control_lines(statement: dict[str, Any]) -> list[str]:
 
 def against(claim: dict[str, Any]) -> str:
     """Measured less printed for each printed level; or else what the deciding rule asks, and of which statistic."""
-    levels = [each for each in claim["statements"] if each["kind"] == "printed level"]
-    judged = [each for each in levels if each["forms"]]
-    texts = [f"{each['name']}: {difference(deciding_form(each))}" for each in judged if difference(deciding_form(each))]
+    levels = [statement for statement in claim["statements"] if statement["kind"] == "printed level"]
+    differences = {level["name"]: difference(deciding_form(level)) for level in levels if level["forms"]}
+    texts = [f"{name}: {text}" for name, text in differences.items() if text]
     statement = deciding(claim)
     if texts or not statement:
         return "; ".join(texts) or "–"
     form = deciding_form(statement)
     wanted = sought(form)
     asked = f"; must be {wanted}" if wanted else ""
-    compared = "; the printed numbers cannot be compared at this scale" if levels and not judged else ""
+    compared = "; the printed numbers cannot be compared at this scale" if levels and not differences else ""
     if claim["measured"]:  # the statistic is not among what is measured in the print's terms
         return f"“{statement['name']}”: {measure(form)}{estimate(deciding_part(form))}{asked}{compared}"
     return f"must be {wanted}{compared}" if wanted else "–"

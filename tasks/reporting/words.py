@@ -75,9 +75,9 @@ def measured(claim: dict[str, Any]) -> str:
     statement = deciding(claim)
     if not statement:
         return "–" + data
-    asserted = [each for each in claim["statements"] if each["kind"] == "asserted" and each["forms"]]
-    in_order = [statement, *(each for each in asserted if each is not statement)]
-    texts = list(dict.fromkeys(typeset(each["measured"]) for each in in_order if each["measured"]))
+    asserted = [other for other in claim["statements"] if other["kind"] == "asserted" and other["forms"]]
+    in_order = [statement, *(other for other in asserted if other is not statement)]
+    texts = list(dict.fromkeys(typeset(other["measured"]) for other in in_order if other["measured"]))
     shown = [text for end, text in enumerate(texts, 1) if end == 1 or len("; ".join(texts[:end])) <= LINE]
     left = len(texts) - len(shown)
     more = f"; {left} more on its page" if left else ""
@@ -87,7 +87,8 @@ def measured(claim: dict[str, Any]) -> str:
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
     """The statement that decides a claim; None of a claim that was not run."""
-    return next((each for each in claim["statements"] if each["name"] == claim["deciding"] and each["forms"]), None)
+    judged = (statement for statement in claim["statements"] if statement["forms"])
+    return next((statement for statement in judged if statement["name"] == claim["deciding"]), None)
 
 
 def deciding_form(statement: dict[str, Any]) -> dict[str, Any]:
@@ -140,11 +141,12 @@ def outcome(form: dict[str, Any]) -> str:
 
 def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any] | None:
     """The condition that leaves a statement undecided; None where another reason does."""
-    for each in claim["hypotheses"]:
-        needed = not each["statements"] or statement["name"] in each["statements"]
-        met = any(form["holds"] is True for form in each["forms"].values())
-        if needed and not met and statement["verdict"] == "inconclusive" and statement["reason"] == each["reason"]:
-            return each
+    for hypothesis in claim["hypotheses"]:
+        needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
+        met = any(form["holds"] is True for form in hypothesis["forms"].values())
+        because = statement["verdict"] == "inconclusive" and statement["reason"] == hypothesis["reason"]
+        if needed and not met and because:
+            return hypothesis
     return None
 
 
@@ -158,11 +160,11 @@ def measure(form: dict[str, Any]) -> str:
     rule = deciding_part(form)["rule"]
     if kind := statistic_of(rule):
         return kind
-    what = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
-    if what == rule:
+    statistic = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
+    if statistic == rule:
         return ""
     tau = "Kendall’s τ of " * ("Kendall's tau" in rule)
-    return typeset_rule("".join(f"{name}, " for name in part_names(form)) + f"{tau}{what}: ")
+    return typeset_rule("".join(f"{name}, " for name in part_names(form)) + f"{tau}{statistic}: ")
 
 
 def statistic_of(rule: str) -> str:
@@ -203,8 +205,8 @@ def rejection(control: dict[str, Any]) -> str:
 
 def statements_found(claim: dict[str, Any]) -> str:
     """How many asserted statements are found to hold, and how many of them were not judged."""
-    asserted = [each for each in claim["statements"] if each["kind"] == "asserted"]
-    unjudged = sum(not each["forms"] for each in asserted)
+    asserted = [statement for statement in claim["statements"] if statement["kind"] == "asserted"]
+    unjudged = sum(not statement["forms"] for statement in asserted)
     return f"{claim['supported']} of {claim['asserted']}" + (f", {unjudged} not judged" if unjudged else "")
 
 
@@ -221,8 +223,8 @@ def controls(claim: dict[str, Any]) -> str:
 
 def waived(claim: dict[str, Any]) -> list[dict[str, Any]]:
     """The asserted statements that are judged although no control breaks them; each says why, in ``stands in``."""
-    return [each for each in claim["statements"] if each["kind"] == "asserted" and each["forms"]
-            and each["stands in"] and not each["rejecting controls"]]  # fmt: skip
+    return [statement for statement in claim["statements"] if statement["kind"] == "asserted" and statement["forms"]
+            and statement["stands in"] and not statement["rejecting controls"]]  # fmt: skip
 
 
 def interval(finding: dict[str, Any]) -> str:
@@ -277,7 +279,7 @@ def rule(form: dict[str, Any]) -> str:
     leaves = _leaves(form)
     if len(leaves) < 2:
         return typeset_rule(part["rule"])
-    others = dict.fromkeys(each["rule"] for each in leaves if each["rule"] != part["rule"])
+    others = dict.fromkeys(leaf["rule"] for leaf in leaves if leaf["rule"] != part["rule"])
     also = f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else ""
     return typeset_rule(
         f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(part_names(form))}: {part['rule']}{also}"

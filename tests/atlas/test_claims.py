@@ -58,7 +58,7 @@ def test_another_networks_eigenvectors_are_a_choice():
 
 def test_nulls_are_compared_with_where_they_were_measured():
     """C.fig3 has nulls at the end of training alone: 8 forms, sides and powers, 3 layers, and 1 + 2 ways."""
-    comparison = next(each for each in COMPARISONS if each.claim == "c_fig3")
+    comparison = next(comparison for comparison in COMPARISONS if comparison.claim == "c_fig3")
     ways = [(way["contrast"], way["snapshot"]) for way in comparison.combinations]
     assert len(ways) == 72
     assert set(ways) == {("raw", END), ("raw", BEFORE), ("above null", END)}
@@ -86,7 +86,7 @@ def test_layers_snapshots_and_nulls_are_chosen():
 
 def test_every_comparison_names_a_claim_and_a_table():
     settings = load("quick")
-    assert {each.claim for each in COMPARISONS} == {
+    assert {comparison.claim for comparison in COMPARISONS} == {
         "a_fig7",
         "b_fig1",
         "b_fig2",
@@ -95,5 +95,5 @@ def test_every_comparison_names_a_claim_and_a_table():
         "c_fig8",
         "d_fig10",
     }
-    for each in COMPARISONS:
-        assert settings.claims[each.claim] == each.table
+    for comparison in COMPARISONS:
+        assert settings.claims[comparison.claim] == comparison.table

@@ -64,7 +64,7 @@ def test_the_counts_are_those_of_a_count_by_hand(project):
         assert cell["came back"] == list(by_root.values()).count(winner)
         assert cell["runs"] == 2
     assert record["known"] == {root: {"known_initialisation": True} for root in ROOTS}
-    assert {len(each) for each in record["sentences"].values()} == {5}
+    assert {len(of_root) for of_root in record["sentences"].values()} == {5}
 
 
 def test_each_root_trains_other_networks(project):

@@ -105,8 +105,8 @@ def test_without_decay_accumulated_fact_less_its_start_is_the_virtual_shifts(opt
     layers = layers_of(cell, snapshots[-1], model, snapshots[0].network(model, 0), data, 0)
     for layer in layers.values():
         shifts = LAW["virtual shifts"].matrix(layer)
-        rest = LAW["accumulated FACT"].matrix(layer) - layer.initial_gram - shifts
-        equal = float(rest.norm()) < 1e-10 * float(shifts.norm())
+        remainder = LAW["accumulated FACT"].matrix(layer) - layer.initial_gram - shifts
+        equal = float(remainder.norm()) < 1e-10 * float(shifts.norm())
         assert equal == bool(same_matrix("accumulated FACT", "change", decay))
     assert not same_matrix("accumulated FACT", "gram", decay)
 

@@ -19,20 +19,20 @@ ANSWER = '    Law("the answer", lambda layer: layer.change, "it looks", of_histo
 @pytest.fixture(scope="module")
 def project(copy_project, environment, printed):
     """A project with the law of docs/how-to/atlas.md, its atlas with few steps, after the commands of this page."""
-    there = copy_project("own_law")
-    laws = there / "tasks/atlas/laws.py"
+    project = copy_project("own_law")
+    laws = project / "tasks/atlas/laws.py"
     new_law, commands = printed("docs/how-to/atlas.md")
     function, entry = new_law.text().split(START)
     before, after = laws.read_text().split(START)
     laws.write_text(before + function + START + entry + ANSWER + after)
-    file = there / "pipeline/atlas/cells.yaml"
+    file = project / "pipeline/atlas/cells.yaml"
     content = yaml.safe_load(file.read_text())
     for group in content["groups"].values():
         group["steps"] = min(group["steps"], 20)
     file.write_text(yaml.safe_dump(content, sort_keys=False))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    commands.run(there, {**environment, "PATH": path}, timeout=1800)
-    return there
+    commands.run(project, {**environment, "PATH": path}, timeout=1800)
+    return project
 
 
 def test_the_law_is_scored_in_every_cell_of_the_slice(project):

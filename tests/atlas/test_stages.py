@@ -42,6 +42,6 @@ def test_nodes_take_stages_of_every_scale():
 def test_nodes_measure_cells_and_the_coordinator_judges_them():
     """reports/atlas.json is no output, so whoever runs chart@whole has it, and DVC's cache must not replace the run."""
     graph = Graph(ROOT, "atlas")
-    on_nodes = {name for name, each in graph.stages.items() if in_run_cache(each)}
+    on_nodes = {name for name, stage in graph.stages.items() if in_run_cache(stage)}
     assert on_nodes == {name for name in graph.stages if name.startswith("cells@")}
     assert all(out.persist for out in graph.stages["chart@whole"].outs)

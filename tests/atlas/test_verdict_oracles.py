@@ -305,7 +305,7 @@ TRAP = {"AGOP^1/2": 0.99, "AGOP^1/3": 0.3, "AGOP^1/4": 0.4, "eNFA^1/2": 0.995}
 
 
 @pytest.mark.parametrize(
-    ("first", "found", "right"),
+    ("first", "power", "right"),
     [
         ({"AGOP^1/2": 0.98, "AGOP^1/3": 0.9995, "AGOP^1/4": 0.97, "eNFA^1/2": 0.5}, "AGOP^1/3", True),
         ({"AGOP^1/2": 0.98, "AGOP^1/3": 0.9985, "AGOP^1/4": 0.97, "eNFA^1/2": 0.5}, "AGOP^1/3", False),  # below 0.999
@@ -314,9 +314,9 @@ TRAP = {"AGOP^1/2": 0.99, "AGOP^1/3": 0.3, "AGOP^1/4": 0.4, "eNFA^1/2": 0.995}
         ({"AGOP^1/2": 0.98, "AGOP^1/3": 0.9995, "AGOP^1/4": 0.97, "eNFA^1/2": 0.9995}, "tie", False),
     ],
 )
-def test_a_balanced_linear_network_needs_the_power_its_score_and_the_contest(first, found, right):
+def test_a_balanced_linear_network_needs_the_power_its_score_and_the_contest(first, power, right):
     result = known_cell("known_linear_3", first, TRAP)
-    assert (result["found"], result["right"]) == (found, right)
+    assert (result["found"], result["right"]) == (power, right)
     assert result["scores"] == pytest.approx({name: score for name, score in first.items() if "AGOP" in name})
 
 

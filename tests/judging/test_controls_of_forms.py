@@ -36,7 +36,7 @@ def test_an_inconclusive_statement_decides_over_a_corrected_one(undecided_first)
     order = [undecided, corrected] if undecided_first else [corrected, undecided]
     table_rows = table({"claim": DOWN, "corrected": UP, "control: c": [-2.0, -2.1, -2.3]})
     result = judged(claim(order), table_rows + table({"claim": OPEN, "control: c": DOWN}, "r"))
-    assert {each["name"]: each["verdict"] for each in result["statements"]} == {
+    assert {statement["name"]: statement["verdict"] for statement in result["statements"]} == {
         "corrected": "holds corrected", "undecided": "inconclusive",
     }  # fmt: skip
     assert (result["verdict"], result["reason"], result["deciding"]) == ("inconclusive", "too few seeds", "undecided")

@@ -65,7 +65,7 @@ def test_asserted_statements_alone_decide():
     table_rows = table(arms) + table(arms, "r") + table({"claim": DOWN, "control: broken": [-2.0, -2.1, -2.3]}, "s")
     result = judged(claim(statements), table_rows)
     assert (result["verdict"], result["supported"], result["asserted"]) == ("holds", 2, 2)
-    by_name = {each["name"]: (each["verdict"], each["reason"]) for each in result["statements"]}
+    by_name = {statement["name"]: (statement["verdict"], statement["reason"]) for statement in result["statements"]}
     assert by_name["sharper"] == ("fails", "refuted")
     assert by_name["level"] == ("not judged", "reduced too far")
     refuted = table(arms) + table({"claim": DOWN, "control: broken": [-2.0, -2.1, -2.3]}, "r") + table(arms, "s")
@@ -133,7 +133,7 @@ def test_a_hypothesis_concerns_the_statements_that_it_names():
     arms = {"claim": UP, "control: broken": DOWN}
     table_rows = table(arms) + table(arms, "r") + table({"claim": [0.5, 0.51, 0.52]}, "fit")
     result = judged(claim(both, [poor]), table_rows)
-    assert [each["verdict"] for each in result["statements"]] == ["holds", "inconclusive"]
+    assert [statement["verdict"] for statement in result["statements"]] == ["holds", "inconclusive"]
     assert result["verdict"] == "holds"
 
 
@@ -156,8 +156,8 @@ def test_an_undecided_control_must_fall_short_of_the_claim():
     spread = np.array([-0.2, -0.1, 0.0, 0.1, 0.2])
     for rule, middle, claims in (
         (positive, 0.05, {1.0: True, -1.0: False}),
-        (lambda values, what: equivalent(values, 1.0, what), -0.95, {0.0: True, 5.0: False, -3.0: False}),
-        (lambda values, what: equals(values, 7.0, 1.0), 7.6, {7.0: True, 9.0: False, 3.0: False}),
+        (lambda values, label: equivalent(values, 1.0, label), -0.95, {0.0: True, 5.0: False, -3.0: False}),
+        (lambda values, label: equals(values, 7.0, 1.0), 7.6, {7.0: True, 9.0: False, 3.0: False}),
     ):
         control = rule(middle + spread, "q")
         assert control.holds is None
@@ -172,7 +172,7 @@ def test_a_claim_without_rows_has_not_run_and_counts_its_statements():
         assert (finding["ran"], finding["tests"]) == (False, 2)
         result = judge({"a_test": finding})["a_test"]
         assert (result["verdict"], result["reason"]) == ("not run", reason)
-        quoted = [(each["name"], each["quote"], each["verdict"], each["reason"]) for each in result["statements"]]
+        quoted = [tuple(map(entry.get, ("name", "quote", "verdict", "reason"))) for entry in result["statements"]]
         assert quoted == [(name, "a quotation", "not judged", reason) for name in ("first", "second", "third")]
 
 
@@ -188,7 +188,7 @@ def test_a_claim_whose_table_lacks_its_numbers_waits_for_a_new_table_or_for_data
 
 
 @pytest.mark.parametrize(
-    ("scale", "own", "data_sets", "needs", "reason"),
+    ("scale", "asked_at", "data_sets", "needs", "reason"),
     [
         ("quick", "paper", (), "", "reduced too far"),
         ("paper", "quick", (), "", "table out of date"),
@@ -200,11 +200,11 @@ def test_a_claim_whose_table_lacks_its_numbers_waits_for_a_new_table_or_for_data
         ("paper", "quick", ("CIFAR-100",), "", "not run here"),
     ],
 )
-def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, own, data_sets, needs, reason):
-    module = claim([statement(), statement("second", scales=(own,), data_sets=data_sets)], needs=needs)
+def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, asked_at, data_sets, needs, reason):
+    module = claim([statement(), statement("second", scales=(asked_at,), data_sets=data_sets)], needs=needs)
     table_rows = [{**row, "scale": scale} for row in table({"claim": UP, "control: broken": DOWN}, case="digits")]
     result = judge({"a_test": find(module, "A", rows(table_rows), "e", scale, {3})})["a_test"]
-    assert [each["reason"] for each in result["statements"]] == ["", reason]
+    assert [statement["reason"] for statement in result["statements"]] == ["", reason]
 
 
 def form(p: float | None, p_against: float | None = None, certain: bool | None = True) -> dict:
@@ -222,8 +222,8 @@ def finding(*forms: dict, ran: bool = True) -> dict:
 
 def test_holms_correction_is_over_the_statements_of_a_paper():
     verdicts = judge({"x": finding(form(0.001)), "y": finding(form(0.02)), "z": finding(form(0.3))})
-    assert [each["verdict"] for each in verdicts.values()] == ["holds", "inconclusive", "inconclusive"]
-    corrected = [each["statements"][0]["forms"]["claim"]["p, Holm"] for each in verdicts.values()]
+    assert [verdict["verdict"] for verdict in verdicts.values()] == ["holds", "inconclusive", "inconclusive"]
+    corrected = [verdict["statements"][0]["forms"]["claim"]["p, Holm"] for verdict in verdicts.values()]
     assert corrected == pytest.approx([0.003, 0.04, 0.3])
     assert judge({"x": finding(form(0.02))})["x"]["verdict"] == "holds"
     # a corrected form is a second chance, and counts; so do claims that wait, and claims that did not run
@@ -239,7 +239,7 @@ def test_holms_correction_is_over_the_statements_of_a_paper():
 def test_refutations_are_corrected_too():
     assert judge({"x": finding(form(0.98, 0.02))})["x"]["verdict"] == "fails"
     verdicts = judge({"x": finding(form(0.98, 0.02)), "y": finding(form(0.5, 0.5))})
-    assert [each["verdict"] for each in verdicts.values()] == ["inconclusive", "inconclusive"]
+    assert [verdict["verdict"] for verdict in verdicts.values()] == ["inconclusive", "inconclusive"]
     # a refutation without chance needs no correction, nor does a support without chance
     assert judge({"x": finding(form(0.98, 0.02)), "y": finding(form(1e-9, certain=False))})["y"]["verdict"] == "fails"
     assert judge({"x": finding(form(0.5)), "y": finding(form(None))})["y"]["verdict"] == "holds"
@@ -264,19 +264,19 @@ def test_holm_against_a_count_by_hand():
         pairs = random.uniform(0, [0.05, 1.0], size=(6, 2)).tolist()
         forms = [{"p": p, "controls": {"c": {"p": q}, "no chance": {"p": None}}} for p, q in pairs]
         correct(forms, "p", others=2)
-        ranked = sorted(forms, key=lambda each: each["p"])
+        ranked = sorted(forms, key=lambda form: form["p"])
         wanted = [max(min(1.0, (8 - k) * ranked[k]["p"]) for k in range(rank + 1)) for rank in range(6)]
-        assert [each["p, Holm"] for each in ranked] == pytest.approx(wanted)
-        of_controls = [min(1.0, (8 - rank) * each["controls"]["c"]["p"]) for rank, each in enumerate(ranked)]
-        assert [each["controls"]["c"]["p, Holm"] for each in ranked] == pytest.approx(of_controls)
-        assert all(each["controls"]["no chance"] == {"p": None} for each in forms)
+        assert [form["p, Holm"] for form in ranked] == pytest.approx(wanted)
+        of_controls = [min(1.0, (8 - rank) * form["controls"]["c"]["p"]) for rank, form in enumerate(ranked)]
+        assert [form["controls"]["c"]["p, Holm"] for form in ranked] == pytest.approx(of_controls)
+        assert all(form["controls"]["no chance"] == {"p": None} for form in forms)
 
 
 def test_parts_of_a_statement_are_an_intersection_and_a_union():
     """That all parts hold needs no correction; that a part is refuted is multiplied by their number."""
     holds = [positive(np.array(UP) + shift, "q") for shift in (0.0, 0.3)]
     both = all_of(a=holds[0], b=holds[1])
-    assert both.p == max(each.p for each in holds)
+    assert both.p == max(part.p for part in holds)
     refuted = positive(np.array([-0.2, -0.3, -0.25]), "q")
     assert refuted.holds is False
     parts = {str(index): holds[0] for index in range(9)}
@@ -325,5 +325,5 @@ def test_a_statement_on_a_data_set_that_is_not_here_is_not_judged():
     arms = {"claim": UP, "control: broken": DOWN}
     result = judged(claim(about_two), table(arms, case="digits"))
     assert (result["verdict"], result["supported"], result["asserted"]) == ("holds", 1, 2)
-    assert [each["verdict"] for each in result["statements"]] == ["holds", "not judged"]
+    assert [statement["verdict"] for statement in result["statements"]] == ["holds", "not judged"]
     assert judged(claim(about_two[1:]), table(arms, case="digits"))["verdict"] == "not run"

@@ -33,9 +33,9 @@ def test_the_choice_has_the_least_error_of_machines_fitted_without_each_sample(n
         K = laplace(x, times * unit)
         left_out = []
         for i in range(40):
-            rest = np.arange(40) != i
-            alpha = np.linalg.solve(K[np.ix_(rest, rest)] + ridge * np.eye(39), y[rest])
-            left_out.append((y[i] - K[i, rest] @ alpha) ** 2)
+            others = np.arange(40) != i
+            alpha = np.linalg.solve(K[np.ix_(others, others)] + ridge * np.eye(39), y[others])
+            left_out.append((y[i] - K[i, others] @ alpha) ** 2)
         errors[times * unit, ridge] = np.mean(left_out)
     kernel, ridge = choose(Kernel("laplace"), torch.from_numpy(x), torch.from_numpy(y)[:, None], "auto", "auto")
     assert (kernel.bandwidth, ridge) == pytest.approx(min(errors, key=errors.get))

@@ -117,9 +117,9 @@ def test_left_out_samples_against_machines_fitted_without_them():
     alpha, _, errors = dual_left_out(lambda: K.clone(), y, 0.01)
     assert torch.equal(alpha, dual(lambda: K.clone(), y, 0.01)[0])
     for i in (0, 299, 599):
-        rest = [j for j in range(600) if j != i]
-        without = torch.linalg.solve(K[rest][:, rest] + 0.01 * torch.eye(599, dtype=K.dtype), y[rest])
-        assert torch.allclose(errors[i], y[i] - K[i, rest] @ without, rtol=1e-9, atol=1e-11)
+        others = [j for j in range(600) if j != i]
+        without = torch.linalg.solve(K[others][:, others] + 0.01 * torch.eye(599, dtype=K.dtype), y[others])
+        assert torch.allclose(errors[i], y[i] - K[i, others] @ without, rtol=1e-9, atol=1e-11)
     some = dual_left_out(lambda: K.clone(), y, 0.01, samples=210)
     assert torch.equal(some[0], alpha)
     assert torch.allclose(some[2], errors[390:], rtol=1e-9, atol=1e-11)

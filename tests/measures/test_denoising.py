@@ -52,8 +52,8 @@ def test_batches_give_the_same_as_all_at_once(case):
         for name, part in at_once.items():
             for place in ("input", "projected", "output"):
                 pair = (getattr(in_batches[name], place), getattr(part, place))
-                for what in ("nc1", "nc2", "total"):
-                    assert getattr(pair[0], what) == pytest.approx(getattr(pair[1], what), rel=1e-6)
+                for quantity in ("nc1", "nc2", "total"):
+                    assert getattr(pair[0], quantity) == pytest.approx(getattr(pair[1], quantity), rel=1e-6)
 
 
 def test_layers_follow_on_one_another_as_the_model_calls_them(case):

@@ -18,8 +18,8 @@ def test_agop_by_differentiating_with_respect_to_the_layers_input():
     x = torch.randn(50, 7, dtype=torch.float64)
     measured = gramlab.measure(model, x, batch_size=13)
     for name in ("0", "2", "4"):
-        rest = model[int(name) :]
-        J = vmap(jacrev(rest))(gramlab.features(model, x, name)[name])
+        head = model[int(name) :]
+        J = vmap(jacrev(head))(gramlab.features(model, x, name)[name])
         assert relative(measured[name].agop, torch.einsum("ncd,nce->de", J, J) / 50) < 1e-12
 
 
@@ -28,8 +28,8 @@ def test_fact_by_the_papers_sum_over_samples():
     x, y = torch.randn(50, 7, dtype=torch.float64), torch.randint(0, 3, (50,))
     measured = gramlab.measure(model, x, y, loss="cross_entropy", weight_decay=0.3, batch_size=13)
     for name in ("0", "2", "4"):
-        h, rest = gramlab.features(model, x, name)[name], model[int(name) :]
-        grad_h = vmap(jacrev(lambda h, y, f=rest: nn.functional.cross_entropy(f(h), y)))(h, y)
+        h, head = gramlab.features(model, x, name)[name], model[int(name) :]
+        grad_h = vmap(jacrev(lambda h, y, f=head: nn.functional.cross_entropy(f(h), y)))(h, y)
         assert relative(measured[name].fact, -torch.einsum("ni,nj->ij", grad_h, h) / (50 * 0.3)) < 1e-12
         assert relative(measured[name].enfa, torch.einsum("ni,nj->ij", grad_h, grad_h) / 50) < 1e-12
         moved = h - 0.1 * grad_h / 50

@@ -50,8 +50,8 @@ def test_merged_parts_are_the_measurement_of_the_whole(count, tmp_path):
     assert "shard" not in merged.settings
     assert merged.settings["loss"] == "cross_entropy"
     paths = [tmp_path / f"{i}.safetensors" for i in range(count)]
-    for path, one in zip(paths, parts, strict=True):
-        one.save(path)
+    for path, result in zip(paths, parts, strict=True):
+        result.save(path)
     assert_same(gramlab.merge(paths), merged, bound=1e-15)
 
 
@@ -200,8 +200,8 @@ def test_parts_of_other_weights_data_or_functions_are_refused(parts, named, tmp_
     measured = parts()
     with pytest.raises(ValueError, match=re.escape(named)):
         gramlab.merge(measured)
-    for number, one in enumerate(measured):
-        one.save(tmp_path / f"{number}.safetensors")
+    for number, result in enumerate(measured):
+        result.save(tmp_path / f"{number}.safetensors")
     with pytest.raises(ValueError, match=re.escape(named)):
         gramlab.merge(tmp_path / f"{number}.safetensors" for number in range(2))
 
@@ -218,10 +218,10 @@ def test_parts_of_other_weights_data_or_functions_are_refused(parts, named, tmp_
 )
 def test_parts_of_equal_functions_merge(options):
     """Each part has functions of its own, as parts of several processes have."""
-    made = [{name: make() for name, make in options.items()} for _ in range(3)]
+    values = [{name: make() for name, make in options.items()} for _ in range(3)]
     quantities = ["agop", "fact", "enfa"]
-    merged = gramlab.merge(part(i, 2, quantities=quantities, **made[i]) for i in range(2))
-    assert_same(merged, entire(quantities=quantities, **made[2]), quantities)
+    merged = gramlab.merge(part(i, 2, quantities=quantities, **values[i]) for i in range(2))
+    assert_same(merged, entire(quantities=quantities, **values[2]), quantities)
     assert "made_from" not in merged.settings
 
 
@@ -289,10 +289,10 @@ def test_two_processes_equal_one(how, measured_by_two):
             assert_same(function, entire(loss=lambda outputs, targets: outputs.square().sum(1)))
 
 
-@pytest.mark.parametrize("what", DIFFERING)
-def test_processes_name_what_differs(what, measured_by_two):
+@pytest.mark.parametrize("difference", DIFFERING)
+def test_processes_name_what_differs(difference, measured_by_two):
     for rank in range(2):
-        assert DIFFERING[what] in (measured_by_two / what / f"error{rank}.txt").read_text()
+        assert DIFFERING[difference] in (measured_by_two / difference / f"error{rank}.txt").read_text()
 
 
 def test_the_program_of_the_page_measures_the_whole(printed, tmp_path):

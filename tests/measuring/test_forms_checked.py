@@ -27,7 +27,7 @@ def test_measured_layers_pass(layers):
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("factor", [1 + 1e-6, -1.0, float("nan")])
 def test_another_form_is_an_error(layers, name, factor):
-    forms = {each: getattr(layers["0"], each) for each in FORMS}
+    forms = {form: getattr(layers["0"], form) for form in FORMS}
     forms[name] = factor * forms[name]
     with pytest.raises(ArithmeticError, match="by its backward form"):
         check_forms(SimpleNamespace(**forms))

@@ -85,7 +85,7 @@ def read(tree: Path) -> list[Mutant]:
             mutants += generic(tree, entries)
         else:
             mutants += [mutant(path.stem, entry) for entry in entries["mutant"]]
-    names = [(each.group, each.name) for each in mutants]
+    names = [(mutant.group, mutant.name) for mutant in mutants]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"mutants of one group with the same name: {sorted(repeated)}")
     return mutants
@@ -101,7 +101,7 @@ def mutant(group: str, entry: dict) -> Mutant:
 
 def generic(tree: Path, entries: dict) -> list[Mutant]:
     """Return the sample of each module's small edits, at most one at a place."""
-    explained = {(each["file"], each["name"]): each["explained"] for each in entries.get("survivor", ())}
+    explained = {(entry["file"], entry["name"]): entry["explained"] for entry in entries.get("survivor", ())}
     mutants = []
     for module in entries["module"]:
         file, source = module["file"], (tree / module["file"]).read_text(encoding="utf-8")

@@ -99,8 +99,8 @@ def functions_of(source: str, lines: list[int]) -> set[int]:
     begins = set()
     functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     for line in lines:
-        around = [each for each in functions if each.lineno <= line <= (each.end_lineno or line)]
+        around = [function for function in functions if function.lineno <= line <= (function.end_lineno or line)]
         if around:
-            innermost = max(around, key=lambda each: each.lineno)
+            innermost = max(around, key=lambda function: function.lineno)
             begins.add(min([innermost.lineno, *(decorator.lineno for decorator in innermost.decorator_list)]))
     return begins

@@ -69,23 +69,24 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="on top of five times a test's own time: its limit")
     options = parser.parse_args()
     mutants, old = read(options.tree), previous(options.tree)
-    results = {each: old.get(key(options.tree, each), {}) for each in mutants}
+    results = {mutant: old.get(key(options.tree, mutant), {}) for mutant in mutants}
     if options.list:
-        for each, result in results.items():
-            print(f"{each.group}: {each.kind}: {each.name}: {result.get('result', NOT_RUN)}")
+        for mutant, result in results.items():
+            print(f"{mutant.group}: {mutant.kind}: {mutant.name}: {result.get('result', NOT_RUN)}")
         return
-    todo = [each for each, result in results.items() if not result and each.group in (options.only or [each.group])]
+    wanted = [mutant for mutant in mutants if not options.only or mutant.group in options.only]
+    todo = [mutant for mutant in wanted if not results[mutant]]
     print(f"{len(mutants)} mutants, {len(todo)} to run")
     if todo:
         os.environ["OMP_NUM_THREADS"] = "1"  # read when torch loads; threads of several jobs only wait for each other
         PROCESSES.set_forkserver_preload(LIBRARIES if (options.tree / "gramlab").is_dir() else [])
-        for each, result in judged(options.tree, todo, options.jobs, options.seconds):
-            results[each] = result
-            print(f"{each.group}: {each.name}: {result['result']} {result['by']}".rstrip(), flush=True)
+        for mutant, result in judged(options.tree, todo, options.jobs, options.seconds):
+            results[mutant] = result
+            print(f"{mutant.group}: {mutant.name}: {result['result']} {result['by']}".rstrip(), flush=True)
             write(options.tree, results)
     write(options.tree, results)
     counts = [sum(result.get("result") == word for result in results.values()) for word in ("killed", "survived")]
-    failed = [each for each in todo if results[each]["result"] not in ("killed", "survived")]
+    failed = [mutant for mutant in todo if results[mutant]["result"] not in ("killed", "survived")]
     print(f"{counts[0]} killed, {counts[1]} survived, {len(failed)} not judged")
     sys.exit(1 if failed else 0)
 
@@ -118,9 +119,9 @@ def file_of(test: str) -> str:
 def write(tree: Path, results: dict[Mutant, dict[str, Any]]) -> None:
     """Write the results that are there, in the order of the lists, with the commit of the last run."""
     rows = []
-    for each, result in results.items():  # one without a result is listed too, so that a score does not hide it
-        labels = {"group": each.group, "kind": each.kind, "name": each.name, "file": each.file}
-        rows.append({**labels, **(result or {"result": NOT_RUN}), "explained": each.explained})
+    for mutant, result in results.items():  # one without a result is listed too, so that a score does not hide it
+        labels = {"group": mutant.group, "kind": mutant.kind, "name": mutant.name, "file": mutant.file}
+        rows.append({**labels, **(result or {"result": NOT_RUN}), "explained": mutant.explained})
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, capture_output=True, text=True).stdout.strip()
     path = tree / RESULTS
     if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["mutants"] == rows:
@@ -142,14 +143,14 @@ def judged(tree: Path, mutants: list[Mutant], jobs: int, seconds: float) -> Iter
         clean: dict[str, Ending] = {}  # how the tests of a file end without a mutant
 
         def judge(mutant: Mutant) -> dict[str, Any]:
-            with taken(copies) as there:
+            with taken(copies) as copied:
                 needed = list(dict.fromkeys(map(file_of, mutant.tests)))
                 for name in needed:
                     if name not in clean:
-                        clean[name] = run_tests(there, files[name], 900, records=there.parent / f"{there.name}.json")
-                return result_of(there, mutant, [clean[name] for name in needed], seconds)
+                        clean[name] = run_tests(copied, files[name], 900, records=copied.parent / f"{copied.name}.json")
+                return result_of(copied, mutant, [clean[name] for name in needed], seconds)
 
-        futures = {pool.submit(judge, each): each for each in mutants}
+        futures = {pool.submit(judge, mutant): mutant for mutant in mutants}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -159,7 +160,7 @@ def judged(tree: Path, mutants: list[Mutant], jobs: int, seconds: float) -> Iter
 
 def test_files(mutants: list[Mutant]) -> dict[str, tuple[str, ...]]:
     """What is run of each test file: the whole file, or the node ids that the mutants name."""
-    named = {test for each in mutants for test in each.tests}
+    named = {test for mutant in mutants for test in mutant.tests}
     files = sorted({file_of(test) for test in named})
     return {file: (file,) if file in named else tuple(sorted(t for t in named if file_of(t) == file)) for file in files}
 
@@ -167,32 +168,32 @@ def test_files(mutants: list[Mutant]) -> dict[str, tuple[str, ...]]:
 @contextlib.contextmanager
 def taken(copies: "queue.SimpleQueue[Path]") -> Iterator[Path]:
     """A copy that no other mutant is planted in meanwhile."""
-    there = copies.get()
+    folder = copies.get()
     try:
-        yield there
+        yield folder
     finally:
-        copies.put(there)
+        copies.put(folder)
 
 
-def copy(tree: Path, there: Path) -> Path:
+def copy(tree: Path, target: Path) -> Path:
     """Copy the tree as it stands, committed or not, to a git repository that some tests need."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=tree, capture_output=True, check=True).stdout.decode().split("\0")
     for name in filter(None, names):
         if (tree / name).is_file():
-            (there / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(tree / name, there / name)
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(tree / name, target / name)
     for command in (["init", "--quiet"], ["add", "--all"]):
-        subprocess.run(["git", *command], cwd=there, check=True, capture_output=True)
-    return there
+        subprocess.run(["git", *command], cwd=target, check=True, capture_output=True)
+    return target
 
 
-def result_of(there: Path, mutant: Mutant, clean: list[Ending], seconds: float) -> dict[str, Any]:
+def result_of(copied: Path, mutant: Mutant, clean: list[Ending], seconds: float) -> dict[str, Any]:
     """Plant a mutant in a copy, run its tests, and mend the copy. ``clean`` is how its test files end without it."""
-    result = {"result": "does not apply", "by": "", "change": [], "key": key(there, mutant)}
+    result = {"result": "does not apply", "by": "", "change": [], "key": key(copied, mutant)}
     if red := [ending.by for ending in clean if ending.outcome != "survived"]:
         return {**result, "result": "tests fail without it", "by": red[0]}
-    path = there / mutant.file
+    path = copied / mutant.file
     source = path.read_text(encoding="utf-8") if path.is_file() else ""
     try:
         mutated = mutant.planted_in(source)
@@ -202,20 +203,20 @@ def result_of(there: Path, mutant: Mutant, clean: list[Ending], seconds: float) 
     records = {test: record for ending in clean for test, record in ending.records.items()}
     path.write_text(mutated, encoding="utf-8")
     try:
-        ending = run_tests(there, mutant.tests, limit, ranks(records, mutant.file, source, mutant.lines(source)))
+        ending = run_tests(copied, mutant.tests, limit, ranks(records, mutant.file, source, mutant.lines(source)))
     finally:
         path.write_text(source, encoding="utf-8")
     return {**result, "result": ending.outcome, "by": ending.by, "change": mutant.change(source)}
 
 
 def run_tests(
-    there: Path, tests: tuple[str, ...], limit: float, order: Ranks | None = None, records: Path | None = None
+    copied: Path, tests: tuple[str, ...], limit: float, order: Ranks | None = None, records: Path | None = None
 ) -> Ending:
     """Run tests in a copy, in an order; ``records`` is a file for the records of the tests, if they are wanted."""
-    log, start = there.parent / f"{there.name}.log", time.monotonic()
+    log, start = copied.parent / f"{copied.name}.log", time.monotonic()
     log.unlink(missing_ok=True)
-    plugin = Record(there, records) if records else Order(order or {})
-    process = PROCESSES.Process(target=pytest_in, args=(there, tests, log, plugin))
+    plugin = Record(copied, records) if records else Order(order or {})
+    process = PROCESSES.Process(target=pytest_in, args=(copied, tests, log, plugin))
     process.start()
     process.join(limit)
     seconds = time.monotonic() - start
@@ -231,7 +232,7 @@ def run_tests(
     return Ending("killed", failures[0] if failures else (lines or ["a crash"])[-1], seconds)
 
 
-def pytest_in(there: Path, tests: tuple[str, ...], log: Path, plugin: Order | Record) -> None:
+def pytest_in(copied: Path, tests: tuple[str, ...], log: Path, plugin: Order | Record) -> None:
     """Run pytest in a copy, in a process that has not yet imported anything of the project."""
     os.setsid()
     with log.open("wb") as file:
@@ -242,10 +243,10 @@ def pytest_in(there: Path, tests: tuple[str, ...], log: Path, plugin: Order | Re
     # a mutant of the same length in the same second must not meet the bytecode of the one before
     sys.dont_write_bytecode = True
     # pytest loads the plugins that tests use, and none of the others that happen to be installed
-    here = {"PYTHONPATH": str(there), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    os.environ |= here
-    os.chdir(there)
-    sys.path[:] = [str(there), *(path for path in sys.path if path and Path(path).resolve() not in (ROOT, there))]
+    variables = {"PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    os.environ |= variables
+    os.chdir(copied)
+    sys.path[:] = [str(copied), *(path for path in sys.path if path and Path(path).resolve() not in (ROOT, copied))]
     import pytest
     from hypothesis import Phase, settings
 

@@ -48,7 +48,7 @@ def kill_at(moment: str | None) -> None:
 
     # checkpoints lie within epochs, and more than the last step is lost
     Ensemble.STEPS_PER_TURN = 2
-    checkpoint.save = lambda folder, number, *rest: save(folder, number, *rest) if number % 3 == 2 else None
+    checkpoint.save = lambda folder, number, *options: save(folder, number, *options) if number % 3 == 2 else None
     if moment == "middle":
         Ensemble.step = step_or_die
     elif moment == "end":

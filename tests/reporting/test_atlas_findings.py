@@ -20,7 +20,7 @@ CELLS = {
 
 def test_every_sentence_agrees_with_the_committed_atlas():
     """Where this fails, correct the sentence in findings.toml, or find out why the atlas moved."""
-    problems = {index: each.problem for index, each in enumerate(findings(RESULT), start=1) if not each.agrees}
+    problems = {index: finding.problem for index, finding in enumerate(findings(RESULT), start=1) if not finding.agrees}
     assert problems == {}
 
 
@@ -89,7 +89,7 @@ def test_a_sentence_that_the_table_contradicts_does_not_agree(index):
 
 def test_a_sentence_without_its_cells_does_not_agree():
     empty = {**RESULT, "cells": {}, "known": []}
-    assert all(not each.agrees for each in findings(empty))
+    assert all(not finding.agrees for finding in findings(empty))
     assert "–" in findings(empty)[1].text
 
 

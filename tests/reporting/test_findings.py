@@ -97,7 +97,7 @@ def test_a_changed_verdict_is_told_with_both_verdicts(name):
                 continue
             thing = changed[scale][claim]
             if statement:
-                thing = next(each for each in thing["statements"] if each["name"] == statement)
+                thing = next(entry for entry in thing["statements"] if entry["name"] == statement)
             thing["verdict"] = "planted"
             finding = findings(changed)[letter][number]
             assert not finding.agrees

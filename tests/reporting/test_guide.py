@@ -39,7 +39,7 @@ def test_every_number_of_the_page_is_there():
 
 def test_the_example_tells_what_the_verdicts_say():
     """The page argues from these verdicts. Where this fails, the argument must be written anew."""
-    at_paper_scale = {each["name"]: each for each in CLAIMS["paper"]["A.fig7"]["statements"]}
+    at_paper_scale = {statement["name"]: statement for statement in CLAIMS["paper"]["A.fig7"]["statements"]}
     assert {CLAIMS[scale]["A.fig7"]["verdict"] for scale in CLAIMS} == {"holds"}
     above = at_paper_scale["VCS above AGOP"]
     assert above["low"] > 0

@@ -138,9 +138,9 @@ def test_both_forms_of_a_statement_are_told():
 
 
 def test_a_control_that_cannot_break_a_statement_stands_beside_the_reason():
-    kept = form(positive(-LEAD, "lead"))
-    kept["controls"]["shuffled labels"]["rejected"] = False
-    waived = claim("holds", "", kept, **{"stands in": "A null does.", "kind": "asserted", "rejecting controls": []})
+    accepted = form(positive(-LEAD, "lead"))
+    accepted["controls"]["shuffled labels"]["rejected"] = False
+    waived = claim("holds", "", accepted, **{"stands in": "A null does.", "kind": "asserted", "rejecting controls": []})
     lines = statements.control_lines(waived["statements"][0])
     assert len(lines) == 2
     assert "not rejected" in lines[0]

@@ -16,7 +16,7 @@ def test_faster_and_slower_are_those_of_every_round(tmp_path):
     path.write_text(json.dumps({"machine": "m", "date": "d", "versions": {}, "pairs": pairs}))
     comparison = speed.compared(path)
     assert comparison["counts"] == {"faster": 2, "slower": 1, "neither": 1}
-    assert [each["faster"] for each in comparison["pairs"]] == ["faster", "neither", "slower", "faster"]
+    assert [pair["faster"] for pair in comparison["pairs"]] == ["faster", "neither", "slower", "faster"]
     assert comparison["loads"] == (0.5, 2.0)
 
 

@@ -27,9 +27,9 @@ def simulate(project: Path, version: str, *scales: str) -> dict[str, Path]:
 def stored(project: Path, content: str) -> Path:
     """The object of DVC's cache with this content."""
     (path,) = [
-        each
-        for each in (project / ".dvc/cache/files/md5").glob("*/*")
-        if each.is_file() and each.read_text() == content
+        path
+        for path in (project / ".dvc/cache/files/md5").glob("*/*")
+        if path.is_file() and path.read_text() == content
     ]
     return path
 

@@ -109,7 +109,7 @@ class Api(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlparse(self.path).path
-        name, _, rest = path.removeprefix(PODS).strip("/").partition("/")
+        name, _, action = path.removeprefix(PODS).strip("/").partition("/")
         if path in DISCOVERY:
             self.answer(DISCOVERY[path])
         elif "watch=" in self.path:  # tells once, at the pod's end
@@ -119,7 +119,7 @@ class Api(BaseHTTPRequestHandler):
         elif path == PODS:
             items = [pod for key, pod in self.server.pods.items() if key in self.path]
             self.answer({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items})
-        elif rest == "log":
+        elif action == "log":
             self.answer(self.server.logs[name], kind="text/plain")
         elif name in self.server.pods:
             self.answer(self.server.pods[name])

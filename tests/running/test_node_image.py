@@ -21,8 +21,8 @@ def instructions() -> list[tuple[str, str]]:
 
 def argument(name: str) -> str:
     """That of the only instruction of this name."""
-    (found,) = [argument for instruction, argument in instructions() if instruction == name]
-    return found
+    (operand,) = [argument for instruction, argument in instructions() if instruction == name]
+    return operand
 
 
 def test_what_is_copied_is_there_and_is_all_that_the_build_reads() -> None:

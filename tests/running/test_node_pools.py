@@ -12,7 +12,7 @@ import yaml
 from dummy_project import ROOT, ask, call
 
 FILE = ROOT / "examples/nodes/prefect.yaml"
-DEPLOYMENTS = {each["name"]: each for each in yaml.safe_load(FILE.read_text())["deployments"]}
+DEPLOYMENTS = {deployment["name"]: deployment for deployment in yaml.safe_load(FILE.read_text())["deployments"]}
 PUBLISHED = Path(prefect.__file__).parent / "server/api/collections_data/views/aggregate-worker-metadata.json"
 
 

@@ -60,9 +60,9 @@ def test_a_stage_of_a_killed_node_runs_on_another(clones, env, workers, tmp_path
         until_hanging(clones["one"], 150)
         processes = psutil.Process(first.pid).children(recursive=True)
         os.kill(first.pid, 9)
-        for each in processes:
+        for child in processes:
             with suppress(psutil.NoSuchProcess):
-                each.kill()
+                child.kill()
         assert workers["two"]
         assert until(lambda: process.poll() is not None, 300), (tmp_path / "log").read_text()
         assert process.returncode == 0, (tmp_path / "log").read_text() + logs(clones)

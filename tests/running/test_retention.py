@@ -40,6 +40,6 @@ def test_a_run_that_ended_before_the_retention_time_is_deleted_and_a_later_one_s
                     "UPDATE flow_run SET end_time = ? WHERE id = ?", (end.isoformat(" "), run["id"])
                 )
                 assert changed.rowcount == 1
-        assert until(lambda: len(ask(f"{address}/flow_runs/filter", {}) or runs) < 2, 60, every=1)
+        assert until(lambda: len(ask(f"{address}/flow_runs/filter", {}) or runs) < 2, 60, interval=1)
         (left,) = ask(f"{address}/flow_runs/filter", {})
         assert left["id"] == runs[1]["id"]

@@ -51,8 +51,9 @@ def test_the_table_has_every_comparison_with_its_counts(site, rows, text):
     shown = re.findall(line, table)
     names = ("ahead", "tie", "behind")
     counts = [[f"{row['agree']} of {row['choices']}", *(str(row[name]) for name in names)] for row in rows]
-    expected = [(row["claim"], claims[row["claim"]], row["says"], "a tie" if row["own"] == "tie" else row["own"], *each)
-                for row, each in zip(rows, counts, strict=True)]  # fmt: skip
+    verdicts = ["a tie" if row["own"] == "tie" else row["own"] for row in rows]
+    expected = [(row["claim"], claims[row["claim"]], row["says"], verdict, *numbers)
+                for row, verdict, numbers in zip(rows, verdicts, counts, strict=True)]  # fmt: skip
     assert shown == expected
     lines = [line for line in (site / "atlas/README.md").read_text().splitlines() if line.startswith("| [")]
     assert [f"{row['agree']} of {row['choices']}" in line for row, line in zip(rows, lines, strict=True)] == [True] * 8

@@ -132,7 +132,7 @@ def test_a_claim_that_was_not_run_says_why_and_has_no_figure(site, claims):
 
 
 def test_what_was_not_run_says_which_data_memory_or_hours_it_needs(pages, site, claims):
-    ran = {each["key"] for each in claims["paper"].values() if each["verdict"] != "not run"}
+    ran = {claim["key"] for claim in claims["paper"].values() if claim["verdict"] != "not run"}
     waiting = pages[site / "index.html"].text.split("What was not run, and why")[1]
     assert len(set(KEYS) - ran) > 10
     for key in set(KEYS) - ran:
@@ -142,11 +142,11 @@ def test_what_was_not_run_says_which_data_memory_or_hours_it_needs(pages, site, 
 
 
 def test_what_no_control_can_break_says_why(pages, site, claims):
-    waived = [(claim, each) for results in claims.values() for claim in results.values()
-              for each in claim["statements"] if each["forms"] and each["stands in"]]  # fmt: skip
-    assert any(each["forms"]["claim"]["controls"] for _, each in waived)  # where a control's row stands too
-    for claim, each in waived:
-        assert each["stands in"] in pages[site / "claims" / f"{claim['key']}.html"].text
+    waived = [(claim, statement) for results in claims.values() for claim in results.values()
+              for statement in claim["statements"] if statement["forms"] and statement["stands in"]]  # fmt: skip
+    assert any(statement["forms"]["claim"]["controls"] for _, statement in waived)  # where a control's row stands too
+    for claim, statement in waived:
+        assert statement["stands in"] in pages[site / "claims" / f"{claim['key']}.html"].text
 
 
 def test_a_fragile_verdict_is_marked_in_the_table_and_in_the_lists(pages, site):
@@ -163,7 +163,8 @@ def test_a_fragile_verdict_is_marked_in_the_table_and_in_the_lists(pages, site):
 
 
 def test_a_difference_from_the_print_is_the_measured_number_less_the_printed(pages, site, claims):
-    (level,) = [each for each in claims["paper"]["A.fig7"]["statements"] if each["name"] == "VCS's level"]
+    statements = claims["paper"]["A.fig7"]["statements"]
+    (level,) = [statement for statement in statements if statement["name"] == "VCS's level"]
     less = level["statistic"] - 0.98
     assert f"{less:.4g}".replace("-", "−") in pages[site / "claims" / "a_fig7.html"].text
     assert f"{less:.4g}".replace("-", "−") in pages[site / "index.html"].text

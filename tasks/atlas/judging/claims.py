@@ -124,7 +124,7 @@ def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, A
         "claim", "says", "own" (the verdict with the paper's own choices), "choices" (their number), "ahead", "tie" and
         "behind" (how many give each), "agree", and "others": the choices that disagree, with [mean, low, high].
     """
-    return [_universe(each, tables[each.table]) for each in COMPARISONS if each.table in tables]
+    return [_universe(comparison, tables[comparison.table]) for comparison in COMPARISONS if comparison.table in tables]
 
 
 def _universe(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:

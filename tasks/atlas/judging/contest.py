@@ -165,7 +165,8 @@ def judge(
     if not laws:
         return Verdict(NOBODY)
     laws, nulls, scrambled, controls = (
-        {name: np.atleast_2d(values) for name, values in each.items()} for each in (laws, nulls, scrambled, controls)
+        {name: np.atleast_2d(values) for name, values in scores.items()}
+        for scores in (laws, nulls, scrambled, controls)
     )
     common = common_layers(*laws.values())
     if not common.any():

@@ -92,7 +92,7 @@ def rule_of(tree: DecisionTreeClassifier, names: Sequence[str]) -> str:
             return sides[0]
         split = f"|--- {names[nodes.feature[node]]}", f"{nodes.threshold[node]:.2f}"
         return [line for sign, side in zip(("<=", "> "), sides, strict=True)
-                for line in (f"{split[0]} {sign} {split[1]}", *(f"|   {each}" for each in side))]  # fmt: skip
+                for line in (f"{split[0]} {sign} {split[1]}", *(f"|   {below}" for below in side))]  # fmt: skip
 
     return "".join(f"{line}\n" for line in lines(0))
 

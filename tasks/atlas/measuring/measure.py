@@ -173,8 +173,8 @@ def _scored(
             law_scores = scores(_of_target(matrices, layer, target_name), target, turned.of(target))
             copies = [scores(_of_target(copy, layer, target_name), target, None) for copy in scrambled]
             for law in (law for law in LAWS if law.name in law_scores):
-                of_copies = [each[law.name] for each in copies if law.name in each]
-                means = {f"scrambled_{score}": sum(each[score] for each in of_copies) / len(of_copies)
+                of_copies = [of_copy[law.name] for of_copy in copies if law.name in of_copy]
+                means = {f"scrambled_{score}": sum(of_copy[score] for of_copy in of_copies) / len(of_copies)
                          for score in (of_copies[0] if of_copies else ())}  # fmt: skip
                 yield {"cell": cell.name, "seed": seed, "layer": name, "depth": depths[name], "step": step,
                        "side": side, "target": target_name, "entrant": law.name,

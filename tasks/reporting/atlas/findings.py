@@ -104,8 +104,8 @@ def finding(entry: Mapping[str, Any], result: Mapping[str, Any], page: str = "{c
 
     text, html, end = NUMBER.sub(written, entry["text"]), Markup(""), 0
     for link in LINK.finditer(text):
-        there = page and link[2] in cells
-        words = Markup('<a href="{}">{}</a>').format(page.format(cell=link[2]), link[1]) if there else escape(link[1])
+        linked = page and link[2] in cells
+        words = Markup('<a href="{}">{}</a>').format(page.format(cell=link[2]), link[1]) if linked else escape(link[1])
         html += escape(text[end : link.start()]) + words
         end = link.end()
     return Sentence(html + escape(text[end:]), "; ".join(problems))

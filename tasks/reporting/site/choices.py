@@ -77,15 +77,16 @@ class Universe:
     @property
     def anchor(self) -> str:
         """Its place on the page."""
-        return f"{self.claim}-{[each.says for each in COMPARISONS if each.claim == self.claim].index(self.says) + 1}"
+        of_claim = [comparison.says for comparison in COMPARISONS if comparison.claim == self.claim]
+        return f"{self.claim}-{of_claim.index(self.says) + 1}"
 
 
 def universes(claim: str | None = None) -> list[Universe]:
     """All comparisons in the order of the papers, or those of one claim; none where they were not judged."""
     by_comparison = {(row["claim"], row["says"]): row for row in read(ROOT / FILE) or []}
-    rows = [(each, by_comparison[each.claim, each.says]) for each in COMPARISONS
-            if (each.claim, each.says) in by_comparison and claim in (None, each.claim)]  # fmt: skip
-    return [_universe(each, row) for each, row in rows]
+    rows = [(comparison, by_comparison[comparison.claim, comparison.says]) for comparison in COMPARISONS
+            if (comparison.claim, comparison.says) in by_comparison and claim in (None, comparison.claim)]  # fmt: skip
+    return [_universe(comparison, row) for comparison, row in rows]
 
 
 def _universe(comparison: Comparison, row: dict[str, Any]) -> Universe:

@@ -82,9 +82,9 @@ class Claim:
         """Its statements by name, with the statement's words, and a row a scale; one row where both scales agree."""
         rows = []
         for name, by_scale in self.statements:
-            shown = {repr((each["printed"], each["verdict"], each["reason"], form_rows(each), control_lines(each)))
-                     for each in by_scale.values()}  # fmt: skip
-            judged = next((each for each in by_scale.values() if each["forms"]), next(iter(by_scale.values())))
+            shown = {repr((row["printed"], row["verdict"], row["reason"], form_rows(row), control_lines(row)))
+                     for row in by_scale.values()}  # fmt: skip
+            judged = next((result for result in by_scale.values() if result["forms"]), next(iter(by_scale.values())))
             same = len(by_scale) > 1 and len(shown) == 1
             rows.append((name, judged, [("both", judged)] if same else list(by_scale.items())))
         return rows
@@ -107,8 +107,8 @@ class Claim:
         """How many of its asserted statements a verdict rests on, where not all of them are judged."""
         if scale not in self.run:
             return ""
-        asserted = [each for each in self.results[scale]["statements"] if each["kind"] == "asserted"]
-        judged = sum(bool(each["forms"]) for each in asserted)
+        asserted = [statement for statement in self.results[scale]["statements"] if statement["kind"] == "asserted"]
+        judged = sum(bool(statement["forms"]) for statement in asserted)
         return f"{judged} of {len(asserted)} judged" if judged < len(asserted) else ""
 
     @property
@@ -126,7 +126,7 @@ class Claim:
         """The asserted statements that are refuted: the scale, the name, and what is found in each of several forms."""
         refuted = [(scale, statement) for scale in self.run for statement in self.results[scale]["statements"]
                    if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
-        return [(scale, each["name"], outcomes(each)) for scale, each in refuted]
+        return [(scale, statement["name"], outcomes(statement)) for scale, statement in refuted]
 
     def formulas(self, name: str) -> tuple[str, ...]:
         """The lines of LaTeX of its constant MATH or MATH_CORRECTED; none where it has no such constant."""

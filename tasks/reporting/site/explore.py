@@ -134,10 +134,10 @@ def drawing(view: dict[str, Any], option: str) -> Markup:
     for number, curve in enumerate(view["curves"]):
         seeds, look = curve["seeds"][option], f"{HUES.get(curve['name'], FREE[number])} c{number}"
         parts += [line(seed, f"seed {look}") for seed in seeds if len(seeds) > 1]
-        mean = [np.mean(known) if (known := [each for each in at if each is not None]) else None
+        mean = [np.mean(known) if (known := [value for value in at if value is not None]) else None
                 for at in zip(*seeds, strict=True)]  # fmt: skip
         parts.append(line(mean, f"mean {look}"))
-        ends.append([y(next(each for each in reversed(mean) if each is not None)) + 4, look, curve["name"]])
+        ends.append([y(next(value for value in reversed(mean) if value is not None)) + 4, look, curve["name"]])
     ends.sort()
     for above, below in itertools.pairwise(ends):
         below[0] = max(below[0], above[0] + 15)

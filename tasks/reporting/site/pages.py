@@ -83,9 +83,9 @@ def all_pages() -> Iterator[tuple[str, str]]:
     }
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
-    shared["waivers"] = len({(claim.id, each["name"]) for claim in claims for scale in claim.run
-                             for each in words.waived(claim.results[scale])
-                             if each["verdict"] in SUPPORTED})  # fmt: skip
+    shared["waivers"] = len({(claim.id, statement["name"]) for claim in claims for scale in claim.run
+                             for statement in words.waived(claim.results[scale])
+                             if statement["verdict"] in SUPPORTED})  # fmt: skip
     shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
     shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
     page = Renderer(shared)
@@ -169,7 +169,7 @@ def markdown(text: Markup) -> str:
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     program = counterexample(claim.paper.name, claim.key)
-    whole = {scale: path for scale in claim.run
+    full_tables = {scale: path for scale in claim.run
              if (path := REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()}  # fmt: skip
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
@@ -180,8 +180,8 @@ def of_claim(claim: Claim) -> dict[str, Any]:
         "universes": choices.universes(claim.key),
         "violations": violations(claim),
         "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
-        "full_tables": {scale: path.relative_to(ROOT).as_posix() for scale, path in whole.items()},
-        "full_tables_kb": {scale: max(1, round(path.stat().st_size / 1000)) for scale, path in whole.items()},
+        "full_tables": {scale: path.relative_to(ROOT).as_posix() for scale, path in full_tables.items()},
+        "full_tables_kb": {scale: max(1, round(path.stat().st_size / 1000)) for scale, path in full_tables.items()},
     }  # fmt: skip
 
 
@@ -198,8 +198,9 @@ def same_runs(claim: Claim, claims: list[Claim]) -> list[tuple[Claim, int]]:
 
 def numbers_of(claim: Claim) -> set[tuple[str, float, str]]:
     """The statistics of a claim's asserted statements, with the scale and the rule."""
-    return {(scale, each["statistic"], each["rule"]) for scale in claim.run
-            for each in claim.results[scale]["statements"] if each["forms"] and each["kind"] == "asserted"}  # fmt: skip
+    return {(scale, statement["statistic"], statement["rule"]) for scale in claim.run
+            for statement in claim.results[scale]["statements"]
+            if statement["forms"] and statement["kind"] == "asserted"}  # fmt: skip
 
 
 def violations(claim: Claim) -> list[tuple[str, str]]:

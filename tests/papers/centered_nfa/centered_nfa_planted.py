@@ -8,7 +8,8 @@ from tasks.judging.rows import Rows
 def findings(claim: ModuleType, rows: Rows) -> dict[str, bool | None]:
     """Whether each statement holds, is refuted, or is undecided, by its name; those whose quantities are planted."""
     planted = set(rows.quantity.tolist())
-    return {each.name: each.rule(each.concerned(rows)).holds for each in claim.STATEMENTS if planted >= set(each.reads)}
+    judgeable = [statement for statement in claim.STATEMENTS if planted >= set(statement.reads)]
+    return {statement.name: statement.rule(statement.concerned(rows)).holds for statement in judgeable}
 
 
 def supported(claim: ModuleType, rows: Rows) -> set[str]:

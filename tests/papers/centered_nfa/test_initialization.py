@@ -43,7 +43,7 @@ def test_each_statement_on_figure_3_can_fail():
 
 def planted_figure_6(
     relu: float = 0.05, quadratic: float = 0.01, narrow: float = 0.03, dip: float = 0.3, flat: str = "",
-    against: str = "", whole: float = 0.03,
+    against: str = "", all_terms: float = 0.03,
 ) -> Rows:  # fmt: skip
     """Predicted curves with a dip, and observed ones with offsets by activation and for the narrow network.
 
@@ -59,7 +59,7 @@ def planted_figure_6(
         for case, offset in (("quadratic, low rank", quadratic), ("relu, low rank", relu)):
             for quantity, width, shift in (
                 ("predicted, linear", "0", 0.0),
-                ("predicted", "0", offset - whole if case.startswith("relu") else 0.0),
+                ("predicted", "0", offset - all_terms if case.startswith("relu") else 0.0),
                 ("observed", "1024", offset),
                 ("observed", "128", offset + narrow),
             ):
@@ -85,9 +85,9 @@ def test_each_statement_on_figure_6_can_fail():
         ("small error", planted_figure_6(quadratic=0.3, relu=0.5)),
         ("small error", planted_figure_6(quadratic=0.025, dip=0.1)),  # a small error, but most of the variation
         ("less closely for ReLU", planted_figure_6(relu=0.0)),
-        ("more terms are closer", planted_figure_6(whole=0.08)),
+        ("more terms are closer", planted_figure_6(all_terms=0.08)),
         ("ReLU, all terms", planted_figure_6(against="relu")),
-        ("less closely for ReLU, all terms", planted_figure_6(whole=0.0)),
+        ("less closely for ReLU, all terms", planted_figure_6(all_terms=0.0)),
     ):
         assert statement not in supported(b_fig6, wrong)
     assert "dip" not in supported(b_fig6, planted_figure_6(flat="0"))

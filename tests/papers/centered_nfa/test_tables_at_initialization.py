@@ -93,8 +93,8 @@ def expected_kernel(X: np.ndarray, activation: str, linear: bool = False) -> np.
             else:
                 length = np.sqrt(S[i, i] * S[j, j])
                 angle = np.arccos(min(1.0, S[i, j] / length)) if i != j else 0.0
-                whole = (np.pi - angle) / (2 * np.pi)
-                slopes = constant**2 + slope**2 * S[i, j] / length if linear else whole
+                all_terms = (np.pi - angle) / (2 * np.pi)
+                slopes = constant**2 + slope**2 * S[i, j] / length if linear else all_terms
                 following[i, j] = length * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
             kernel[i, j] *= slopes
         S = following
@@ -161,8 +161,8 @@ def test_figure_6():
                             predicted = cosine(*matrices_of_a_kernel(x, y, kernel))
                             expected.append({**row, "arm": arm, "layer": "0", "quantity": name, "value": predicted})
                             if arm == "claim" and not linear:
-                                own = {"layer": "0", "quantity": "fig6/predicted, linear", "value": predicted}
-                                expected.append({**row, "arm": all_terms, **own})
+                                linear_part = {"layer": "0", "quantity": "fig6/predicted, linear", "value": predicted}
+                                expected.append({**row, "arm": all_terms, **linear_part})
                     for width, weights in networks.items():
                         row["layer"] = str(width)
                         observed, of_residuals, by_chance = observed_in_figure_6(X, y, weights, activation)
@@ -207,10 +207,10 @@ def test_proposition_10():
             for number in (0, 1):
                 X, y = data_of_proposition_10(number)
                 M, B = data_matrices(X, y)
-                M2, rest = M @ M, M / np.linalg.norm(M)
+                M2, unit = M @ M, M / np.linalg.norm(M)
                 bases = (
-                    (M2, np.linalg.norm(M2) * rest),
-                    (np.trace(B) * M2, M @ B @ M, np.trace(B) * np.linalg.norm(M2) * rest),
+                    (M2, np.linalg.norm(M2) * unit),
+                    (np.trace(B) * M2, M @ B @ M, np.trace(B) * np.linalg.norm(M2) * unit),
                 )
                 for arm, (columns, networks, (of_trace, of_product)) in arms.items():
                     means = mean_derivatives(X, y, width, networks // int(width**0.5), seed, columns)

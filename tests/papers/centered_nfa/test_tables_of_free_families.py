@@ -205,8 +205,8 @@ def rows_of_equation_11(case: tuple, size: int, seed: int) -> list[dict]:
         of_networks = [
             traces(X, y, *network(width, d * size, str(case), size, seed, "means", number)) for number in range(10)
         ]
-        mean_of_ratios = sum(ratio(each) for each in of_networks) / 10
-        ratio_of_means = ratio(tuple(sum(each[part] for each in of_networks) / 10 for part in range(3)))
+        mean_of_ratios = sum(ratio(parts) for parts in of_networks) / 10
+        ratio_of_means = ratio(tuple(sum(parts[part] for parts in of_networks) / 10 for part in range(3)))
         rows += [{"arm": arm, "case": f"{n}:{d}:{k}, {spectrum}, {labels}", "seed": seed, "x": size,
                   "quantity": "rmt/(11)", "value": mean_of_ratios - ratio_of_means} for arm in arms]  # fmt: skip
     return rows

@@ -91,7 +91,7 @@ def left_out_errors(kernel, x, y, M, ridge):
     """y_i - f_i(x_i), where f_i is fitted anew without sample i."""
     errors = []
     for i in range(len(x)):
-        rest = np.arange(len(x)) != i
-        alpha = dual(kernel, x[rest], y[rest], M, ridge)
-        errors.append(y[i] - values(kernel, x[i : i + 1], x[rest], M)[0] @ alpha)
+        others = np.arange(len(x)) != i
+        alpha = dual(kernel, x[others], y[others], M, ridge)
+        errors.append(y[i] - values(kernel, x[i : i + 1], x[others], M)[0] @ alpha)
     return np.array(errors)

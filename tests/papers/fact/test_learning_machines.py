@@ -68,8 +68,8 @@ def explained_by_circulants(M):
 
 
 def test_modular_addition():
-    p, fraction, steps, every, seeds = 9, 0.8, 9, 4, 2
-    settings = c_modular.Settings(instances=seeds, modulus=p, fraction=fraction, steps=steps, every=every)
+    p, fraction, steps, interval, seeds = 9, 0.8, 9, 4, 2
+    settings = c_modular.Settings(instances=seeds, modulus=p, fraction=fraction, steps=steps, every=interval)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a singular kernel would be solved with another ridge
         rows = list(c_modular.measure(settings))
@@ -103,12 +103,12 @@ def test_modular_addition():
         first = draw.integers(len(x), size=1000)
         second = (first + draw.integers(1, len(x), size=1000)) % len(x)
         assert (first != second).all()
-        for arm, name, own, other in (
+        for arm, name, matrix, other in (
             ("claim", "pair", M, M),
             ("claim", "untrained pair", identity, identity),
             ("control: k' of relabelled M", "pair", M, M[relabelled]),
         ):
-            slopes, of_other = 2 * pairs(QUADRATIC, x, x, own), 2 * pairs(QUADRATIC, x, x, other)
+            slopes, of_other = 2 * pairs(QUADRATIC, x, x, matrix), 2 * pairs(QUADRATIC, x, x, other)
             for step, (i, j) in enumerate(zip(first, second, strict=True)):
                 tau = np.mean(slopes[:, i] * slopes[:, j])
                 expected_pairs.append((arm, f"modular/{name}", "FACT-RFM", seed, step, of_other[i, j], tau))

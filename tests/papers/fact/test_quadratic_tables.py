@@ -326,7 +326,7 @@ def power_cosine(agop, exponent, gram):
     norms = [mp.sqrt(sum(entry**2 for entry in matrix)) for matrix in (powered, gram)]
     # a direction that is uniform on the sphere of R^4 has v^T G v = tr G / 4 in the mean
     by_chance = sum(power * (gram[0, 0] + gram[1, 1] + gram[2, 2] + gram[3, 3]) / 4 for power in powers)
-    return [float(each / (norms[0] * norms[1])) for each in (inner, by_chance)]
+    return [float(product / (norms[0] * norms[1])) for product in (inner, by_chance)]
 
 
 EPSILON = 0.5

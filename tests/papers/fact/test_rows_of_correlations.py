@@ -26,7 +26,7 @@ def outcome(name: str, pearson, null: float = 0.3) -> bool | None:
                 for matrix in NAMES for epoch in (0, 9)
             ]  # fmt: skip
             records.append({**place, "x": 9.0, "step": 9, "quantity": "null/fact", "value": null})
-    statement = next(each for each in c_fig3.STATEMENTS if each.name == name)
+    statement = next(statement for statement in c_fig3.STATEMENTS if statement.name == name)
     return statement.rule(statement.concerned(Rows(tables.table(records)))).holds
 
 

@@ -10,7 +10,7 @@ from tasks.papers.fact.claims import c_fig1, c_fig11
 
 def outcome(claim, name: str, records: list[dict]) -> bool | None:
     """What a statement's rule finds."""
-    statement = next(each for each in claim.STATEMENTS if each.name == name)
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
     return statement.rule(statement.concerned(Rows(tables.table(records)))).holds
 
 

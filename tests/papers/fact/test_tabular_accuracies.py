@@ -72,12 +72,12 @@ def cross_validated(update, x, y, teacher):
             if share > best[0]:
                 best = share, (ridge, z, step, M)
     ridge, z, step, M = best[1]
-    shared, own = [], []
+    shared, tuned = [], []
     for fold in np.array_split(np.arange(n), 4):
-        rest = np.array([i for i in range(n) if i not in fold])
-        shared.append(share_correct(M, z, y, rest, fold, ridge))
-        own.append(shares_correct(update, z, y, teacher, rest, fold, ridge)[step][0])
-    return (np.mean(shared), np.mean(own)), (ridge, z is x, step)
+        others = np.array([i for i in range(n) if i not in fold])
+        shared.append(share_correct(M, z, y, others, fold, ridge))
+        tuned.append(shares_correct(update, z, y, teacher, others, fold, ridge)[step][0])
+    return (np.mean(shared), np.mean(tuned)), (ridge, z is x, step)
 
 
 def test_accuracies_of_all_methods(tmp_path, monkeypatch):
@@ -101,9 +101,9 @@ def test_accuracies_of_all_methods(tmp_path, monkeypatch):
     assert measured == {key: pytest.approx(value, abs=1e-12) for key, value in expected.items()}
     assert all(len({choice[part] for choice in choices}) > 1 for part in range(3))  # ridge, scaling, iterate all differ
     assert len(set(expected.values())) > 6
-    shared, own = ({key[:-1]: value for key, value in expected.items() if key[-1] == name} for name in QUANTITIES)
-    assert shared != own
-    assert all(shared[key] == own[key] for key in shared if key[-1] == "kernel")  # it has no features
+    shared, tuned = ({key[:-1]: value for key, value in expected.items() if key[-1] == name} for name in QUANTITIES)
+    assert shared != tuned
+    assert all(shared[key] == tuned[key] for key in shared if key[-1] == "kernel")  # it has no features
 
 
 def test_scikit_learns_data_sets():

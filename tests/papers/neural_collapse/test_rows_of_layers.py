@@ -19,7 +19,7 @@ def test_nc1_must_fall_at_each_step_of_each_seed(rises_at):
          "value": 0.5 ** (layer - 2 * (seed == 3 and layer == rises_at))}
         for seed in range(5) for layer in range(6)
     ]  # fmt: skip
-    (statement,) = (each for each in d_fig3.STATEMENTS if each.name == "NC1 falls in every layer")
+    (statement,) = (statement for statement in d_fig3.STATEMENTS if statement.name == "NC1 falls in every layer")
     assert statement.rule(Rows(tables.table(records))).holds is (rises_at is None)
 
 

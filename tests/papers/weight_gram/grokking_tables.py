@@ -10,7 +10,7 @@ from tasks.judging.rules import Finding
 
 def judged(claim: ModuleType, name: str, table: Rows) -> Finding:
     """What the rule of one of a claim's statements finds."""
-    statement = next(each for each in claim.STATEMENTS if each.name == name)
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
     return statement.rule(statement.concerned(table))
 
 

@@ -105,7 +105,7 @@ def test_a_broken_quantity_refutes_the_statements_that_read_it_and_no_other(clai
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.ID)
 def test_a_control_that_is_kept_leaves_the_claim_undecided(claim):
     control = [{**row, "value": 0.99 * row["value"]} for row in planted(claim, "control: kept")]
-    if all("not positive" not in each and "violated" not in each and "signs" not in each for each in quantities(claim)):
+    if all("not positive" not in name and "violated" not in name and "signs" not in name for name in quantities(claim)):
         judgement = judged(claim, planted(claim) + control)
         assert (judgement["verdict"], judgement["reason"]) == ("inconclusive", "control kept")
 
@@ -117,12 +117,12 @@ def test_half_of_a_quantity_or_a_single_case_is_refused(claim):
         table = planted(claim)
         of_quantity = [row for row in table if row["quantity"] == quantity]
         others = [row for row in table if row["quantity"] != quantity]
-        if len(of_quantity) < 2 * max(each.rows for each in claim.STATEMENTS if quantity in each.reads):
+        if len(of_quantity) < 2 * max(statement.rows for statement in claim.STATEMENTS if quantity in statement.reads):
             with pytest.raises(ContractError, match=r" rows in the arm claim"):
                 find(
                     claim, "A", rows(others + of_quantity[: len(of_quantity) // 2] + control), "planted", "quick", set()
                 )
-        if max(each.cases for each in claim.STATEMENTS if quantity in each.reads) > 1:
+        if max(statement.cases for statement in claim.STATEMENTS if quantity in statement.reads) > 1:
             single = [{**row, "case": "0", "layer": f"{row['case']} {row['layer']}"} for row in of_quantity]
             with pytest.raises(ContractError, match="1 cases in the arm claim"):
                 find(claim, "A", rows(others + single + control), "planted", "quick", set())

@@ -17,7 +17,7 @@ from tasks.papers.weight_gram.experiments import a_thm4 as interpolating
 
 def statement(claim, name: str):
     """The statement of this name; its rule is judged on planted rows of one arm."""
-    return next(each for each in claim.STATEMENTS if each.name == name)
+    return next(statement for statement in claim.STATEMENTS if statement.name == name)
 
 
 def steps(
@@ -153,7 +153,7 @@ def judged(records: list[dict]) -> dict[str, tuple[str, str]]:
                for row in records]  # fmt: skip
     finding = find(a_thm4, "A", rows(records + control), "a_thm4", "quick", {12})
     claim = judge({"a_thm4": finding})["a_thm4"]
-    return {each["name"]: (each["verdict"], each["reason"]) for each in claim["statements"]}
+    return {statement["name"]: (statement["verdict"], statement["reason"]) for statement in claim["statements"]}
 
 
 def test_theorem_4():

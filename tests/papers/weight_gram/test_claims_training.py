@@ -32,9 +32,9 @@ CLAIMS = (a_fig1, a_fig2, a_fig3, a_fig4, a_fig5, a_fig6, a_fig7, a_fig8, a_fig9
 
 def test_every_claim_has_an_asserted_statement_and_different_names():
     for claim in CLAIMS:
-        names = [each.name for each in claim.STATEMENTS]
+        names = [statement.name for statement in claim.STATEMENTS]
         assert len(set(names)) == len(names)
-        assert any(each.kind == "asserted" for each in claim.STATEMENTS)
+        assert any(statement.kind == "asserted" for statement in claim.STATEMENTS)
         for hypothesis in getattr(claim, "HYPOTHESES", ()):
             assert set(hypothesis.statements) <= set(names)
 
@@ -88,7 +88,7 @@ def test_figure_2_compares_the_best_accuracies_at_the_figure_s_learning_rate():
 def test_figure_2_says_something_else_of_each_data_set():
     """A statement sees its own data sets alone, and is not judged where the table has none of them."""
     table = rows(accuracies("digits", ORIGINAL, ORIGINAL) + accuracies("CIFAR-100", [0.1] * 8, ORIGINAL))
-    judgeable = {each.name for each in a_fig2.STATEMENTS if each.judgeable(table)}
+    judgeable = {statement.name for statement in a_fig2.STATEMENTS if statement.judgeable(table)}
     assert judgeable == {"no worse", "a small gap"}
     assert judged(a_fig2, "no worse", table).holds
     assert judged(a_fig2, "a small gap", table).holds is False
@@ -148,7 +148,7 @@ def figure_4(
 def test_figures_4_and_9(claim):
     true = rows(figure_4())
     kinds = {"asserted", "ours"}
-    names = [each.name for each in claim.STATEMENTS if each.kind in kinds and not each.data_sets]
+    names = [statement.name for statement in claim.STATEMENTS if statement.kind in kinds and not statement.data_sets]
     assert len(names) == 6
     assert all(judged(claim, name, true).holds for name in names)
 
@@ -173,7 +173,7 @@ def test_figure_4_on_two_data_sets_and_its_printed_levels():
     assert judged(a_fig4, "TL on CIFAR-10", rows(first)).holds  # 0.6, where more than 0.5 is printed
     assert judged(a_fig4, "TL on CIFAR-100", rows(second)).holds
     assert judged(a_fig4, "TL on CIFAR-100", rows(figure_4(data_set="CIFAR-100"))).holds is False
-    higher = next(each for each in a_fig4.STATEMENTS if each.name == "TL higher on CIFAR-10")
+    higher = next(statement for statement in a_fig4.STATEMENTS if statement.name == "TL higher on CIFAR-10")
     assert not higher.judgeable(rows([{**row, "arm": "claim"} for row in first]))  # one data set of two
 
 
@@ -280,7 +280,7 @@ def test_figure_12_speaks_of_networks_that_memorise():
 
 def test_figure_12_s_printed_levels():
     printed = {0.0: 0.45, 0.25: 0.4, 0.5: 0.32, 0.75: 0.252, 1.0: 0.248}
-    names = [each.name for each in a_fig12.STATEMENTS if each.kind == "printed level"]
+    names = [statement.name for statement in a_fig12.STATEMENTS if statement.kind == "printed level"]
     assert len(names) == 4
     assert all(judged(a_fig12, name, figure_12(linearity=lambda p: printed[p])).holds for name in names)
     assert not any(judged(a_fig12, name, figure_12(linearity=lambda p: printed[p] - 0.1)).holds for name in names)
@@ -303,7 +303,7 @@ def figure_10(
 
 
 def test_figure_10():
-    names = [each.name for each in a_fig10.STATEMENTS]
+    names = [statement.name for statement in a_fig10.STATEMENTS]
     assert all(judged(a_fig10, name, figure_10()).holds for name in names)
     for name, change in (
         ("lower errors", {"error": lambda log: 20 - log}),
@@ -363,9 +363,9 @@ def sharply(x: float) -> float:
 def test_a_weight_decay_has_its_own_rows_and_the_control_s():
     for claim in (a_fig13, a_fig14):
         for statement in claim.STATEMENTS:
-            own = f"weight_decay={statement.name.rpartition(' = ')[2]}"
-            assert set(statement.data_sets) == {own, "weight_decay=0"}
-            judgeable = own in ("weight_decay=0.25", "weight_decay=0.75")  # those of the table
+            decay = f"weight_decay={statement.name.rpartition(' = ')[2]}"
+            assert set(statement.data_sets) == {decay, "weight_decay=0"}
+            judgeable = decay in ("weight_decay=0.25", "weight_decay=0.75")  # those of the table
             assert statement.judgeable(Rows(figures_13_and_14().frame.assign(arm="claim"))) is judgeable
 
 

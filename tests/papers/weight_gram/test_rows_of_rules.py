@@ -11,7 +11,7 @@ from tasks.papers.weight_gram.claims import a_fig2, a_fig3, a_fig4, a_fig5, a_fi
 
 def judged(claim, name: str, table: Rows) -> bool | None:
     """What the rule of one of a claim's statements finds."""
-    statement = next(each for each in claim.STATEMENTS if each.name == name)
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
     return statement.rule(statement.concerned(table)).holds
 
 
@@ -117,7 +117,7 @@ def test_networks_grok_or_do_not_at_each_weight_decay():
                            for x in epochs},
         )  # fmt: skip
 
-    hypotheses = {each.name: each for each in a_fig13.HYPOTHESES}
+    hypotheses = {hypothesis.name: hypothesis for hypothesis in a_fig13.HYPOTHESES}
     for second in (True, False):
         table = accuracies(True, second)
         assert hypotheses["grokking, λ = 0.25"].rule(table).holds

@@ -244,7 +244,7 @@ def planted(changed=None, accuracy=0.9, tasks=(SENTIMENT, POS, NER), size=0.002,
 
 
 def finding(name, table, arm="claim"):
-    statement = next(each for each in claim.STATEMENTS if each.name == name)
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
     return statement.rule(statement.concerned(table).where(arm=arm))
 
 
@@ -292,7 +292,7 @@ def test_an_encoder_that_learned_nothing_does_not_meet_the_hypothesis():
 
 def test_statements_on_the_papers_data_wait_for_them():
     table = planted()
-    waiting = [each.name for each in claim.STATEMENTS if not each.judgeable(table)]
+    waiting = [statement.name for statement in claim.STATEMENTS if not statement.judgeable(table)]
     assert waiting == ["gap of NLI", *(f"TL of {task}" for task in claim.LEVELS)]
     levels = {"SST-2": 0.97, "MNLI": 0.88, "CoNLL-2003 POS": 0.91, "CoNLL-2003 NER": 0.92}
     curves = {state: dict.fromkeys(levels, 0.3 + 0 * DEPTH) for state in TRUE}

@@ -99,10 +99,10 @@ def rougher_for_relu(rows: Rows, prediction: str) -> Finding:
 
 def more_terms_are_closer(rows: Rows) -> Finding:
     """For ReLU the prediction with all terms of φ′ has a smaller root mean square error, in the wider network."""
-    own, whole = (_errors(rows, "relu", _widths(rows)[-1], prediction) for prediction in (OWN, WHOLE))
-    finding = positive(own - whole, "error with the linear part of φ′ minus that with all terms")
-    measured = f"root mean square error {own.mean():.3f} with the linear part and {whole.mean():.3f} with all terms"
-    return replace(finding, measured=measured)
+    linear, all_terms = (_errors(rows, "relu", _widths(rows)[-1], prediction) for prediction in (OWN, WHOLE))
+    finding = positive(linear - all_terms, "error with the linear part of φ′ minus that with all terms")
+    errors = f"{linear.mean():.3f} with the linear part and {all_terms.mean():.3f} with all terms"
+    return replace(finding, measured=f"root mean square error {errors}")
 
 
 READS = (OWN, "fig6/observed")

@@ -85,10 +85,10 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 def kernels(X: Tensor, activation: str) -> dict[str, Tensor]:
     """The expected kernels of both predictions, by the quantity that they give."""
-    whole = expected_kernel(X, [activation, activation])
+    all_terms = expected_kernel(X, [activation, activation])
     return {
-        WHOLE: whole,
-        OWN: whole if activation == "quadratic" else relu_with_linear_slopes(X),
+        WHOLE: all_terms,
+        OWN: all_terms if activation == "quadratic" else relu_with_linear_slopes(X),
     }
 
 

@@ -75,10 +75,10 @@ def means(k: int, networks: int, seed: int, control: bool) -> tuple[Tensor, Tens
 
 def coefficients(B: Tensor, M: Tensor, nfm: Tensor, agop: Tensor) -> dict[str, float]:
     """Coefficients of both means in the matrices of Proposition 10 and in M."""
-    M2, MBM, rest = M @ M, M @ B @ M, M / M.norm()
+    M2, MBM, unit = M @ M, M @ B @ M, M / M.norm()
     bases = (
-        (nfm, {"nfm": M2, "nfm, rest": M2.norm() * rest}),
-        (agop, {"agop, trace": B.trace() * M2, "agop, product": MBM, "agop, rest": B.trace() * M2.norm() * rest}),
+        (nfm, {"nfm": M2, "nfm, rest": M2.norm() * unit}),
+        (agop, {"agop, trace": B.trace() * M2, "agop, product": MBM, "agop, rest": B.trace() * M2.norm() * unit}),
     )
     solutions: dict[str, float] = {}
     for mean, basis in bases:

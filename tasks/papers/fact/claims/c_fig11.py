@@ -38,7 +38,7 @@ MATH = (
 def close_to_one(rows: Rows) -> Finding:
     """At each depth L the cosine of AGOP^(1/L) is above 0.99."""
     agop = {case: powers[1 / depth] for case, depth, powers in _powers(rows)}
-    measured = "; ".join(f"{_depth(case)}: cosine of AGOP^(1/L) {each.mean():.4f}" for case, each in agop.items())
+    measured = "; ".join(f"{_depth(case)}: cosine of AGOP^(1/L) {cosines.mean():.4f}" for case, cosines in agop.items())
     return replace(_each(agop, AGOP, f"cosine of AGOP^(1/L) minus {AGOP:g}"), measured=measured)
 
 
@@ -55,7 +55,7 @@ def best_power(rows: Rows) -> Finding:
 def fact_holds(rows: Rows) -> Finding:
     """At each depth FACT's cosine rounds to 0.999 or more."""
     fact = _by_depth(rows)
-    measured = "; ".join(f"{_depth(case)}: cosine of FACT {each.mean():.4f}" for case, each in fact.items())
+    measured = "; ".join(f"{_depth(case)}: cosine of FACT {cosines.mean():.4f}" for case, cosines in fact.items())
     return replace(_each(fact, ROUNDED, f"FACT's cosine minus {ROUNDED:g}"), measured=measured)
 
 
@@ -97,13 +97,13 @@ def _by_depth(rows: Rows) -> dict[str, np.ndarray]:
 def _powers(rows: Rows) -> Iterator[tuple[str, int, dict[float, np.ndarray]]]:
     """Each case, its depth, and AGOP's cosines over seeds by power."""
     for (case,), depth in rows.by("case").items():
-        powers = {power: each.value[np.argsort(each.seed)] for (power,), each in depth.by("x").items()}
+        powers = {power: of_power.value[np.argsort(of_power.seed)] for (power,), of_power in depth.by("x").items()}
         yield case, int(case.removeprefix("L")), powers
 
 
-def _each(values: dict[str, np.ndarray], least: float, what: str) -> Finding:
-    parts = {case: replace(positive(each - least, what), numbers={"mean": float(np.mean(each))})
-             for case, each in values.items()}  # fmt: skip
+def _each(values: dict[str, np.ndarray], least: float, label: str) -> Finding:
+    parts = {case: replace(positive(cosines - least, label), numbers={"mean": float(np.mean(cosines))})
+             for case, cosines in values.items()}  # fmt: skip
     return all_of(**parts)
 
 

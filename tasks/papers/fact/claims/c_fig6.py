@@ -89,11 +89,11 @@ def _curve(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray]:
     return line.x[ascending], line.value[ascending]
 
 
-def _of_every_seed(reached: np.ndarray, what: str) -> Finding:
+def _of_every_seed(reached: np.ndarray, label: str) -> Finding:
     """Whether what the paper shows of one run is true of every seed, of none, or undecided."""
     share = float(np.mean(reached))
     holds = {1.0: True, 0.0: False}.get(share)
-    return Finding(holds, share, f"{what}: in all of {len(reached)} seeds; fails if in none", "direction")
+    return Finding(holds, share, f"{label}: in all of {len(reached)} seeds; fails if in none", "direction")
 
 
 CAPTION = (

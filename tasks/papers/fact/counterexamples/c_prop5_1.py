@@ -10,9 +10,9 @@ def fact_times_m(slope, X, alpha, M):
     return M @ X.T @ (slope(X @ M @ X.T) * np.outer(alpha, alpha)) @ X @ M.T
 
 
-one = fact_times_m(lambda t: -np.ones_like(t), np.ones((1, 1)), np.ones(1), np.eye(1))
+product = fact_times_m(lambda t: -np.ones_like(t), np.ones((1, 1)), np.ones(1), np.eye(1))
 lowest = min(np.linalg.eigvalsh(fact_times_m(np.exp, rng.normal(size=(5, 3)), rng.normal(size=5), np.eye(3)))[0]
              for _ in range(100))  # fmt: skip
-print(f"FACT M^T for k(t) = -t, x = alpha = M = 1: {one.item():g}; for k = exp: eigenvalues from {lowest:.1e}")
-assert one < 0
+print(f"FACT M^T for k(t) = -t, x = alpha = M = 1: {product.item():g}; for k = exp: eigenvalues from {lowest:.1e}")
+assert product < 0
 assert lowest > -1e-12

@@ -76,9 +76,9 @@ def cross_validated(update: str | None, x: Tensor, y: Tensor, teacher: Tensor) -
     z, folds = _unit(x) if unit else x, np.array_split(np.arange(len(x)), 4)
     with_shared, with_own = [], []
     for fold in folds:
-        rest = np.setdiff1d(np.arange(len(x)), fold)
-        with_shared.append(_accuracy_with(M, z, y, rest, fold, ridge))
-        with_own.append(list(_accuracies(update, z, y, teacher, rest, fold, ridge, step + 1))[step][0])
+        training = np.setdiff1d(np.arange(len(x)), fold)
+        with_shared.append(_accuracy_with(M, z, y, training, fold, ridge))
+        with_own.append(list(_accuracies(update, z, y, teacher, training, fold, ridge, step + 1))[step][0])
     return {"tabular/accuracy": float(np.mean(with_shared)), "tabular/accuracy, own features": float(np.mean(with_own))}
 
 

@@ -55,8 +55,8 @@ def above_random(rows: Rows, which: str = "") -> Finding:
     parts: dict[str, Finding] = {}
     for task, selected in _by_task(rows).items():
         lead = _layers(selected, PRETRAINED + which) - _layers(selected, RANDOM + which)
-        parts |= {f"{task}, layer {layer}": positive(each, "pre-trained minus random TL")
-                  for layer, each in enumerate(lead.T, start=1)}  # fmt: skip
+        parts |= {f"{task}, layer {layer}": positive(of_layer, "pre-trained minus random TL")
+                  for layer, of_layer in enumerate(lead.T, start=1)}  # fmt: skip
     return all_of(**parts)
 
 
@@ -108,8 +108,8 @@ def lower_envelope(rows: Rows) -> Finding:
     for task, selected in _by_task(rows).items():
         gain = _layers(selected, TUNED) - _layers(selected, PRETRAINED)
         statistic = f"TL after an epoch minus before, plus {ENVELOPE:g}"
-        parts |= {f"{task}, layer {layer}": positive(each + ENVELOPE, statistic)
-                  for layer, each in enumerate(gain.T, start=1)}  # fmt: skip
+        parts |= {f"{task}, layer {layer}": positive(of_layer + ENVELOPE, statistic)
+                  for layer, of_layer in enumerate(gain.T, start=1)}  # fmt: skip
         parts[f"{task}, mean over layers"] = positive(gain.mean(1), "TL after an epoch minus before")
     return all_of(**parts)
 

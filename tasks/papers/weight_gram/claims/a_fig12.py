@@ -48,9 +48,9 @@ ACCURACIES = ("train_accuracy", "test_accuracy")
 def memorised(rows: Rows) -> Finding:
     """At every p the training accuracy after training is at least the least of the paper's."""
     probabilities, accuracy = by_number(rows)
-    what = f"training accuracy minus {MEMORISED:g}"
+    label = f"training accuracy minus {MEMORISED:g}"
     return all_of(
-        **{f"p = {p:g}": positive(accuracy[:, index, -1] - MEMORISED, what) for index, p in enumerate(probabilities)}
+        **{f"p = {p:g}": positive(accuracy[:, index, -1] - MEMORISED, label) for index, p in enumerate(probabilities)}
     )
 
 

@@ -37,10 +37,10 @@ def continues(rows: Rows) -> Finding:
     """The last layer's Target Linearity rises from memorisation until grokking emerges."""
     parts, texts = {}, []
     for case, (T, networks) in _last_layers(rows).items():
-        first, last = [each.memorised for each in networks], [each.emerged for each in networks]
+        first, last = [network.memorised for network in networks], [network.emerged for network in networks]
         parts[case] = trend(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
         rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
-        groks = f"{sum(each.groks for each in networks)} of {len(networks)} networks grok"
+        groks = f"{sum(network.groks for network in networks)} of {len(networks)} networks grok"
         texts.append(f"{in_words(case)}: TL changes by {rise:+.3f}, {groks}")
     return replace(all_of(**parts), measured="; ".join(texts))
 
@@ -53,12 +53,12 @@ def saturates(rows: Rows) -> Finding:
     parts = {}
     for case, (T, networks) in _last_layers(rows).items():
         slopes = []
-        for values, each in zip(T, networks, strict=True):
+        for values, network in zip(T, networks, strict=True):
             end = len(values) - 1
-            middle = each.emerged if each.emerged < end else (each.memorised + end) // 2
+            middle = network.emerged if network.emerged < end else (network.memorised + end) // 2
             before, after = (
                 (values[stop] - values[start]) / max(1, stop - start)
-                for start, stop in ((each.memorised, middle), (middle, end))
+                for start, stop in ((network.memorised, middle), (middle, end))
             )
             slopes.append(before - after)
         parts[case] = positive(np.array(slopes), "rise of TL per measured epoch before grokking emerges minus after")

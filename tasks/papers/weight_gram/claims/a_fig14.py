@@ -60,7 +60,7 @@ def widens(rows: Rows) -> Finding:
     parts = {}
     for case, networks in grokking.networks(rows).items():
         gaps = _gap(rows, case)
-        grokked = [values[each.grokked] for values, each in zip(gaps, networks, strict=True)]
+        grokked = [values[network.grokked] for values, network in zip(gaps, networks, strict=True)]
         parts[case] = positive(gaps[:, -1] - np.array(grokked), "gap at the end of training minus when grokked")
     return all_of(**parts)
 
@@ -74,17 +74,17 @@ def layer_2_rises_sharply(rows: Rows) -> Finding:
     for case, networks in grokking.networks(rows).items():
         T = curves(rows.where(case=case, quantity="target_linearity"), "seed", "layer")[:, -2]
         slopes = []
-        for values, each in zip(T, networks, strict=True):
+        for values, network in zip(T, networks, strict=True):
             end = len(values) - 1
-            middle = each.grokked if each.grokked < end else (each.memorised + end) // 2
+            middle = network.grokked if network.grokked < end else (network.memorised + end) // 2
             slopes.append([(values[stop] - values[start]) / max(1, stop - start)
-                           for start, stop in ((each.memorised, middle), (middle, end))])  # fmt: skip
+                           for start, stop in ((network.memorised, middle), (middle, end))])  # fmt: skip
         before, after = np.array(slopes).T
         parts[f"{case}, rise"] = trend(_windows(T, networks), "TL of layer 2 until the network has grokked")
         parts[f"{case}, sharp"] = positive(
             before - after, "rise of TL of layer 2 per measured epoch, until then − after"
         )
-        rises = [values[each.grokked] - values[each.memorised] for values, each in zip(T, networks, strict=True)]
+        rises = [row[network.grokked] - row[network.memorised] for row, network in zip(T, networks, strict=True)]
         texts.append(f"{in_words(case)}: TL of layer 2 rises by {np.mean(rises):.3f} until the network has grokked")
     return replace(all_of(**parts), measured="; ".join(texts))
 
@@ -97,7 +97,8 @@ def _gap(rows: Rows, case: str) -> np.ndarray:
 
 def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
     """The part of each seed's series from memorisation until the network has grokked."""
-    return grokking.windows(series, [each.memorised for each in networks], [each.grokked for each in networks])
+    memorised, grokked = ([getattr(network, end) for network in networks] for end in ("memorised", "grokked"))
+    return grokking.windows(series, memorised, grokked)
 
 
 CONTROLS = {

@@ -67,11 +67,11 @@ def target_moves(rows: Rows) -> Finding:
     return _less_in_lazy(rows, "target", "movement of y_OLS over the norm of y", widths=-1)
 
 
-def _less_in_lazy(rows: Rows, name: str, what: str, widths: int | None = None) -> Finding:
+def _less_in_lazy(rows: Rows, name: str, label: str, widths: int | None = None) -> Finding:
     rich, lazy = (_final(rows, f"{regime}/{name}")[:, :widths] for regime in ("rich", "lazy"))
     numbers = by_number(rows.where(quantity=f"rich/{name}"))[0]
     return all_of(
-        **{f"width {number:g}": positive(lead, f"{what}, rich minus lazy")
+        **{f"width {number:g}": positive(lead, f"{label}, rich minus lazy")
            for number, lead in zip(numbers, (rich - lazy).T, strict=False)}
     )  # fmt: skip
 

@@ -91,8 +91,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 
 def _draw_frames(axes: Axes, rows: pd.DataFrame) -> None:
     """The true images, and those of the least, a middle and the largest beta; a white line between the rows."""
-    every = cases_by_number(rows)
-    cases = [every[0], every[len(every) // 2], every[-1]]
+    all_cases = cases_by_number(rows)
+    cases = [all_cases[0], all_cases[len(all_cases) // 2], all_cases[-1]]
     true = rows[(rows["case"] == cases[0]) & (rows["quantity"] == "frame/truth")]
     decoded = [rows[(rows["case"] == case) & (rows["quantity"] == "frame/decoded")] for case in cases]
     strips = [style.strip(images) for images in (true, *decoded)]

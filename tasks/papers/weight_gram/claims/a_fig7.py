@@ -185,8 +185,8 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame) -> None:
     """A row for each measure, arm and what it is correlated with; a mark is a seed."""
     arms = ["claim", *style.controls(rows)]
     names = [
-        (f"{title}, {what}" + ("" if arm == "claim" else ", ✗ shuffled"), measure, key, arm)
-        for key, what in WITH.items()
+        (f"{title}, {partner}" + ("" if arm == "claim" else ", ✗ shuffled"), measure, key, arm)
+        for key, partner in WITH.items()
         for measure, title in MEASURES.items()
         for arm in arms
         if arm == "claim" or measure == "vcs"  # the AGOP has no labels to shuffle

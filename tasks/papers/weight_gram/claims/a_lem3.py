@@ -62,9 +62,9 @@ def above_null(rows: Rows) -> Finding:
     return _weakest(rows, excess, "Fisher's z over all pairs of samples minus that of the null's 97.5 % quantile")
 
 
-def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], what: str) -> Finding:
+def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> Finding:
     layers = rows.by("case", "layer").items()
-    return weakest_of({f"{case}, layer {layer}": positive(of_layer(of_one), what) for (case, layer), of_one in layers})
+    return weakest_of({f"{case}, layer {layer}": positive(of_layer(of_one), label) for (case, layer), of_one in layers})
 
 
 QUOTE = "If a function … is …-positively homogeneous in …, then"

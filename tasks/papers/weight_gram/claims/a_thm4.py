@@ -112,9 +112,9 @@ def obeys_ansatz(rows: Rows, squared: bool) -> Finding:
     return replace(finding, numbers=_medians(rows))
 
 
-def _at_least(values: np.ndarray, least: float, what: str) -> Finding:
+def _at_least(values: np.ndarray, least: float, label: str) -> Finding:
     worst = float(values.min())
-    rule = f"least {what}, over networks, layers and seeds, at least {least:.3g}"
+    rule = f"least {label}, over networks, layers and seeds, at least {least:.3g}"
     return Finding(worst >= least, worst, rule, "bound", low=least)
 
 

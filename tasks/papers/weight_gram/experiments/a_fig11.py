@@ -78,10 +78,10 @@ def measure(settings: Settings) -> Iterator[dict]:
     for seed in range(settings.instances):
         for task, corpus in settings.tasks.items():
             if corpus:
-                yield from kept(settings, task, corpus, seed)
+                yield from rows_of_task(settings, task, corpus, seed)
 
 
-def kept(settings: Settings, task: str, corpus: Corpus, seed: int) -> list[dict]:
+def rows_of_task(settings: Settings, task: str, corpus: Corpus, seed: int) -> list[dict]:
     """The rows of a task and a seed; kept in .scratch, so that an interrupted run goes on with the next."""
     made_with = [settings.model_dump(exclude={"tasks", "instances"}), corpus.model_dump(), task, seed, stream_root(),
                  torch.__version__]  # fmt: skip

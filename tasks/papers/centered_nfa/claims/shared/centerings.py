@@ -36,21 +36,21 @@ LAYERS = ("0", "2")  # the hidden layers, by their names in the network
 COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "train loss", "test_loss": "test loss"}
 
 
-def over_layers(values: np.ndarray, what: str) -> Finding:
+def over_layers(values: np.ndarray, label: str) -> Finding:
     """A number of each seed and hidden layer, (seeds, layers), is positive in the mean over the layers."""
-    return positive(values.mean(1), f"{what}, mean over both layers")
+    return positive(values.mean(1), f"{label}, mean over both layers")
 
 
-def by_layer(values: np.ndarray, what: str) -> Finding:
+def by_layer(values: np.ndarray, label: str) -> Finding:
     """A number of each seed and hidden layer, (seeds, layers), is positive in every layer."""
-    return all_of(**{f"layer {layer}": positive(of_layer, what) for layer, of_layer in enumerate(values.T, 1)})
+    return all_of(**{f"layer {layer}": positive(of_layer, label) for layer, of_layer in enumerate(values.T, 1)})
 
 
-def at_each_scale(values: np.ndarray, scales: np.ndarray, what: str) -> Finding:
+def at_each_scale(values: np.ndarray, scales: np.ndarray, label: str) -> Finding:
     """A number of each seed, layer and scale, (seeds, layers, scales), is positive in every layer at every scale."""
     parts = {}
     for layer, scale in np.ndindex(values.shape[1:]):
-        parts[f"layer {layer + 1}, s₀ = {scales[scale]:g}"] = positive(values[:, layer, scale], what)
+        parts[f"layer {layer + 1}, s₀ = {scales[scale]:g}"] = positive(values[:, layer, scale], label)
     return all_of(**parts)
 
 

@@ -241,9 +241,9 @@ def table_ahead(rows: Rows, name: str, behind: Collection[str] = ()) -> Finding:
     numbers: dict[str, float] = {}
     measured = []
     for (case,), column in rows.by("case").items():
-        for each in (name, *OTHERS):
-            labels = (f"{case}, {each}", f"{case}, {each}, low", f"{case}, {each}, high")
-            numbers |= dict(zip(labels, fisher(np.tanh(z(column, each)[:, -1])), strict=True))
+        for ansatz in (name, *OTHERS):
+            labels = (f"{case}, {ansatz}", f"{case}, {ansatz}, low", f"{case}, {ansatz}, high")
+            numbers |= dict(zip(labels, fisher(np.tanh(z(column, ansatz)[:, -1])), strict=True))
         for other in () if case in behind else OTHERS:
             lead = (z(column, name) - z(column, other))[:, -1]
             text = f"z of {named(name)} minus z of {named(other)}"
@@ -295,7 +295,7 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
             place="Section 3.1, Table 2",
             rule=lambda rows: table_ahead(rows, name, but),
             printed=cells(table, (name, *OTHERS)),
-            reads=tuple(f"pearson/{each}" for each in (name, *OTHERS)),
+            reads=tuple(f"pearson/{ansatz}" for ansatz in (name, *OTHERS)),
             rows=5,
         )
 

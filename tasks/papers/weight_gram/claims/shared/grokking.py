@@ -98,7 +98,7 @@ def hypotheses(statements: tuple[Statement, ...]) -> tuple[Hypothesis, ...]:
             f"generalizes (test accuracy {EMERGED:g}), at the weight decay {decay:g} (Appendix B.8).",
             rule=partial(grok, decay=decay),
             reads=("train_accuracy", "test_accuracy"),
-            statements=tuple(each.name for each in statements if case_of(decay) in each.data_sets),
+            statements=tuple(statement.name for statement in statements if case_of(decay) in statement.data_sets),
         )
         for decay in DECAYS
     )

@@ -91,8 +91,8 @@ def growth(run: Run) -> Iterator[dict]:
     for row in run.history:
         if row["quantity"].endswith("accuracy"):
             arm = arms[row["case"]]
-            for each in (arm, UNTRAINED) if row["step"] == 0 and arm == "claim" else (arm,):
-                yield {**row, "arm": each, "case": run.variants[row["case"]].settings.part}
+            for row_arm in (arm, UNTRAINED) if row["step"] == 0 and arm == "claim" else (arm,):
+                yield {**row, "arm": row_arm, "case": run.variants[row["case"]].settings.part}
 
 
 def _of_network(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:
