@@ -109,7 +109,7 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
                                                            if kind == "cells" else set())  # fmt: skip
             continue
         if kind == "prepare":
-            expected = {f"data.{key}.paper", f"data.{key}.quick", "machine.data_root", "streams.root"}
+            expected = {f"data.{key}", "machine.data_root", "streams.root"}
         elif kind == "verdicts":
             expected = {f"{key}.claims"}
         else:
@@ -118,11 +118,17 @@ def test_what_a_stage_reads_of_the_settings_lies_under_its_params():
                         and (kind != "check" or key in raw[paper]["claims"])]  # fmt: skip
             section = "train" if kind == "measure" else kind
             expected = {f"{paper}.claims.{key}"} if kind == "check" else {
-                f"{paper}.{section}.{key}.paper", f"{paper}.{section}.{key}.quick", "machine.device", "machine.threads",
-                "streams.root",
+                f"{paper}.{section}.{key}", "machine.device", "machine.threads", "streams.root",
             }  # fmt: skip
             expected |= {"machine.data_root"} if kind == "simulate" else set()
         assert declared == expected, name
+
+
+def test_the_papers_scale_does_not_depend_on_the_quick_reductions():
+    for name, stage in expanded(scale="paper").items():
+        if name.partition("@")[0] in ("prepare", "train", "measure", "simulate"):
+            (entry,) = (param for param in stage["params"] if not param.startswith(("machine.", "streams.")))
+            assert re.fullmatch(r"(data|\w+\.(train|simulate))\.\w+\.paper", entry), name
 
 
 def test_both_scales_have_the_same_stages():

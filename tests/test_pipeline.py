@@ -52,7 +52,7 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
         for section, small in TINY.items():
             paper[section] = {key: entry for key, entry in paper[section].items() if key in experiments}
             for entry in paper[section].values():
-                entry["quick"] = {**(entry["quick"] or {}), **small}
+                entry["quick"] = {**entry.get("quick", {}), **small}
         sets |= {entry["paper"]["data"] for entry in paper["train"].values()}
     raw["data"] = {key: entry for key, entry in raw["data"].items() if key in sets}
     (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))

@@ -69,7 +69,9 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
             ["train.a_differences.*.part", "no set ''", "allowed: A"],
         ),
         ("train.a_fig7.paper.part", "A", ["train.a_fig7.*.part", "no set 'A'"]),
-        ("simulate.a_tl.medium", {}, ["simulate.a_tl", "paper and quick"]),
+        ("simulate.a_tl.medium", {}, ["simulate.a_tl", "must hold paper, may hold quick, and nothing else"]),
+        ("simulate.a_tl", {"quick": {"instances": 2}}, ["simulate.a_tl", "must hold paper"]),
+        ("simulate.a_tl.quick", None, ["simulate.a_tl", "settings by name"]),
         ("claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
         ("train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
         ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: affordable"]),
@@ -99,6 +101,14 @@ def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
     assert line.startswith("params.yaml: ")
     assert all(part in line for part in says), line
     assert ": :" not in line, "a place without a name"
+
+
+def test_an_entry_without_quick_has_the_papers_settings_at_both_scales():
+    for section, key in (("data", "photos"), ("train", "a_fig7"), ("simulate", "a_tl")):
+        raw = changed(f"{section}.{key}.quick", None, drop=True)
+        quick, paper = (getattr(Settings(raw, scale), section)[key] for scale in ("quick", "paper"))
+        assert quick == paper
+        assert quick != getattr(load("quick"), section)[key]
 
 
 def test_a_missing_key_is_named(capsys):

@@ -135,8 +135,10 @@ def _declared(snapshot: Snapshot, reference: Snapshot, scale: str) -> dict[str, 
             paths = [path.replace("data/quick/", f"data/{scale}/") for path in hashes]
             return {path: _table(snapshot, scale, path) for path in paths}
 
-        names = [setting for setting in ran.settings if scale == "quick" or not setting.endswith(".quick")]
-        stages[name] = Stage(renamed(ran.deps), renamed(ran.outs), {name: _setting(snapshot, name) for name in names})
+        settings = {setting: _setting(snapshot, setting) for setting in ran.settings}
+        if scale == "paper":  # its stages depend on no reduction
+            settings = {leaf: value for leaf, value in _leaves(settings) if ".quick." not in f"{leaf}."}
+        stages[name] = Stage(renamed(ran.deps), renamed(ran.outs), settings)
     return stages
 
 

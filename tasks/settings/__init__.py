@@ -1,8 +1,8 @@
 """What params.yaml may hold; ``load`` reads it.
 
-An entry has the paper's settings and, beside them, the quick scale's reductions. An entry is validated when a stage
-reads it, so that a mistake stops only the stages that need it. A mistake is one line that names the key and what is
-allowed, with exit status 2 and nothing written.
+An entry has the paper's settings and, where the quick scale has others, its reductions. An entry is validated when a
+stage reads it, so that a mistake stops only the stages that need it. A mistake is one line that names the key and what
+is allowed, with exit status 2 and nothing written.
 """
 
 import os
@@ -129,11 +129,12 @@ class Settings:
         """The paper's and the quick scale's settings of an entry."""
         place = self.place(section, key)
         entry = (self.raw["data"] if section == "data" else self.raw[self.paper[key]][section])[key]
-        if not isinstance(entry, dict) or entry.keys() != {"paper", "quick"}:
-            refuse(f"params.yaml: {place} must hold exactly the two keys paper and quick")
-        if not isinstance(entry["paper"], dict) or not isinstance(entry["quick"] or {}, dict):
-            refuse(f"params.yaml: {place}: both of paper and quick must hold settings by name")
-        return {"paper": entry["paper"], "quick": entry["quick"] or {}}
+        if not isinstance(entry, dict) or not {"paper"} <= entry.keys() <= {"paper", "quick"}:
+            refuse(f"params.yaml: {place} must hold paper, may hold quick, and nothing else")
+        both = {"quick": {}, **entry}
+        if not all(isinstance(settings, dict) for settings in both.values()):
+            refuse(f"params.yaml: {place}: paper and quick must hold settings by name")
+        return both
 
     def _check_file(self, section: str, key: str) -> None:
         """Refuse an entry whose key is no claim's or experiment's file."""

@@ -8,8 +8,8 @@ with shuffled labels.
 from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
+from tasks.papers.fact.claims.shared.correlations import FACT_AHEAD_OF_ROOTS, printed, shuffled_labels, table_statements
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import printed, shuffled_labels, table_statements
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
@@ -21,10 +21,7 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"decay-1e-3": 0.797, "decay-1e-4": 0.714},
 }
 PRINTED = printed(TABLE, "weight decay 10⁻³ / 10⁻⁴")
-MATH = (
-    r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
-    r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
-)
+MATH = FACT_AHEAD_OF_ROOTS
 STATEMENTS = table_statements(TABLE)
 CONTROLS = shuffled_labels("agop", "root agop")
 

@@ -7,8 +7,8 @@ quick scale the samples are 1,437 digits of 8 x 8 pixels. The control computes t
 from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
+from tasks.papers.fact.claims.shared.correlations import FACT_AHEAD_OF_ROOTS, printed, shuffled_labels, table_statements
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import printed, shuffled_labels, table_statements
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"
@@ -20,10 +20,7 @@ TABLE = {  # name -> column -> printed correlation
     "root enfa": {"5K": 0.917, "60K": 0.903},
 }
 PRINTED = printed(TABLE, "n = 5K / 60K")
-MATH = (
-    r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
-    r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
-)
+MATH = FACT_AHEAD_OF_ROOTS
 STATEMENTS = table_statements(TABLE)
 CONTROLS = shuffled_labels("agop", "root agop")
 

@@ -8,7 +8,13 @@ on MNIST itself, the printed level. Our "±" is over seeds, the paper's over lay
 images are digits of 8 x 8 pixels, and the networks are smaller.
 """
 
-from tasks.papers.neural_collapse.claims.shared.last_features import controls, printed_nfa, statements
+from tasks.papers.neural_collapse.claims.shared.last_features import (
+    COLLAPSE,
+    CORRELATION,
+    controls,
+    printed_nfa,
+    statements,
+)
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
@@ -18,13 +24,7 @@ TITLE = "The NFA and the collapse of the last features of an MLP"
 NFA, DEVIATION = 0.74, 0.13  # at the end of training, over layers and seeds
 PRINTED_FOR = "MNIST"  # data set
 PRINTED = f"NFA {NFA} ± {DEVIATION} (MLP, MNIST), Section 5; Figure 10"
-MATH = (
-    r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
-    (
-        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = "
-        rf"{NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}"
-    ),
-)
+MATH = (COLLAPSE, rf"{CORRELATION} = {NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}")
 STATEMENTS = (*statements(10), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "MLP"))
 HYPOTHESES = (INTERPOLATION,)
 CONTROLS = controls("MNIST", random_labels=True)

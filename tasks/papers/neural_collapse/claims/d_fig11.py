@@ -4,7 +4,13 @@ As in D.fig10: the share Sigma_W/Sigma_T and the loss fall, and the NFA is above
 for CIFAR-10. At the quick scale the images are digits of 8 x 8 pixels, and the network is smaller.
 """
 
-from tasks.papers.neural_collapse.claims.shared.last_features import controls, printed_nfa, statements
+from tasks.papers.neural_collapse.claims.shared.last_features import (
+    COLLAPSE,
+    CORRELATION,
+    controls,
+    printed_nfa,
+    statements,
+)
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
@@ -14,13 +20,7 @@ TITLE = "The NFA and the collapse of the last features of ResNet-18"
 NFA, DEVIATION = 0.74, 0.17  # at the end of training, over layers and seeds
 PRINTED_FOR = "CIFAR-10"  # data set
 PRINTED = f"NFA {NFA} ± {DEVIATION} (ResNet, CIFAR-10), Section 5; Figure 11"
-MATH = (
-    r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
-    (
-        r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) = "
-        rf"{NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}"
-    ),
-)
+MATH = (COLLAPSE, rf"{CORRELATION} = {NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}")
 STATEMENTS = (*statements(11), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "ResNet"))
 HYPOTHESES = (INTERPOLATION,)
 CONTROLS = controls("CIFAR-10")

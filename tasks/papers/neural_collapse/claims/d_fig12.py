@@ -4,7 +4,7 @@ As in D.fig10: the share Sigma_W/Sigma_T and the loss fall, and the NFA is above
 NFA for VGG. At the quick scale the images are digits of 8 x 8 pixels, and the network is smaller.
 """
 
-from tasks.papers.neural_collapse.claims.shared.last_features import controls, statements
+from tasks.papers.neural_collapse.claims.shared.last_features import COLLAPSE, CORRELATION, controls, statements
 from tasks.papers.neural_collapse.claims.shared.last_features import draw as draw
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION
 
@@ -12,10 +12,7 @@ ID = "D.fig12"
 KIND = "statistical"
 TITLE = "The NFA and the collapse of the last features of VGG-11"
 PRINTED = "“we verify the NFA, DNC, and plot the training loss”, Appendix D; Figure 12"
-MATH = (
-    r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t",
-    r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right) \text{ is high at the end}",
-)
+MATH = (COLLAPSE, rf"{CORRELATION} \text{{ is high at the end}}")
 STATEMENTS = statements(12)
 HYPOTHESES = (INTERPOLATION,)
 CONTROLS = controls("SVHN")

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 
 CORRECTION = (
@@ -31,6 +31,25 @@ CORRECTION = (
     "steps overshoot on isotropic data at width 256 and scale 1."
 )
 MATH_CORRECTED = r"\operatorname{Var}(W_{ij}) = \frac{s_0}{3 k} \quad\text{instead of } \frac{s_0}{k}"
+PRINTED = (  # of Figures 7 and 8
+    "C-NFA “more robust to the initialization scale than the UC-NFA”; UC-NFA “high through training, while being small "
+    "at initialization”; test loss “improves for smaller initializations”; curves of both layers"
+)
+LESS_SPREAD = (  # of Figures 7 and 8
+    r"\operatorname{spread}_{s_0} \rho\left( \bar W^\top \bar W, \bar W^\top K \bar W \right) "
+    r"< \operatorname{spread}_{s_0} \rho\left( W^\top W, W^\top K W \right)"
+)
+CONTROLS = {  # of Figures 7 and 8
+    "no training": Control(
+        scales=("quick",),  # the paper's table is older than this control
+        has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
+    ),
+    "random K": Control(
+        has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
+        shares=("test_loss",),
+        because="It replaces K in the measure; the networks, and so their losses, are the claim's.",
+    ),
+}
 ROWS = 500, 250  # the least numbers of rows of a correlation and of a loss
 LAYERS = ("0", "2")  # the hidden layers, by their names in the network
 COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "train loss", "test_loss": "test loss"}

@@ -18,6 +18,10 @@ NAMES = ("fact", "symmetric fact", *OTHERS)
 HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W and bAGOP the identity before training
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
+FACT_AHEAD_OF_ROOTS = (
+    r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
+    r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
+)
 LABELS = {
     "fact": "FACT",
     "symmetric fact": "√(FACT FACTᵀ)",

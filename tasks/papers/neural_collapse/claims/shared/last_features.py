@@ -19,6 +19,8 @@ from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_se
 PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
 CONSTANT_LOSS = 4 * 0.1 * 0.9  # squared error of the best constant for labels of ±1, ten classes of one size
+COLLAPSE = r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t"
+CORRELATION = r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right)"
 VERIFY = "we verify the NFA, DNC, and plot the training loss."
 
 
