@@ -1,4 +1,4 @@
-"""A node's part of a run: the stages that it was handed, and no other: ``python -m flows.alone JSON``.
+"""Run the stages that a node was handed, and no other: ``python -m flows.alone JSON``.
 
 `flows.nodes.stage` starts it in a process of its own, so that the code is that of the commit which it has checked out,
 and holds the clone's turn meanwhile. What other stages have made comes from DVC's remote, or the stage fails.
@@ -18,7 +18,7 @@ from flows.runner import Runner
 def run_stages(
     names: list[str], scale: str, inputs: dict[str, str], force: bool = False, hours: float | None = None
 ) -> list[Outcome]:
-    """Run these stages on these inputs, and push their results; what became of each."""
+    """Run these stages on these inputs and push their results. Return the outcome of each stage."""
     graph = Graph(Path.cwd(), scale)
     runner = Runner(graph.root, (graph.parameters.get("machine") or {}).get("threads", 1), ())
     outcomes: list[Outcome] = []
@@ -39,7 +39,7 @@ def run_stages(
 
 
 def main() -> None:
-    """Exit with status 2 on a mistake, 1 where a stage has failed; the last line says which."""
+    """Exit with status 2 on a mistake, and with 1 if a stage has failed; the last line names the stage."""
     try:
         outcomes = run_stages(**json.loads(sys.argv[1]))
     except Refused as error:

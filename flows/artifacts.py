@@ -26,8 +26,8 @@ def verdicts(graph: Graph) -> dict[str, dict[str, Any]]:
 def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str, address: str | None) -> None:
     """Show how the run went, and how the verdicts differ from those ``before`` it.
 
-    ``address`` is where a browser finds the report; without it the report's path is shown, for browsers block links
-    from a server's page to files.
+    ``address`` is the report's address for a browser. Without it the report's path is shown, because browsers block
+    links from a server's page to files.
     """
     after = verdicts(graph)
     lines = [f"# gramlab, {graph.scale} scale", "", text(summary), ""]

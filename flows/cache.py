@@ -23,7 +23,8 @@ CHECKED = "checked_objects.json"  # in .dvc/tmp
 def damaged(folder: Path, checked: dict[str, list[int]]) -> Iterable[Path]:
     """The objects below a cache's folder whose content has another hash than their name says.
 
-    Those that are as they were when they were ``checked`` are not read again; the others join them.
+    ``checked`` holds the size, time and place of each object at its last check. An object that still has them is not
+    read again. Sound objects are added to ``checked``.
     """
     for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*")):
         if path.suffix in ("", ".dir") and not path.is_dir():
@@ -40,7 +41,7 @@ def damaged(folder: Path, checked: dict[str, list[int]]) -> Iterable[Path]:
 
 
 def mend(repo: Repo, again: bool = True, outs: Iterable[Output] | None = None) -> list[str]:
-    """Remove damaged objects and their copies in the working tree; the hashes of the objects.
+    """Remove damaged objects and their copies in the working tree. Return the hashes of these objects.
 
     Without ``again`` an object is read only where its size, time or place differ from those of its last check: a node
     checks its cache before each stage.

@@ -51,7 +51,7 @@ terminal: Console | None = None  # where a person has typed the command
 
 
 def attach(stream: TextIO = sys.stdout) -> Console:
-    """Have `show` write to this process's output; where it goes."""
+    """Have `show` write to this process's output. Return the console."""
     global terminal
     terminal = terminal or Console(stream)
     return terminal
@@ -68,7 +68,7 @@ def show(line: str, words: tuple[str, ...], failed: bool) -> None:
 
 
 class Progress:
-    """How many stages are finished, and how long the others may take, by what they took the last time."""
+    """How many stages are finished, and how long the others may take. The estimate rests on their last durations."""
 
     def __init__(self, graph: Graph, chosen: list[str], stale: set[str], workers: int):
         self.total, self.workers, self.restored = len(chosen), workers, 0
@@ -93,7 +93,7 @@ class Progress:
             self.left.pop(name, None)
 
     def seconds_left(self) -> float | None:
-        """An estimate: the work that is left over the stages at once; nothing where no duration is known."""
+        """The work that is left, divided by the number of stages at once; None where no duration is known."""
         known = [seconds for seconds in self.left.values() if seconds is not None]
         known += [seconds for durations in self.taken.values() for seconds in durations]
         if not known or not self.left:
@@ -124,7 +124,7 @@ logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
 
 @contextmanager
 def logged(root: Path, scale: str) -> Iterator[Path]:
-    """Write what Prefect, DVC and the stages' programs say to a file instead of the terminal; the file."""
+    """Write the messages of Prefect, DVC and the stages' programs to a file, not to the terminal. Return the file."""
     folder = root / LOGS
     folder.mkdir(parents=True, exist_ok=True)
     for old in sorted(folder.glob("*.log"))[: 1 - KEPT]:

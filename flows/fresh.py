@@ -94,7 +94,7 @@ def copy(root: int) -> Path:
 
 
 def run(folder: Path, jobs: int, scale: str, target: str) -> int:
-    """Bring all verdicts in this copy up to date; the exit status of the flow."""
+    """Bring all verdicts in this copy up to date. Return the exit status of the flow."""
     print(f"root {folder.name}", flush=True)
     options = ["--scale", scale, "--root", str(folder), "--workers", str(jobs)]
     command = [sys.executable, "-m", "flows.reproduce", target, *options]

@@ -33,7 +33,7 @@ PATIENCE = 10.0  # seconds until the coordinator asks whether anybody serves the
 
 
 def git(*command: str, folder: Path | str = ".") -> str:
-    """What git prints; Refused with its words where it fails."""
+    """Return the output of a git command. If git fails, raise Refused with its message."""
     done = subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise Refused(" ".join(f"git {command[0]}: {done.stderr}".split()))
@@ -41,9 +41,9 @@ def git(*command: str, folder: Path | str = ".") -> str:
 
 
 def changed(folder: Path, *paths: str) -> list[str]:
-    """The files below these paths, or all, that differ from the commit, but locks and what stages write.
+    """The files below these paths, or anywhere, that differ from the commit, without lock files and stages' outputs.
 
-    Files that git does not track count where they are code: stages read them.
+    Files that git does not track count if they are code, because stages read them.
     """
     names = git("diff", "--name-only", "--no-renames", "-z", "HEAD", "--", *paths, folder=folder)
     names += git("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE, folder=folder)
@@ -53,14 +53,14 @@ def changed(folder: Path, *paths: str) -> list[str]:
 
 
 def outputs(folder: Path) -> set[str]:
-    """What the stages of all scales write."""
+    """The outputs of the stages of all scales."""
     scales = {file.relative_to(folder / "pipeline").parts[0] for file in folder.glob("pipeline/**/dvc.yaml")}
     outs = [out for scale in scales for stage in Graph(folder, scale).stages.values() for out in stage.outs]
     return {Path(out.fs_path).relative_to(folder).as_posix() for out in outs}
 
 
 def committed(folder: Path) -> str:
-    """The commit that the nodes are to check out; Refused where the code or the settings differ from it."""
+    """The commit that the nodes must check out. If the code or the settings differ from it, raise Refused."""
     if names := changed(folder, *CODE):
         raise Refused(f"nodes check out a commit, and {names[0]} is not committed; commit and push first")
     return git("rev-parse", "HEAD", folder=folder)
@@ -87,7 +87,7 @@ class Nodes:
         self, names: list[str], scale: str, inputs: dict[str, str], force: bool, hours: float | None,
         say: Callable[[str], None],
     ) -> int:  # fmt: skip
-        """Have a node run these stages; wait until it has ended; 0 where it has done so well."""
+        """Have a node run these stages; wait for its end. Return 0 on success, 130 if the run was cancelled, else 1."""
         if self.ended:
             return 130
         try:
@@ -133,7 +133,7 @@ class Nodes:
                 self.warn(f"waits: no worker serves the work pool {self.pool!r}; {where}")
 
     def cancel(self) -> None:
-        """Have the nodes end what they run for this coordinator; hand out no more."""
+        """Stop this coordinator's runs on the nodes, and hand out no more."""
         self.ended = True
         with self.lock, get_client(sync_client=True) as client:
             while self.runs:

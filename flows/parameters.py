@@ -97,7 +97,7 @@ def look_up(fs: Any, path: str, keys: list[str] | None = None, flatten: bool = F
     values = {}
     for key in keys:
         with suppress(KeyError, TypeError):
-            # a copy, for it ends in dvc.lock, where an object that stands twice becomes an alias
+            # a copy: dvc.lock would write an object that occurs twice as an alias
             values[key] = deepcopy(reduce(getitem, key.split("."), load(path)))
     return values
 

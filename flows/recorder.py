@@ -48,7 +48,7 @@ def duration(seconds: float) -> str:
 
 
 def in_run_cache(stage: PipelineStage) -> bool:
-    """Whether DVC keeps the stage's results for the same code, data and settings; pages are git's."""
+    """Whether DVC's run-cache keeps results of this stage. It keeps no pages, which are in git."""
     return all(out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot))
 
 
@@ -90,7 +90,7 @@ class Recorder:
                 tell(Outcome(name, failure=full))
 
     def share_inputs(self, names: Iterable[str]) -> dict[str, str]:
-        """Push what other stages have made and these read; the hashes by path."""
+        """Push the inputs that other stages have made. Return their hashes by path."""
         inputs: dict[str, str] = {}
         with self.graph.locked():
             for name in sorted(set().union(*(self.graph.needs[name] for name in names))):
@@ -108,7 +108,7 @@ class Recorder:
         self.shared.add(stage.name)
 
     def _fetch_inputs(self, stage: PipelineStage) -> None:
-        """Bring what other stages have made and this one reads from DVC's remote."""
+        """Fetch from DVC's remote the inputs of this stage that other stages have made."""
         for name in sorted(self.graph.needs[stage.name]):
             for out in self.graph.stages[name].outs:
                 if (digest := self.inputs.get(self._path(out))) is None:
@@ -125,7 +125,7 @@ class Recorder:
         return Path(out.fs_path).relative_to(self.graph.root).as_posix()
 
     def _reproduce(self, stage: PipelineStage, run: Run) -> Outcome:
-        """Bring a stage up to date; what became of it."""
+        """Bring a stage up to date and return its outcome."""
         with self.graph.locked(), self.repo.scm_context(quiet=True):
             self._fetch_inputs(stage)
             with self.graph.reserved(stage):
@@ -151,7 +151,7 @@ class Recorder:
             stage.save(run_cache=False)
             if changed := [dep.def_path for dep in stage.deps if dep.hash_info != before[dep.def_path]]:
                 drop_entry(stage)
-                for item in (*stage.deps, *stage.outs):  # what this process knows of the stage ends too
+                for item in (*stage.deps, *stage.outs):  # forget the hashes that this process has read
                     item.hash_info = HashInfo()
                 return Outcome(stage.name, failure=f"{', '.join(changed)} changed while it ran; run it again")
             if in_run_cache(stage):
@@ -167,10 +167,11 @@ class Recorder:
             return Outcome(stage.name, None if restored else seconds)
 
     def _restored(self, stage: PipelineStage, force: bool | None = None) -> bool:
-        """Whether the results came from DVC's cache; ``stage.deps`` then hold the hashes of this moment.
+        """Whether the results came from DVC's cache. ``stage.deps`` then hold the present hashes.
 
-        Where they did not, the outputs that dvc.lock names are forgotten. DVC takes a stage whose dependencies have the
-        hashes that it knows for unchanged: a second try, or the result of a node, would be the one of older settings.
+        If they did not, the hashes of the outputs in dvc.lock are forgotten. With them DVC would think the stage
+        unchanged as soon as its dependencies have their present hashes. A second try, or a node's result, would then
+        be recorded with the outputs of older settings.
         """
         if not (self.force if force is None else force):
             try:

@@ -51,7 +51,7 @@ def bring_up_to_date(
     label: str, batch: Batch, recorder: Recorder, runner: Runner, nodes: Nodes | None, options: Options,
     events: queue.SimpleQueue,
 ) -> None:  # fmt: skip
-    """Bring stages up to date whose dependencies are up to date; put what became of each among the events."""
+    """Bring stages up to date whose dependencies are up to date. Put the outcome of each stage among the events."""
     log = get_run_logger().info
     gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
     last: deque[str] = deque(maxlen=LAST_WORDS)
@@ -100,7 +100,7 @@ def bring_up_to_date(
 
 
 def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> State:
-    """Bring these stages up to date; how the run went."""
+    """Bring these stages up to date. Return how the run went."""
     machine = graph.parameters.get("machine") or {}
     elsewhere = options.launch or options.nodes  # where GPUs are the engine's, or the nodes'
     gpus = [] if elsewhere else visible_gpus(machine.get("device", "auto"))

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-# what takes long to import and most stages import; none of the project's own modules, which may change meanwhile
+# slow imports of most stages; none of the project's own modules, because they may change while the flow runs
 LIBRARIES = (
     "torch", "pyarrow.parquet", "pandas", "scipy.stats", "sklearn.base", "safetensors.torch", "matplotlib.figure",
     "matplotlib.backends.backend_svg", "seaborn", "pydantic", "yaml", "rich.progress", "hypothesis",
@@ -121,7 +121,7 @@ def supervise(
 
 
 def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
-    """Be the program: for ``python -m MODULE ARGUMENTS`` in this process, or else in a shell."""
+    """Turn this process into the program: run ``python -m MODULE ARGUMENTS`` here, any other command in a shell."""
     os.setpgid(0, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)

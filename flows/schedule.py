@@ -74,7 +74,7 @@ class Schedule:
         return ready
 
     def _blocked(self) -> set[str]:
-        """What has failed, and what waits for it in vain."""
+        """The failed stages, and the stages that cannot run because of them."""
         needing = self.graph.edges.subgraph(name for name in self.graph.needs if kind(name) not in PARTIAL)
         return self.failed.union(*(networkx.ancestors(needing, name) for name in self.failed if name in needing))
 

@@ -22,7 +22,7 @@ SECONDS = 2.0  # in which the server may end by itself
 
 @contextmanager
 def embedded(log: Path, patience: float) -> Iterator[str]:
-    """Run a server on this machine for the length of the block; its address.
+    """Run a server on this machine for the length of the block, and yield its address.
 
     Parameters
     ----------

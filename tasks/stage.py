@@ -20,7 +20,7 @@ from tasks.settings import ROOT, Settings, refuse
 
 
 def file_clock() -> float:
-    """The time by the clock of the project's file system, which on a shared folder may not be this machine's."""
+    """The time of the project's file system. On a shared folder it may differ from this machine's time."""
     try:
         with tempfile.TemporaryFile(dir=ROOT) as file:
             return os.fstat(file.fileno()).st_mtime
@@ -194,7 +194,7 @@ def commit() -> str:
 
 
 def compute(settings: Settings) -> str:
-    """Set the threads of linear algebra and torch's determinism; the device to compute on."""
+    """Set the number of threads and torch's determinism. Return the device to compute on."""
     # numpy, scipy and torch each bring a library with threads of its own, which reads this when it is loaded: two
     # stages on two cores with two threads each take several times as long, and sums in another order
     for library in ("OMP", "OPENBLAS", "MKL"):

@@ -181,6 +181,6 @@ def _report_if_there(scale: str) -> dict[str, Any]:
 
 
 def console() -> Console:
-    """A console that is wide where nobody watches."""
+    """A console with the terminal's width, or of 150 columns where the output is no terminal."""
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=150)

@@ -95,7 +95,7 @@ def _needed_forms(claim: Any, statement: Statement, frame: pd.DataFrame, scale: 
 
 
 def _complete(claim: Any, statement: Statement, frame: pd.DataFrame, forms: tuple[str, ...]) -> None:
-    """These arms have all that the statement reads."""
+    """Refuse a table in which one of these arms lacks rows that the statement reads."""
     for arm in forms:
         in_arm = frame[frame["arm"] == arm]
         for quantity in statement.reads:

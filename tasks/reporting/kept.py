@@ -1,4 +1,4 @@
-"""What no control of a claim breaks: parts of rules that every control keeps, and statements that need no control."""
+"""Parts of rules that hold for every control, and statements that need no control."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

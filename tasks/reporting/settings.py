@@ -1,4 +1,4 @@
-"""The settings that the report shows with a claim, what of them this machine leaves out, and the claim's stages."""
+"""The settings that the report shows with a claim, those that this machine leaves out, and the claim's stages."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -77,7 +77,7 @@ def stages_of(settings: Settings, key: str) -> list[str]:
 
 
 def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> list[str]:
-    """What a claim's experiment goes without, or has less of, where this machine is too small for the settings."""
+    """The settings that a claim's experiment leaves out or reduces because this machine is too small."""
     experiment = settings.claims[key]
     if experiment in settings.train:
         sets = settings.missing_sets(experiment)

@@ -63,7 +63,7 @@ def _interval(part: dict[str, Any]) -> str:
 
 
 def _p(form: dict[str, Any]) -> str:
-    """The p-value for the form, after Holm's correction where it has one; and that against it, where this decides."""
+    """The p-value for the form, by Holm where his correction applies, or against it where that decides."""
     texts = []
     for name, label in (("p", ""), ("p_against", "against: ")):
         value = form.get(f"{name}, Holm", form.get(name))
@@ -111,7 +111,7 @@ def control_lines(statement: dict[str, Any]) -> list[str]:
 
 
 def against(claim: dict[str, Any]) -> str:
-    """Measured less printed for each printed level; or else what the deciding rule asks, and of which statistic."""
+    """Measured minus printed for each printed level; without levels the deciding rule's statistic and threshold."""
     levels = [statement for statement in claim["statements"] if statement["kind"] == "printed level"]
     differences = {level["name"]: difference(deciding_form(level)) for level in levels if level["forms"]}
     texts = [f"{name}: {text}" for name, text in differences.items() if text]

@@ -67,9 +67,9 @@ def signed(value: float) -> str:
 
 
 def measured(claim: dict[str, Any]) -> str:
-    """The measurements in the print's terms, that of the deciding statement first, or else its statistic.
+    """The measurements in the print's terms, the deciding statement's first. Without them: its statistic.
 
-    Those for which a line has no room are counted. How the data differ stands on the claim's page.
+    Measurements that do not fit into a line are counted. How the data differ stands on the claim's page.
     """
     data = " (data not all as in the paper)" if claim["altered"] else ""
     statement = deciding(claim)
@@ -156,7 +156,7 @@ def condition(form: dict[str, Any]) -> str:
 
 
 def measure(form: dict[str, Any]) -> str:
-    """What the statistic of a rule is, and in which part of the rule; empty where the rule's text does not say it."""
+    """The name of a rule's statistic, and the part of the rule; empty if the rule's text does not name it."""
     rule = deciding_part(form)["rule"]
     if kind := statistic_of(rule):
         return kind
@@ -168,7 +168,7 @@ def measure(form: dict[str, Any]) -> str:
 
 
 def statistic_of(rule: str) -> str:
-    """What the statistic is of a rule over instances, in a few words; empty of other rules."""
+    """The name of the statistic of a rule over instances; empty for other rules."""
     for pattern, words in STATISTICS:
         if match := re.search(pattern, rule):
             return words.format(*match.groups())
@@ -274,7 +274,7 @@ def result(statement: dict[str, Any]) -> str:
 
 
 def rule(form: dict[str, Any]) -> str:
-    """The rule in a sentence. With several parts it is the rule of the part that is shown; a few others follow."""
+    """The rule in a sentence. If it has several parts, the shown part's rule comes first; a few others follow."""
     part = deciding_part(form)
     leaves = _leaves(form)
     if len(leaves) < 2:

@@ -102,7 +102,7 @@ class Data(Strict):
         return self
 
     def parts(self) -> dict[str, "Data"]:
-        """Itself, as the one set that there is."""
+        """This set, under the empty name: an entry of a single set has one part."""
         return {"": self}
 
     def _own_options(self) -> Strict:
@@ -134,7 +134,7 @@ class Sets(Strict):
         return {name: data for name, data in self.sets.items() if data is not None}
 
     def parts(self) -> dict[str, Data]:
-        """Those of them that are prepared."""
+        """The sets that are prepared, by name."""
         declared = self.declared()
         names = declared if self.affordable is None else self.affordable
         return {name: data for name, data in declared.items() if name in names}

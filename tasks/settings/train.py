@@ -45,7 +45,7 @@ class Model(Strict):
 
 
 class Grid(Strict):
-    """Values that train side by side, every one with every other and with every seed; they take the run's own place."""
+    """Values that train side by side: each combination of them, with each seed. They replace the run's own values."""
 
     lr: list[Rate] | None = None
     weight_decay: list[Share] | None = None
@@ -123,7 +123,7 @@ class Train(Reducible):
         return self
 
     def each(self) -> dict[str, "Train"]:
-        """The run's variants by name, each with its settings; the run itself, by "", where there are none."""
+        """The settings of each variant by its name. A run without variants is its only variant, with the name ""."""
         if not (self.variants or self.sets):
             return {"": self}
         without_variants = self.model_dump(exclude={"affordable", "variants", "sets", "arms"}, exclude_unset=True)

@@ -47,7 +47,7 @@ class Claim:
 
     @cached_property
     def about(self) -> Result:
-        """Its words: title, statement, printed form, correction."""
+        """The texts of the claim: title, statement, printed form, correction."""
         return self.results.get("quick") or self.results["paper"]
 
     @property
@@ -65,7 +65,7 @@ class Claim:
         return self.results[scale]["verdict"] if scale in self.results else NOT_RUN
 
     def reason(self, scale: str) -> str:
-        """Why it is not found at a scale; empty where it is."""
+        """Why the claim is not found to hold at a scale; empty if it holds."""
         return self.results[scale]["reason"] if scale in self.results else NOT_HERE
 
     @property
