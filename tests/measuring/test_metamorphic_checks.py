@@ -99,15 +99,22 @@ def test_a_linearity_with_a_ridge_is_refused(monkeypatch):
         check_maps(H, Y + H[:, :2], random())
 
 
+SEES = {
+    "axes": lambda H: float(H[:, 0].square().sum() / H.square().sum()),
+    "scale": lambda H: float(H.square().mean()),
+}
+
+
+@pytest.mark.parametrize("sees", SEES)
 @pytest.mark.parametrize("name", ["nc1", "nc2"])
-def test_a_collapse_that_sees_the_axes_or_the_scale_is_refused(monkeypatch, name):
+def test_a_collapse_that_sees_the_axes_or_the_scale_is_refused(monkeypatch, name, sees):
     measured = gramlab.neural_collapse
 
-    def of_the_axes(H, labels):
+    def wrong(H, labels):
         collapse = measured(H, labels)
-        return Broken(collapse, **{name: getattr(collapse, name) + float(H[:, 0].square().mean())})
+        return Broken(collapse, **{name: getattr(collapse, name) + SEES[sees](H)})
 
-    monkeypatch.setattr(gramlab, "neural_collapse", of_the_axes)
+    monkeypatch.setattr(gramlab, "neural_collapse", wrong)
     H, labels = torch.from_numpy(random().normal(size=(30, 5))), torch.arange(30) % 3
     with pytest.raises(BrokenInvariant, match=f"a rotation and a scale change {name} by"):
         check_turned_collapse(H, labels, random())
