@@ -4,6 +4,7 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
+from tasks.judging.contract import refuse_undescribed
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
 
@@ -20,6 +21,7 @@ def main() -> None:
     with stages.recorded(stage):
         table = tables.read(stage.table(experiment))
         rows = Rows(table)
+        refuse_undescribed(rows, claim, stage.scale)
         letter = papers.paper(paper).LETTER
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
         if finding["ran"]:

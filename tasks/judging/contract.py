@@ -131,6 +131,24 @@ def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFr
             )
 
 
+def refuse_undescribed(rows: Rows, claim: Any, scale: str) -> None:
+    """Refuse controls that the claim does not describe at this scale: nobody would miss them if they vanished.
+
+    Raises
+    ------
+    ContractError
+        Naming the controls.
+    """
+    described = {CONTROL + name for name, control in controls_of(claim).items() if scale in control.scales}
+    read = rows.frame["quantity"].isin({name for statement in claim.STATEMENTS for name in statement.reads})
+    arms = rows.frame.loc[read, "arm"]
+    if undescribed := sorted(set(arms[arms.str.startswith(CONTROL)]) - described):
+        raise ContractError(
+            f"{claim.ID}: CONTROLS does not describe the {scale} scale's {', '.join(map(repr, undescribed))}; if "
+            "a control that no claim describes vanished from a table, nothing would refuse the table"
+        )
+
+
 def controls_of(claim: Any) -> dict[str, Control]:
     """What the claim says of its controls, by their names."""
     return getattr(claim, "CONTROLS", {})

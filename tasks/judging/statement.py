@@ -113,8 +113,8 @@ def absent(needs: str) -> str:
 class Control:
     """How a control's table differs from that of the claim: what it lacks, and which numbers it shares with a form.
 
-    A control that a claim does not describe has every quantity that the statements read, and shares no quantity's
-    numbers with a form. One that it describes has to be in the table.
+    A claim describes each of its controls, so that a table without it is refused. By default a control has every
+    quantity that the statements read in the claim's arm, and shares no quantity's numbers with a form.
 
     Parameters
     ----------

@@ -1,12 +1,43 @@
 """What must hold of every measurement: a stage checks it on the numbers that it writes, whatever the claim."""
 
+import copy
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+import gramlab
 
 ROUND_OFF = 1e-9  # of the numbers' size: all of them are sums in float64
+SLACK = 1e-5  # where a network in float32 is measured twice
+SAMPLES = 64  # on so few a network is measured again: the invariants hold on any samples
+AVERAGES = ("agop", "enfa", "fact", "ptk", "back_enfa", "back_fact")
+AT_INPUT, AT_OUTPUT = ("gram", "agop", "enfa", "fact"), ("back_gram", "ptk", "back_enfa", "back_fact")
+
+
+class BrokenInvariant(ArithmeticError):
+    """A measurement that cannot be right."""
+
+
+@contextmanager
+def at(**place: Any) -> Iterator[None]:
+    """Name the place of an invariant that is broken within, for example its seed and its layer.
+
+    Raises
+    ------
+    BrokenInvariant
+        The same error, with the place before its words.
+    """
+    try:
+        yield
+    except BrokenInvariant as error:
+        words = ", ".join(f"{name} {value}" for name, value in place.items())
+        raise BrokenInvariant(f"{words}: {error}") from error
 
 
 def check_traces(within: float, between: float, total: float) -> None:
@@ -14,11 +45,15 @@ def check_traces(within: float, between: float, total: float) -> None:
 
     Raises
     ------
-    ArithmeticError
+    BrokenInvariant
         If the traces do not add up.
     """
     if not abs(within + between - total) <= ROUND_OFF * total:
-        raise ArithmeticError(f"tr(S_W) = {within!r} and tr(S_B) = {between!r} do not add up to tr(S_T) = {total!r}")
+        off = abs(within + between - total) / total
+        raise BrokenInvariant(
+            f"tr(S_W) = {within!r} and tr(S_B) = {between!r} do not add up to tr(S_T) = {total!r}; "
+            f"they are off by {off:.1e} of it"
+        )
 
 
 def check_linearity(value: float, Y: Tensor) -> None:
@@ -26,13 +61,14 @@ def check_linearity(value: float, Y: Tensor) -> None:
 
     Raises
     ------
-    ArithmeticError
+    BrokenInvariant
         If the target linearity is out of this range.
     """
     least = 1 - float(Y.double().square().sum() / (Y.double() - Y.double().mean(0)).square().sum())
     slack = ROUND_OFF * (1 + abs(least))
     if not least - slack <= value <= 1 + slack or not math.isfinite(value):
-        raise ArithmeticError(f"the target linearity {value!r} is not in [{least!r}, 1]")
+        off = max(least - value, value - 1)
+        raise BrokenInvariant(f"the target linearity {value!r} is not in [{least!r}, 1]; it is off by {off:.1e}")
 
 
 def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
@@ -42,7 +78,7 @@ def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
 
     Raises
     ------
-    ArithmeticError
+    BrokenInvariant
         If a trace differs.
     """
     scale = float(torch.linalg.matrix_norm(fact) + torch.linalg.matrix_norm(back_fact))
@@ -50,7 +86,10 @@ def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
     for name, bound, of in (("", size * scale, torch.trace), (" of the square", scale**2, _trace_of_square)):
         forward, backward = float(of(fact)), float(of(back_fact))
         if not abs(forward - backward) <= ROUND_OFF * bound:
-            raise ArithmeticError(f"the trace{name} is {forward!r} for FACT and {backward!r} for its backward form")
+            raise BrokenInvariant(
+                f"the trace{name} is {forward!r} for FACT and {backward!r} for its backward form; "
+                f"they differ by {abs(forward - backward) / bound:.1e} of the matrices' size"
+            )
 
 
 def check_forms(layer: Any) -> None:
@@ -60,7 +99,7 @@ def check_forms(layer: Any) -> None:
 
     Raises
     ------
-    ArithmeticError
+    BrokenInvariant
         If a trace differs.
     """
     for name in ("gram", "agop", "enfa"):
@@ -68,7 +107,97 @@ def check_forms(layer: Any) -> None:
         forward = float(getattr(layer, name).trace())
         backward = float(back.trace() if name == "gram" else (back * layer.back_gram).sum())
         if not abs(forward - backward) <= ROUND_OFF * abs(forward):
-            raise ArithmeticError(f"the trace of the {name} is {forward!r}, and {backward!r} by its backward form")
+            raise BrokenInvariant(
+                f"the trace of the {name} is {forward!r}, and {backward!r} by its backward form; "
+                f"they differ by {abs(forward - backward) / abs(forward):.1e} of it"
+            )
+
+
+def check_maps(H: Tensor, Y: Tensor, random: np.random.Generator) -> None:
+    """Check that the target linearity of features H (n, d) at ridge 0 does not see a random invertible map of them.
+
+    Raises
+    ------
+    BrokenInvariant
+        If the map changes it.
+    """
+    d = H.shape[1]
+    first, second = (_rotation(d, random).to(H.device) for _ in range(2))
+    A = first * torch.linspace(1, 2, d, dtype=torch.float64, device=H.device) @ second
+    value, mapped = gramlab.target_linearity(H, Y), gramlab.target_linearity(H.double() @ A, Y)
+    if not abs(value - mapped) <= SLACK * (1 + abs(value)):
+        raise BrokenInvariant(
+            f"an invertible map changes the target linearity by {abs(value - mapped):.1e}, from {value!r} to {mapped!r}"
+        )
+
+
+def check_turned_collapse(H: Tensor, labels: Tensor, random: np.random.Generator) -> None:
+    """Check that NC1 and NC2 of features H (n, d) do not see a random rotation and another scale.
+
+    Raises
+    ------
+    BrokenInvariant
+        If either changes by more than round-off.
+    """
+    H = H.double()
+    collapse = gramlab.neural_collapse(H, labels)
+    turned = gramlab.neural_collapse(3 * H @ _rotation(H.shape[1], random).to(H.device), labels)
+    for name in ("nc1", "nc2"):
+        value, other = getattr(collapse, name), getattr(turned, name)
+        if not abs(value - other) <= SLACK * abs(value):
+            raise BrokenInvariant(
+                f"a rotation and a scale change {name} by {abs(value - other) / abs(value):.1e} of it, "
+                f"from {value!r} to {other!r}"
+            )
+
+
+def check_network(
+    model: nn.Sequential, x: Tensor, y: Tensor, loss: str, weight_decay: float, random: np.random.Generator
+) -> None:
+    """Check the averages over the first samples of x (n, d) and y in three ways that may not change them.
+
+    The samples come twice, in random order; hidden units are permuted; units with zero weights are added. With other
+    units the matrices at the input of the first layer and at the output of the last one stay what they are.
+
+    Raises
+    ------
+    BrokenInvariant
+        If a matrix changes by more than round-off.
+    """
+    x, y = x[:SAMPLES], y[:SAMPLES]
+    order = torch.from_numpy(random.permutation(2 * len(x))).to(x.device) % len(x)
+    linear = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
+    before = gramlab.measure(model, x, y, loss=loss, weight_decay=weight_decay)
+    doubled = gramlab.measure(model, x[order], y[order.to(y.device)], loss=loss, weight_decay=weight_decay)
+    other = gramlab.measure(_with_other_units(model, random), x, y, loss=loss, weight_decay=weight_decay)
+    for way, after, by_layer in (
+        ("copies of the samples", doubled, dict.fromkeys(linear, AVERAGES)),
+        ("permuted and added units", other, {linear[0]: AT_INPUT, linear[-1]: AT_OUTPUT}),
+    ):
+        for name, quantities in by_layer.items():
+            for quantity in quantities:
+                value = getattr(before[name], quantity)
+                off = float((value - getattr(after[name], quantity)).norm() / value.norm())
+                if not off <= SLACK:
+                    raise BrokenInvariant(f"layer {name}: {way} change the {quantity} by {off:.1e} of its norm")
+
+
+def _with_other_units(model: nn.Sequential, random: np.random.Generator) -> nn.Sequential:
+    """The same function with the units of every hidden layer in random order, and one more of zero weights."""
+    model = copy.deepcopy(model)
+    for layer, after in pairwise(part for part in model.modules() if isinstance(part, nn.Linear)):
+        order = torch.from_numpy(random.permutation(len(layer.weight) + 1)).to(layer.weight.device)
+        rows = nn.functional.pad(layer.weight.detach(), (0, 0, 0, 1))[order]
+        columns = nn.functional.pad(after.weight.detach(), (0, 1))[:, order]
+        layer.weight, after.weight = nn.Parameter(rows), nn.Parameter(columns)
+        if layer.bias is not None:
+            layer.bias = nn.Parameter(nn.functional.pad(layer.bias.detach(), (0, 1))[order])
+        layer.out_features = after.in_features = len(order)
+    return model
+
+
+def _rotation(size: int, random: np.random.Generator) -> Tensor:
+    return torch.linalg.qr(torch.from_numpy(random.normal(size=(size, size))))[0]
 
 
 def _trace_of_square(matrix: Tensor) -> Tensor:

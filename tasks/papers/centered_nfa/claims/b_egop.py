@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves, fisher
 
 ID = "B.egop"
@@ -88,6 +88,9 @@ HYPOTHESES = (
         reads=("r2/train", "r2/test"),
     ),
 )
+CONTROLS = {
+    "untrained": Control(),
+}
 STATEMENTS = (
     Statement(
         name="AGOP resembles EGOP",

@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig2"
@@ -94,6 +94,10 @@ def _early_and_later(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return centered[..., 0], centered[..., 1:].mean(-1)
 
 
+CONTROLS = {
+    "no training": Control(scales=("quick",)),  # the table of the papers' scale is older
+    "random K": Control(),
+}
 STATEMENTS = (
     Statement(
         name="high throughout",

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig4"
@@ -98,6 +98,9 @@ SMALL_QUOTE = (
     "initialization is large or for early periods of training"
 )
 RELEVANT_QUOTE = "Note however this term becomes relevant over longer periods of training."
+CONTROLS = {
+    "another start": Control(),
+}
 STATEMENTS = tuple(
     Statement(
         name=name,

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equivalent, rate
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared.limits import falls
 
 ID = "B.free"
@@ -49,6 +49,9 @@ def identity(rows: Rows) -> Finding:
     return all_of(falls=falls(rows), limit=equivalent(largest, MARGIN, "the mean error at the largest size"))
 
 
+CONTROLS = {
+    "R with the eigenvectors of C": Control(),
+}
 STATEMENTS = (
     *(
         Statement(

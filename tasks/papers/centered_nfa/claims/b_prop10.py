@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equivalent
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 TRACE, PRODUCT = 3, 6  # the printed coefficients of tr(XᵀX) M² and of M XᵀX M
 ID = "B.prop10"
@@ -53,6 +53,9 @@ def coefficients(rows: Rows, names: tuple[str, ...]) -> Finding:
     return all_of(**parts)
 
 
+CONTROLS = {
+    "W of unequal columns": Control(),
+}
 STATEMENTS = tuple(
     Statement(
         name=name,

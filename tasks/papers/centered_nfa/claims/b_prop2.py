@@ -8,7 +8,7 @@ it is, and here both have it.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "B.prop2"
 KIND = "exact"
@@ -21,6 +21,9 @@ MATH = (
         r"= \frac{1}{n} \sum_i \nabla_h f(x_i)\, \nabla_h f(x_i)^\top"
     ),
 )
+CONTROLS = {
+    "another layer": Control(),
+}
 STATEMENTS = (
     Statement(
         name="the same correlation",

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rules import order
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "B.prop3"
 KIND = "exact"
@@ -25,6 +25,9 @@ MATH = (
     r"\bar W = W - W_0",
 )
 POWER, CONTROL_POWER = 3, 1  # of the time, in the remainders of the claim and of the control
+CONTROLS = {
+    "uncentered": Control(),
+}
 STATEMENTS = (
     Statement(
         name="second derivatives",

@@ -7,7 +7,7 @@ output and for any loss, depth, hidden layer and activation. The paper states it
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "B.prop4"
 KIND = "exact"
@@ -23,6 +23,9 @@ MATH = (
 QUOTE = (
     "For a fully-connected neural network at initialization, whose weights are trained with gradient descent on a loss"
 )
+CONTROLS = {
+    "kernel of another layer": Control(),
+}
 STATEMENTS = tuple(
     Statement(
         name=name, quote=QUOTE, place="Proposition 4", rule=exact, reads=(quantity,), printed=printed, cases=12, rows=50

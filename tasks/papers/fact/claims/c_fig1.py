@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "C.fig1"
 KIND = "statistical"
@@ -80,6 +80,9 @@ def _first(reached: np.ndarray) -> int:
 
 
 NEEDS = "Its statements about k = 4 need a GPU of 40 GB"
+CONTROLS = {
+    "random labels": Control(),
+}
 STATEMENTS = (
     Statement(
         name="phase transition",

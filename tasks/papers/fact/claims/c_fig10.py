@@ -8,6 +8,7 @@ median over epochs is below 0.5, "near 1" that the last epoch is above 0.9. At t
 
 from functools import partial
 
+from tasks.judging.statement import Control
 from tasks.papers.fact.claims.shared.correlation_figures import draw_epochs
 from tasks.papers.fact.claims.shared.correlations import HIDDEN, epochs_statements
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
@@ -21,6 +22,9 @@ MATH = (
     r"\approx 1 \text{ at the end}"
 )
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
+CONTROLS = {
+    "shuffled labels": Control(),
+}
 STATEMENTS = epochs_statements("back_", "Figure 10", layers=HIDDEN)
 
 draw = partial(draw_epochs, side="back_")

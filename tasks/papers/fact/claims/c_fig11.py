@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.papers.fact.claims.shared.correlations import STATIONARY
 
 ID = "C.fig11"
@@ -120,6 +120,9 @@ HYPOTHESES = (
         reads=("stationarity",),
     ),
 )
+CONTROLS = {
+    "no weight decay": Control(),
+}
 STATEMENTS = (
     Statement(
         name="AGOP to the power 1/L",

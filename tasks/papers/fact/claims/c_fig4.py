@@ -101,6 +101,7 @@ def converged(rows: Rows) -> Finding:
 
 
 CONTROLS = {
+    "p and tau near 1": Control(),
     "after 100 steps": Control(has=("fig4/minimiser/fact",)),
 }
 EQUAL_SEEDS = dict.fromkeys(

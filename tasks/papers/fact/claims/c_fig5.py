@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import JudgeError
 
 ID = "C.fig5"
@@ -72,6 +72,9 @@ def _recovers(update: str) -> Statement:
     )
 
 
+CONTROLS = {
+    "random labels": Control(),
+}
 STATEMENTS = (
     _recovers("FACT-RFM"),
     _recovers("NFA-RFM"),

@@ -100,6 +100,7 @@ CAPTION = (
     'Both methods achieve 100% test accuracy and exhibit delayed generalization aligned to the "grokking" phenomenon.'
 )
 CONTROLS = {
+    "no feature learning": Control(),
     "numbers relabelled": Control(
         shares=("modular/accuracy",),
         because="It relabels the features M alone; the accuracies are those of the claim's kernel.",

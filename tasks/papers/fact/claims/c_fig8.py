@@ -7,6 +7,7 @@ At the quick scale the images are digits of 8 x 8 pixels.
 
 from functools import partial
 
+from tasks.judging.statement import Control
 from tasks.papers.fact.claims.shared.correlation_figures import draw_epochs
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
 from tasks.papers.fact.claims.shared.correlations import epochs_statements
@@ -20,6 +21,9 @@ MATH = (
     r"\approx 1 \text{ at the end}"
 )
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
+CONTROLS = {
+    "shuffled labels": Control(),
+}
 STATEMENTS = epochs_statements("", "Figure 8", layers={"0", "2", "4"})
 
 draw = partial(draw_epochs, side="")

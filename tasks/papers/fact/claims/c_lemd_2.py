@@ -14,7 +14,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RATIO, RESIDUAL, Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "C.lemD.2"
 KIND = "exact"
@@ -56,6 +56,9 @@ def searched(rows: Rows) -> Finding:
     return Finding(distance <= FOUND, distance, text, "bound", high=FOUND, measured=measured)
 
 
+CONTROLS = {
+    "fewer neurons than the rank": Control(),
+}
 STATEMENTS = (
     Statement(
         name="least norm",

@@ -7,7 +7,7 @@ this is the control. A Laplace kernel has no gradient at its own sample, where i
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "C.lemF.1"
 KIND = "exact"
@@ -17,6 +17,9 @@ MATH = (
     r"\text{FACT} = \sum_{i,j} \left. \frac{\partial}{\partial x} K_W(x, x_j) \right|_{x = x_i} "
     r"\alpha_j^\top \alpha_i\, x_i^\top"
 )
+CONTROLS = {
+    "ridge lambda": Control(),
+}
 STATEMENTS = (
     Statement(
         name="through the dual weights",

@@ -12,7 +12,7 @@ from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, below, exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "C.prop5.1"
 KIND = "exact"
@@ -47,6 +47,10 @@ def psd(rows: Rows) -> Finding:
     return replace(finding, measured=measured)
 
 
+CONTROLS = {
+    "k merely rising": Control(),
+    "radial kernel": Control(),
+}
 STATEMENTS = (
     Statement(
         name="AGOP as a sum over pairs",

@@ -7,7 +7,7 @@ controls end at a point that is not critical, or take twice the lambda.
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.fact.claims.shared.critical_points import END, ROWS, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -32,6 +32,10 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
     return Finding(farthest > END, farthest, text, "exact", low=END, numbers=numbers, measured=measured)
 
 
+CONTROLS = {
+    "a point that is not critical": Control(),
+    "lambda doubled": Control(),
+}
 STATEMENTS = (
     Statement(
         name="transposed",

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equivalent, positive
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import interval
 
 ID = "C.tab3"
@@ -113,6 +113,10 @@ BOTH = "Both of these feature-learning methods improve substantially over the ne
 AVERAGED = "Table: {FACT-RFM, averaged:.2f} % with geometric averaging, {kernel:.2f} % of the kernel".format_map(
     ACCURACIES
 )
+CONTROLS = {
+    "FACT-RFM from shuffled labels": Control(),
+    "shuffled labels": Control(),
+}
 STATEMENTS = (
     _over_kernel("FACT-RFM", BOTH, "Section 4.3"),
     _over_kernel("NFA-RFM", BOTH, "Section 4.3"),

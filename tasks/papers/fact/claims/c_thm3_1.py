@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims.shared.critical_points import ROWS, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
@@ -42,6 +42,10 @@ def bounded(rows: Rows) -> Finding:
     return replace(finding, measured=f"the error is at most {finding.statistic:.3f} of the bound")
 
 
+CONTROLS = {
+    "a point that is not critical": Control(),
+    "lambda doubled": Control(),
+}
 STATEMENTS = (
     Statement(
         name="FACT at critical points",

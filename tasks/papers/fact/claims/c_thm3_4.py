@@ -66,6 +66,7 @@ def _power(case: str) -> float:
 
 
 CONTROLS = {
+    "p and tau near 1": Control(),
     "1 % from the minimiser": Control(has=("thm3.4/fact",)),
 }
 STATEMENTS = (

@@ -6,7 +6,7 @@ square root stands in the text after the theorem. The other controls end at a po
 the lambda.
 """
 
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.fact.claims.shared.critical_points import ROWS, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -21,6 +21,11 @@ MATH = (
     ),
     r"W W^\top = \sqrt{\text{bFACT}\; \text{bFACT}^\top}",
 )
+CONTROLS = {
+    "a point that is not critical": Control(),
+    "bFACT with the bias": Control(),
+    "lambda doubled": Control(),
+}
 STATEMENTS = (
     Statement(
         name="bFACT at critical points",

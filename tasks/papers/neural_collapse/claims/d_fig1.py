@@ -7,6 +7,7 @@ except in layers whose kernel matrix is singular in float64: these have a ridge 
 controls have M = I, or a Deep RFM that is fitted to shuffled labels.
 """
 
+from tasks.judging.statement import Control
 from tasks.papers.neural_collapse.claims.shared import simplex
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS as EQUAL_SEEDS
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
@@ -21,5 +22,9 @@ MATH = simplex.MATH
 CASES = (  # data set, kernel, features
     "cifar10, laplace, fourier", "mnist, gaussian, relu", "digits, laplace, fourier", "digits, laplace, relu",
 )  # fmt: skip
+CONTROLS = {
+    "M = I": Control(),
+    "fitted to shuffled labels": Control(scales=("quick",)),  # the table of the papers' scale is older
+}
 STATEMENTS = statements(CASES, figure=1, rows=108)
 HYPOTHESES = (interpolation(CASES),)

@@ -8,6 +8,7 @@ the network before training, labels that are shuffled at the measure, and random
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
+from tasks.papers.neural_collapse.claims.shared.denoising import CONTROLS as CONTROLS
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
 from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA

@@ -4,6 +4,7 @@ As in D.fig1: centred and normalised points have a mean inner product of 1 in on
 classes, to 0.1. At the quick scale the data are digits of 8 x 8 pixels.
 """
 
+from tasks.judging.statement import Control
 from tasks.papers.neural_collapse.claims.shared import simplex
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS as EQUAL_SEEDS
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
@@ -16,5 +17,9 @@ TITLE = "The Gram image ends as a simplex ETF: ReLU features"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: ReLU on CIFAR-10, SVHN and MNIST, Figure 6"
 MATH = simplex.MATH
 CASES = ("relu",)  # endings of "data set, kernel, features"
+CONTROLS = {
+    "M = I": Control(),
+    "fitted to shuffled labels": Control(scales=("quick",)),  # the table of the papers' scale is older
+}
 STATEMENTS = statements(CASES, figure=6, rows=108)
 HYPOTHESES = (interpolation(CASES),)

@@ -6,13 +6,16 @@ has a minus in the inner inverse.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "D.lemB.1"
 KIND = "exact"
 TITLE = "The Woodbury formula"
 PRINTED = "(P + UVᵀ)⁻¹ = P⁻¹ − P⁻¹U(I + VᵀP⁻¹U)⁻¹VᵀP⁻¹, Lemma B.1"
 MATH = r"(P + U V^\top)^{-1} = P^{-1} - P^{-1} U \left( I + V^\top P^{-1} U \right)^{-1} V^\top P^{-1}"
+CONTROLS = {
+    "minus in the inner inverse": Control(),
+}
 STATEMENTS = (
     Statement(
         name="the formula",

@@ -85,6 +85,7 @@ def within_its_bound(rows: Rows) -> Finding:
 
 
 CONTROLS = {
+    "condition violated": Control(),
     "no nonlinearity": Control(has=("thm4_3/exact", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")),
 }
 STATEMENTS = (

@@ -26,7 +26,7 @@ from gramlab import DeepRFM, neural_collapse
 from gramlab.data import prepare
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
-from tasks.measuring.invariants import check_traces
+from tasks.measuring.invariants import at, check_traces
 from tasks.measuring.nulls import collapse_nulls, in_random_directions
 from tasks.settings import load
 from tasks.settings.fields import Count
@@ -149,7 +149,8 @@ def _of_classes(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
         values = {"ridge": layer.ridge}
         for place, stage in zip(PLACES, stages, strict=True):
             collapse = neural_collapse(torch.from_numpy(stage), labels)
-            check_traces(collapse.within, collapse.between, float(stage.var(0).sum()))
+            with at(seed=model.seed, layer=number, place=place):
+                check_traces(collapse.within, collapse.between, float(stage.var(0).sum()))
             values |= {f"nc1/{place}": collapse.nc1, f"nc2/{place}": collapse.nc2}
         within, across = cosines(torch.from_numpy(stages[1]), labels)
         values |= {"gram/within": within, "gram/across": across, "gram/spread": _spread(values["nc2/agop"], K)}

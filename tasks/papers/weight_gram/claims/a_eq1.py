@@ -13,6 +13,7 @@ TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
 MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
 CONTROLS = {
+    "another layer": Control(),
     "one use of a tied weight": Control(has=("eq1/residual",)),
 }
 STATEMENTS = (

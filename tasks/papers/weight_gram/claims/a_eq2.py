@@ -6,7 +6,7 @@ left is of order gamma^2 in the step size gamma.
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import order
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.eq2"
 KIND = "exact"
@@ -19,6 +19,9 @@ MATH = (
     ),
     r"W^+ = W - \gamma \nabla_W \mathcal{L}",
 )
+CONTROLS = {
+    "minus turned into plus": Control(),
+}
 STATEMENTS = (
     Statement(
         name="remainder of second order",

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram import VIRTUAL_STEP
 
@@ -71,6 +71,10 @@ def progressively(rows: Rows) -> Finding:
     return trend(curves(rows, "seed"), "Target Linearity with the frame")
 
 
+CONTROLS = {
+    "shuffled targets": Control(),
+    "shuffled targets, corrected": Control(),
+}
 STATEMENTS = (
     Statement(
         name="towards a line",

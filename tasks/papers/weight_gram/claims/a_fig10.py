@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
 from tasks.papers.weight_gram.claims.shared.figures import (
@@ -116,6 +116,9 @@ def _ends(rows: Rows, name: str, digits: int) -> str:
 
 
 LOWER_ERRORS = "lower … values (0.05, 0.1) achieve significantly lower reconstruction errors but also exhibit higher TL"
+CONTROLS = {
+    "shuffled pairs": Control(),
+}
 STATEMENTS = (
     Statement(
         name="lower errors",

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive, trend
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves
 
 ID = "A.fig11"
@@ -173,6 +173,9 @@ ABOVE = (
     "every layer"
 )
 MONOTONE = "after a single epoch, all four tasks exhibit the same near-monotone increasing TL profile"
+CONTROLS = {
+    "shuffled labels": Control(),
+}
 STATEMENTS = (
     _statement("pre-trained above random", ABOVE, above_random, RANDOM, PRETRAINED),
     _statement(

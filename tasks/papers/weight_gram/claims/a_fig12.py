@@ -147,6 +147,7 @@ def _means(values: np.ndarray) -> str:
 
 
 CONTROLS = {
+    "untrained": Control(),
     "other labels": Control(
         shares=("test_accuracy", "train_accuracy"),
         because="It measures the claim's networks, and so their accuracies, beside labels that are drawn anew.",

@@ -76,6 +76,7 @@ def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]
 
 
 CONTROLS = {
+    "no weight decay": Control(),
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
         shares=("test_accuracy", "train_accuracy"),

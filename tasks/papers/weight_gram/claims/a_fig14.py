@@ -102,6 +102,7 @@ def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
 
 
 CONTROLS = {
+    "no weight decay": Control(),
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
         shares=("test_accuracy", "train_accuracy"),

@@ -82,6 +82,7 @@ def _final(rows: Rows, quantity: str) -> np.ndarray:
 
 
 CONTROLS = {
+    "untrained": Control(),
     "lazy by width alone": Control(
         shares=("rich/features", "rich/linearization", "rich/target"),
         because="It replaces the lazy networks; the rich ones are the claim's.",

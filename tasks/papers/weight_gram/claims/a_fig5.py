@@ -49,6 +49,7 @@ def decoder_worse(rows: Rows) -> Finding:
 
 
 CONTROLS = {
+    "shuffled pairs": Control(),
     "half of g": Control(
         shares=("interpolation/decoder",),
         because="It halves the linear map g; the decoder's error does not depend on it.",

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, positive, trend
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
@@ -111,6 +111,11 @@ RICH_REGIME = (
     "in the rich regime (widths 32, 128), both terms decrease substantially: ŷ chases y_OLS while y_OLS "
     "itself shifts toward y"
 )
+CONTROLS = {
+    "NTK-scaled": Control(),
+    "narrowest and widest exchanged": Control(),
+    "untrained": Control(),
+}
 STATEMENTS = (
     Statement(
         name="y_OLS moves to y",

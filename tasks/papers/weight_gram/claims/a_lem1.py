@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rules import bound, never
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.lem1"
 KIND = "bound"
@@ -25,6 +25,9 @@ CORRECTION = (
     "layer, both sides are 0. The corrected bound is attained where HY is the first right singular vector of W."
 )
 QUOTE = "With a regularity condition on weight matrix"
+CONTROLS = {
+    "W beyond c": Control(),
+}
 STATEMENTS = (
     Statement(
         name="bound",

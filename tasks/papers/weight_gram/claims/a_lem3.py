@@ -69,6 +69,7 @@ def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> 
 
 QUOTE = "If a function … is …-positively homogeneous in …, then"
 CONTROLS = {
+    "strongly non-homogeneous f": Control(),
     "m one too many": Control(has=("lem3/remainder",)),
     "outputs of another sample": Control(has=("lem3/error", "lem3/size")),
 }

@@ -10,7 +10,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, never
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.lem4"
 KIND = "bound"
@@ -34,6 +34,10 @@ def half(rows: Rows) -> Finding:
     return bound(Rows(rows.frame.assign(value=2 * rows.value)))
 
 
+CONTROLS = {
+    "0.99 of M B delta": Control(),
+    "first delta only": Control(),
+}
 STATEMENTS = (
     Statement(
         name="bound",

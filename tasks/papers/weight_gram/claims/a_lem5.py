@@ -19,6 +19,7 @@ MATH = (
     r"\text{attained at } G = \frac{c\, A A^\top}{\| A A^\top \|_F}",
 )
 CONTROLS = {
+    "norm of G beyond c": Control(),
     "G of another A": Control(
         shares=("lem5/ratio",),
         because="It takes the G of another A; the ratio of the claim's own sides does not contain it.",

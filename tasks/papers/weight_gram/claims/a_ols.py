@@ -6,7 +6,7 @@ f_OLS is the least-squares fit of least norm.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.ols"
 KIND = "exact"
@@ -16,6 +16,9 @@ MATH = (
     r"\| y - f_{\text{OLS}} \|_K = 0, \quad \| v \|_K^2 = v^\top K v",
     r"f_{\text{OLS}} = H^\top (H H^\top)^{-1} H y, \quad K = H^\top H",
 )
+CONTROLS = {
+    "ridge instead of OLS": Control(),
+}
 STATEMENTS = (
     Statement(
         name="zero distance",

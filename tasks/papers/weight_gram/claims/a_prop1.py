@@ -9,7 +9,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rules import bound, never
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.prop1"
 KIND = "bound"
@@ -19,6 +19,11 @@ MATH = (
     r"\left| \sigma(W^+ h) - \sigma(W h) \right| \le L^2 \left| h^+ - h \right| \quad\text{element by element}",
     r"\operatorname{sgn}\left( \sigma(W^+ h) - \sigma(W h) \right) = \operatorname{sgn}\left( h^+ - h \right)",
 )
+CONTROLS = {
+    "L halved": Control(),
+    "gelu, not monotone": Control(),
+    "sin, not monotone": Control(),
+}
 STATEMENTS = (
     Statement(
         name="magnitude",

@@ -2,7 +2,7 @@
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.prop4"
 KIND = "exact"
@@ -12,6 +12,11 @@ MATH = (
     r"\sum_{i,j} \left( f(x_i) - f(x_j) - (x_i - x_j)^\top \nabla f(x_j) \right) = 0",
     r"\text{if } f(\alpha x) = \alpha^m f(x), \quad \sum_i x_i = 0, \quad \sum_i f(x_i) = 0",
 )
+CONTROLS = {
+    "f not centred": Control(),
+    "f not homogeneous": Control(),
+    "x not centred": Control(),
+}
 STATEMENTS = (
     Statement(
         name="errors cancel",

@@ -7,7 +7,7 @@ AGOP-like term; we derive the whole.
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import exact, order
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.thm1"
 KIND = "exact"
@@ -21,6 +21,9 @@ MATH = (
         r"\nabla_{h_i} \mathcal{L}\, \nabla_{h_i} \mathcal{L}^\top \right)"
     ),
 )
+CONTROLS = {
+    "another layer": Control(),
+}
 STATEMENTS = (
     Statement(
         name="remainder of second order",

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.thm2"
 KIND = "bound"
@@ -67,6 +67,10 @@ QUOTE = (
     "Let e₀ = ‖Y − Ȳ‖₂² and e₁ = ‖Y‖₂, and assume ‖W‖_op ≤ c₀, ‖H‖_F ≤ c₁, and N > d. Then 𝒯_λ(H, Y) ≥ 1 − C "
     "· 𝒮(G_id)⁻¹, for some fixed constant C."
 )
+CONTROLS = {
+    "0.99 of 4/27 C": Control(),
+    "W beyond c_0": Control(),
+}
 STATEMENTS = (
     Statement(
         name="lower bound",

@@ -141,6 +141,7 @@ THEOREM = "Assume the network interpolates the training data and … the surroga
 NAMES = {False: "m = 1", True: "m > 1"}
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
 CONTROLS = {
+    "labels orthogonal to every layer": Control(),
     "untrained net": Control(
         has=(
             "null/normalised",

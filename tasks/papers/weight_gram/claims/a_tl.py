@@ -6,7 +6,7 @@ lambda. Samples are columns of H here.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 
 ID = "A.tl"
 KIND = "exact"
@@ -16,6 +16,9 @@ MATH = (
     r"\| Y - \hat Y_\lambda \|_2^2 = \lambda^2\, Y^\top \left( \lambda I + H^\top H \right)^{-2} Y",
     r"\hat Y_\lambda = H^\top \left( H H^\top + \lambda I \right)^{-1} H Y",
 )
+CONTROLS = {
+    "lambda of one side changed by a tenth": Control(),
+}
 STATEMENTS = (
     Statement(
         name="error through the Gram",

@@ -21,6 +21,8 @@ MATH = (
     ),
 )
 CONTROLS = {
+    "W+ turned by about a hundredth": Control(),
+    "a random orthogonal factor": Control(),
     "singular vectors of 0 left out": Control(has=("whiten/distance", "whiten/gram")),
     "ten Newton-Schulz steps of the authors' code": Control(has=("whiten/gram", "whiten/newton-schulz")),
 }

@@ -21,7 +21,7 @@ from gramlab.measures.collapse import Collapse
 from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.measuring.invariants import check_traces
+from tasks.measuring.invariants import at, check_traces
 from tasks.measuring.nulls import collapse_nulls
 from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.fields import Count
@@ -166,34 +166,39 @@ def trained_networks(steps: int) -> Iterator[dict]:
         noise = torch.from_numpy(stream("a_features", "within", seed).normal(size=(len(x), 12)))
         shuffled = Y[torch.from_numpy(stream("a_features", "other labels", seed).permutation(len(x)))]
         for step in measured_steps:
-            model.load_state_dict({key: value[seed] for key, value in weights[step].items()})
-            with torch.no_grad():
-                H = model[:-1](x)
-            collapse = _collapse(H, labels)
-            if step == 0:
-                share = (collapse.nc1 / 12) ** 0.5  # noise over the root of the variance between classes
-            noisy = H + share * collapse.between**0.5 * noise
-            for arm, h, target in (("claim", H, Y), (WITHIN, noisy, Y),
-                                   ("control: shuffled labels", H, shuffled)):  # fmt: skip
-                h = h - h.mean(0)
-                fitted = h @ torch.linalg.lstsq(h, target, driver="gelsd").solution
-                gram, outer = fitted @ fitted.T, target @ target.T
-                gap = 1 - float((gram * outer).sum() / gram.norm() / outer.norm())
-                columns = {"arm": arm, "case": "trained", "seed": seed, "step": step, "x": float(step),
-                           "dtype": "float64"}  # fmt: skip
-                yield {**columns, "quantity": "prop2/gap", "value": gap}
-                yield {**columns, "quantity": "prop2/distance", "value": float((gram - outer).norm() / outer.norm())}
-                collapse_of_arm = _collapse(h, labels)
-                yield {**columns, "quantity": "prop2/nc1", "value": collapse_of_arm.nc1}
-                yield {**columns, "quantity": "prop2/nc2", "value": collapse_of_arm.nc2}
-                if arm == "claim" and step == measured_steps[-1]:
-                    chance = collapse_nulls(h, torch.from_numpy(labels), stream("a_features", "chance", seed))
-                    for name, by_chance in chance.items():
-                        yield {**columns, "quantity": f"null/prop2/{name}", "value": by_chance}
+            with at(seed=seed, step=step):
+                model.load_state_dict({key: value[seed] for key, value in weights[step].items()})
+                with torch.no_grad():
+                    H = model[:-1](x)
+                collapse = _collapse(H, labels)
+                if step == 0:
+                    share = (collapse.nc1 / 12) ** 0.5  # noise over the root of the variance between classes
+                noisy = H + share * collapse.between**0.5 * noise
+                for arm, h, target in (("claim", H, Y), (WITHIN, noisy, Y),
+                                       ("control: shuffled labels", H, shuffled)):  # fmt: skip
+                    h = h - h.mean(0)
+                    fitted = h @ torch.linalg.lstsq(h, target, driver="gelsd").solution
+                    gram, outer = fitted @ fitted.T, target @ target.T
+                    gap = 1 - float((gram * outer).sum() / gram.norm() / outer.norm())
+                    columns = {"arm": arm, "case": "trained", "seed": seed, "step": step, "x": float(step),
+                               "dtype": "float64"}  # fmt: skip
+                    yield {**columns, "quantity": "prop2/gap", "value": gap}
+                    yield {
+                        **columns,
+                        "quantity": "prop2/distance",
+                        "value": float((gram - outer).norm() / outer.norm()),
+                    }
+                    collapse_of_arm = _collapse(h, labels)
+                    yield {**columns, "quantity": "prop2/nc1", "value": collapse_of_arm.nc1}
+                    yield {**columns, "quantity": "prop2/nc2", "value": collapse_of_arm.nc2}
+                    if arm == "claim" and step == measured_steps[-1]:
+                        chance = collapse_nulls(h, torch.from_numpy(labels), stream("a_features", "chance", seed))
+                        for name, by_chance in chance.items():
+                            yield {**columns, "quantity": f"null/prop2/{name}", "value": by_chance}
 
 
 def _collapse(h: torch.Tensor, labels: np.ndarray) -> Collapse:
-    """NC1 and NC2 of features (n, d). Raises ArithmeticError unless tr S_W + tr S_B is the total variance."""
+    """NC1 and NC2 of features (n, d). Raises BrokenInvariant unless tr S_W + tr S_B is the total variance."""
     collapse = gramlab.neural_collapse(h, torch.from_numpy(labels))
     total = float((h - h.mean(0)).square().sum()) / len(h)
     check_traces(collapse.within, collapse.between, total)

@@ -15,7 +15,7 @@ import gramlab
 from gramlab.losses import LOSSES
 from gramlab.measures.results import LayerMeasures
 from gramlab.streams import stream
-from tasks.measuring.invariants import check_forms, check_shared_spectrum
+from tasks.measuring.invariants import at, check_forms, check_network, check_shared_spectrum
 from tasks.measuring.nulls import nulls
 from tasks.measuring.run import Run
 
@@ -50,8 +50,9 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
                                weight_decay=run.settings.weight_decay, batch_size=8192)  # fmt: skip
     place = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
     for name, layer in measured.items():
-        check_shared_spectrum(layer.fact, layer.back_fact)
-        check_forms(layer)
+        with at(arm=arm, epoch=epoch, seed=seed, layer=name):
+            check_shared_spectrum(layer.fact, layer.back_fact)
+            check_forms(layer)
         labels = {**place, "layer": name}
         for side, gram_name in SIDES.items():
             gram, matrices = getattr(layer, gram_name), features(layer, side)
@@ -62,6 +63,9 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
                 for feature, value in by_feature.items():
                     yield {**labels, "quantity": f"{kind}/{side}{feature}", "value": value}
     if epoch == run.epochs[-1] and arm == ARMS[0]:
+        if seed == run.seeds[0]:
+            with at(epoch=epoch, seed=seed):
+                check_network(model, x, y, run.settings.loss, run.settings.weight_decay, stream(run.key, "other units"))
         for name, value in stationarity(model, x, y, run.settings.loss, run.settings.weight_decay).items():
             if name in measured:
                 yield {**place, "layer": name, "quantity": "stationarity", "value": value}

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.neural_collapse.claims.shared.data_sets import named, on_each_data_set
 
@@ -32,6 +32,17 @@ MATH = (
     ),
     r"W_l = U S V^\top, \quad \text{summed over the five last hidden layers}",
 )
+
+CONTROLS = {  # an arm for each data set, since a control must be rejected on each
+    f"{name}, {data_set}": Control(scales=(scale,))
+    for name in (
+        "before training",
+        "labels shuffled at the measure",
+        "right singular vectors drawn at random",
+    )
+    for scale, data_sets in (("paper", ("MNIST", "CIFAR-10", "SVHN")), ("quick", ("digits",)))
+    for data_set in data_sets
+}
 
 
 def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Statement, ...]:

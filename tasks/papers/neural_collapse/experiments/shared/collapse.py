@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import gramlab
 from gramlab.losses import signed_mse
 from gramlab.streams import stream
-from tasks.measuring.invariants import check_traces
+from tasks.measuring.invariants import at, check_traces, check_turned_collapse
 from tasks.measuring.nulls import DRAWS, collapse_nulls, in_random_directions
 from tasks.measuring.run import Run
 
@@ -74,27 +74,30 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
     before: list[float] = []  # the mean NFA of each seed's network before training
     for epoch in run.epochs:
         for seed in run.seeds:
-            model = run.model(epoch, seed)
-            head = model.get_submodule(head_name)
-            h = x.flatten(1) if head is model else gramlab.features(model, x, [f"{head_name}.0"])[f"{head_name}.0"]
-            last = epoch == run.epochs[-1]
-            draw = stream(key, "null", name, seed) if last else None
-            labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-            for row in _of_head(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
-                if epoch == run.epochs[0] and row["quantity"] == "nfa/mean" and "arm" not in row:
-                    before.append(row["value"])
-                if row["quantity"] != "train_loss":  # the history has it
+            with at(case=name, epoch=epoch, seed=seed):
+                model = run.model(epoch, seed)
+                head = model.get_submodule(head_name)
+                h = x.flatten(1) if head is model else gramlab.features(model, x, [f"{head_name}.0"])[f"{head_name}.0"]
+                last = epoch == run.epochs[-1]
+                draw = stream(key, "null", name, seed) if last else None
+                labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
+                for row in _of_head(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
+                    if epoch == run.epochs[0] and row["quantity"] == "nfa/mean" and "arm" not in row:
+                        before.append(row["value"])
+                    if row["quantity"] != "train_loss":  # the history has it
+                        yield {"arm": "claim", **labelled, **row}
+                    if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
+                        yield {"arm": UNTRAINED, **labelled, **row}
+                for row in _of_chance(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
                     yield {"arm": "claim", **labelled, **row}
-                if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
-                    yield {"arm": UNTRAINED, **labelled, **row}
-            for row in _of_chance(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
-                yield {"arm": "claim", **labelled, **row}
-                if row["quantity"] == "null/within":  # the same features
-                    yield {"arm": SHUFFLED, **labelled, **row}
-            order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
-            for row in (*_of_classes(head, h, labels[order]), *_of_parts(head, h, labels[order])):
-                if row["quantity"] in OF_LABELS:
-                    yield {"arm": SHUFFLED, **labelled, **row}
+                    if row["quantity"] == "null/within":  # the same features
+                        yield {"arm": SHUFFLED, **labelled, **row}
+                if last and seed == run.seeds[0]:
+                    _check_turned(head, h, labels, stream(key, "turned features", name))
+                order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
+                for row in (*_of_classes(head, h, labels[order]), *_of_parts(head, h, labels[order])):
+                    if row["quantity"] in OF_LABELS:
+                        yield {"arm": SHUFFLED, **labelled, **row}
     last_step = run.epochs[-1] * run.steps_per_epoch
     for seed, value in zip(run.seeds, before, strict=True):
         untrained = {"arm": UNTRAINED, "seed": seed, "dtype": "float64", "quantity": "nfa/mean"}
@@ -199,12 +202,19 @@ def _of_parts(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
         yield {"quantity": f"fall/{part}", "value": float(fall)}
 
 
+def _check_turned(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> None:
+    """Turn and scale the inputs of every linear layer, which changes neither NC1 nor NC2."""
+    for layer, features in gramlab.features(head, h, _linear(head)).items():
+        with at(layer=layer):
+            check_turned_collapse(features, labels, draw)
+
+
 def _of_classes(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
     """The traces of the readout's inputs over their total variance, the training loss and the accuracy.
 
     Raises
     ------
-    ArithmeticError
+    BrokenInvariant
         If tr(S_W) + tr(S_B) is not tr(S_T), which is computed without the classes.
     """
     *_, (name, readout) = ((name, part) for name, part in head.named_modules() if isinstance(part, nn.Linear))

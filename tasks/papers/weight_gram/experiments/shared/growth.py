@@ -7,13 +7,14 @@ surrogate is the quantity that Theorem 4 bounds: that of the centred labels, div
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 import gramlab
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
-from tasks.measuring.invariants import check_linearity
+from tasks.measuring.invariants import at, check_linearity, check_maps
 from tasks.measuring.run import Run
 
 UNTRAINED = "control: random features"
@@ -44,7 +45,8 @@ def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
                 raise gramlab.Undefined(f"layer {index // 2}: S/||WH||^2 is undefined: WH is zero, the layer is dead")
             bounded = gramlab.surrogate(h, module.weight, centred) / norm
             linearity = gramlab.target_linearity(h, Y)
-            check_linearity(linearity, Y)
+            with at(layer=index // 2):
+                check_linearity(linearity, Y)
             if not 0 <= bounded <= largest * (1 + ROUND_OFF):
                 raise ArithmeticError(f"layer {index // 2}: S/||WH||^2 = {bounded} of at most {largest}")
             yield {**columns, "quantity": "surrogate", "value": gramlab.surrogate(h, module.weight, Y)}
@@ -74,25 +76,39 @@ def growth(run: Run) -> Iterator[dict]:
         Y = nn.functional.one_hot(variant.data.y_train, variant.data.classes).double()
         for epoch in variant.epochs:
             for seed in variant.seeds:
-                model = variant.model(epoch, seed)
-                columns = {"case": variant.settings.part, "seed": seed, "x": float(epoch)}
-                columns["step"] = epoch * variant.steps_per_epoch
-                for row in _of_network(by_layer(model, x, Y), arms[name], "corrected" not in arms.values()):
-                    yield {**columns, **row}
-                if arms[name] == "corrected":
-                    continue
-                for row in _of_network(by_layer(_untrained(variant, seed, epoch), x, Y), UNTRAINED):
-                    yield {**columns, **row}
-                if epoch == variant.epochs[-1]:
-                    order = torch.from_numpy(stream(run.key, seed, "shuffled labels").permutation(len(Y)))
-                    for row in by_layer(model, x, Y[order]):
-                        if row["quantity"] == "target_linearity":
-                            yield {**columns, **row, "arm": "claim", "quantity": "null/target_linearity"}
+                with at(case=variant.settings.part, epoch=epoch, seed=seed):
+                    model = variant.model(epoch, seed)
+                    columns = {"case": variant.settings.part, "seed": seed, "x": float(epoch)}
+                    columns["step"] = epoch * variant.steps_per_epoch
+                    for row in _of_network(by_layer(model, x, Y), arms[name], "corrected" not in arms.values()):
+                        yield {**columns, **row}
+                    if arms[name] == "corrected":
+                        continue
+                    for row in _of_network(by_layer(_untrained(variant, seed, epoch), x, Y), UNTRAINED):
+                        yield {**columns, **row}
+                    if epoch == variant.epochs[-1]:
+                        if seed == variant.seeds[0]:
+                            _check_maps(model, x, Y, stream(run.key, seed, "invertible maps"))
+                        order = torch.from_numpy(stream(run.key, seed, "shuffled labels").permutation(len(Y)))
+                        for row in by_layer(model, x, Y[order]):
+                            if row["quantity"] == "target_linearity":
+                                yield {**columns, **row, "arm": "claim", "quantity": "null/target_linearity"}
     for row in run.history:
         if row["quantity"].endswith("accuracy"):
             arm = arms[row["case"]]
             for row_arm in (arm, UNTRAINED) if row["step"] == 0 and arm == "claim" else (arm,):
                 yield {**row, "arm": row_arm, "case": run.variants[row["case"]].settings.part}
+
+
+@torch.no_grad()
+def _check_maps(model: nn.Sequential, x: Tensor, Y: Tensor, random: np.random.Generator) -> None:
+    """Map the features of every hidden layer by a random invertible matrix, which changes no Target Linearity."""
+    h = x
+    for index, module in enumerate(model):
+        if isinstance(module, nn.Linear) and index:
+            with at(layer=index // 2):
+                check_maps(h, Y, random)
+        h = module(h)
 
 
 def _of_network(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:

@@ -1,0 +1,52 @@
+"""A claim describes each of its controls, so that a table from which one vanished is refused."""
+
+from pathlib import Path
+
+import pytest
+from planted_claims import claim, rows, table
+
+from tasks import papers
+from tasks.judging.contract import ContractError, admit, controls_of, refuse_undescribed
+from tasks.judging.rows import Rows
+from tasks.judging.statement import Control, quantities
+from tasks.reporting import rows as report_rows
+from tasks.settings import load
+
+REPORTS = Path(__file__).resolve().parents[2] / "reports"
+SCALES = ("quick", "paper")
+SHOWN = [(scale, path.stem) for scale in SCALES for path in sorted((REPORTS / scale / "rows").glob("*.csv"))]
+ARMS = {"claim": [1.0, 1.1, 1.2], "control: c": [-1.0, -1.1, -1.2], "control: d": [-2.0, -2.1, -2.2]}
+DESCRIBED = claim(controls={"c": Control(), "d": Control()})
+
+
+@pytest.mark.parametrize(("scale", "key"), SHOWN)
+def test_a_claim_describes_the_controls_in_the_report_and_no_others(scale, key):
+    module = papers.claim(load(scale).paper[key], key)
+    shown = report_rows.read(REPORTS / scale / "rows" / f"{key}.csv")
+    arms = set(shown.loc[shown["quantity"].isin(quantities(module)), "arm"])
+    described = {f"control: {name}" for name, control in controls_of(module).items() if scale in control.scales}
+    assert {arm for arm in arms if arm.startswith("control: ")} == described
+
+
+def test_every_control_is_described():
+    refuse_undescribed(rows(table(ARMS)), DESCRIBED, "quick")
+    with pytest.raises(ContractError, match=r"quick scale's 'control: d'"):
+        refuse_undescribed(rows(table(ARMS)), claim(controls={"c": Control()}), "quick")
+    with pytest.raises(ContractError, match=r"paper scale's 'control: d'"):
+        refuse_undescribed(
+            rows(table(ARMS)), claim(controls={"c": Control(), "d": Control(scales=("quick",))}), "paper"
+        )
+    with pytest.raises(ContractError, match=r"'control: c', 'control: d'"):
+        refuse_undescribed(rows(table(ARMS)), claim(), "quick")
+    refuse_undescribed(
+        rows(table({"claim": ARMS["claim"]}) + table({"control: d": ARMS["claim"]}, "r")), claim(), "quick"
+    )
+
+
+@pytest.mark.parametrize("vanished", ["control: c", "control: d"])
+def test_a_described_control_does_not_vanish(vanished):
+    whole = rows(table(ARMS)).frame
+    lost = Rows(whole[whole["arm"] != vanished])
+    admit(Rows(whole), DESCRIBED, list(DESCRIBED.STATEMENTS), "e", "quick", {3})
+    with pytest.raises(ContractError, match=f"'q' has no rows in the arm '{vanished}'"):
+        admit(lost, DESCRIBED, list(DESCRIBED.STATEMENTS), "e", "quick", {3})
