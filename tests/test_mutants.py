@@ -165,6 +165,22 @@ def test_every_mutant_of_this_project_fits_the_code_and_names_tests_that_exist()
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_result_from_before_a_change_is_kept_apart(tree):
+    first, second = (HEAD + entry for entry in LIST.split(HEAD)[1:3])
+    (tree / "tests/mutants/by_hand.toml").write_text(first)
+    (tree / "tests/mutants/other.toml").write_text(second)
+    assert run(tree).returncode == 0
+    (tree / "tests/test_code.py").write_text(TEST + "\n# changed\n")
+    for _ in range(2):  # a second run keeps what the first one kept
+        assert run(tree, "--only", "other").returncode == 0
+        half, unseen = json.loads((tree / "reports/mutants.json").read_text())["mutants"]
+        assert (half["result"], half["earlier"]["result"]) == ("not run", "killed")
+        assert unseen["result"] == "survived"
+        assert "earlier" not in unseen
+    assert run(tree).returncode == 0
+    assert results(tree) == {"half": ("killed", "tests/test_code.py::test_area"), "unseen": ("survived", "")}
+
+
 def test_a_test_that_never_ends_is_killed(tree):
     endless = LIST.split(HEAD)[1].replace('"height / 4"', '"height / 2 + 0 * [None for _ in iter(int, 1)]"')
     (tree / "tests/mutants/by_hand.toml").write_text(HEAD + endless)

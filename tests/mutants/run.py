@@ -116,15 +116,30 @@ def file_of(test: str) -> str:
     return test.split("::")[0]
 
 
+def earlier(record: dict[str, Any]) -> dict[tuple[str, str], dict[str, str]]:
+    """By group and name the last result of each mutant of a record, with the commit of the record that it stood in."""
+    results = {}
+    for row in record["mutants"]:
+        if row["result"] in ("killed", "survived"):
+            results[row["group"], row["name"]] = {"result": row["result"], "commit": record["commit"]}
+        elif "earlier" in row:
+            results[row["group"], row["name"]] = row["earlier"]
+    return results
+
+
 def write(tree: Path, results: dict[Mutant, dict[str, Any]]) -> None:
     """Write the results that are there, in the order of the lists, with the commit of the last run."""
-    rows = []
-    for mutant, result in results.items():  # one without a result is listed too, so that a score does not hide it
-        labels = {"group": mutant.group, "kind": mutant.kind, "name": mutant.name, "file": mutant.file}
-        rows.append({**labels, **(result or {"result": NOT_RUN}), "explained": mutant.explained})
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, capture_output=True, text=True).stdout.strip()
     path = tree / RESULTS
-    if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["mutants"] == rows:
+    record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"commit": "", "mutants": []}
+    before, rows = earlier(record), []
+    for mutant, result in results.items():  # one without a result is listed too, so that a score does not hide it
+        row = {"group": mutant.group, "kind": mutant.kind, "name": mutant.name, "file": mutant.file}
+        row |= result or {"result": NOT_RUN}
+        if not result and (mutant.group, mutant.name) in before:
+            row["earlier"] = before[mutant.group, mutant.name]
+        rows.append({**row, "explained": mutant.explained})
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, capture_output=True, text=True).stdout.strip()
+    if record["mutants"] == rows:
         return
     path.parent.mkdir(exist_ok=True)
     with atomic(path) as temporary:

@@ -57,11 +57,16 @@ def test_mistakes_without_a_result_are_counted(tmp_path):
     common = {"group": "judging", "kind": "sides", "file": "a.py", "explained": ""}
     results = ["killed", "killed", "survived", "not run", "not run"]
     path = tmp_path / "mutants.json"
-    path.write_text(json.dumps({"mutants": [{**common, "name": str(index), "result": result}
-                                            for index, result in enumerate(results)]}))  # fmt: skip
-    summary = mutants.summary(path)
-    counts = {name: summary[name] for name in ("listed", "planted", "not current", "killed")}
-    assert counts == {"listed": 5, "planted": 3, "not current": 2, "killed": 2}
+    rows = [{**common, "name": str(index), "result": result} for index, result in enumerate(results)]
+    rows += [
+        {**common, "name": result, "result": "not run", "earlier": {"result": result}}
+        for result in ("killed", "survived")
+    ]
+    path.write_text(json.dumps({"mutants": rows}))
+    counts = {name: value for name, value in mutants.summary(path).items() if isinstance(value, int)}
+    assert counts == {
+        "listed": 7, "planted": 3, "not current": 4, "killed": 2, "earlier": 2, "killed earlier": 1,
+    }  # fmt: skip
 
 
 def test_the_roots_that_ran_and_the_fragile_claims(tmp_path):
