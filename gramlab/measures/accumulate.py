@@ -19,6 +19,7 @@ from gramlab.measures.losses import Loss, check_targets, default_loss, per_sampl
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.results import LayerMeasures, single
+from gramlab.measures.shared_rows import SHARED_ROWS, give_rows, shared_calls, suspects
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Accumulator:
     sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     draws: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     cotangents: Cotangents | None = None
+    mixed: set[str] = field(default_factory=set)  # layers whose rows serve several samples
+    checked: set[tuple[str, int]] = field(default_factory=set)
 
     def cotangents_name(self) -> Outputs:
         """How the first batch decided to sum over outputs."""
@@ -48,7 +51,7 @@ class Accumulator:
             self._allocate(batch)
         elif "loss" in self.needs and batch.targets is None:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
-        run = self.current.run(batch, number)
+        run = self._with_rows_of_samples(batch, number, self.current.run(batch, number))
         outputs = run.outputs
         if number == 0 and self.loss is None and batch.targets is not None:
             self.loss = default_loss(tuple(outputs.shape), batch.targets)
@@ -62,6 +65,24 @@ class Accumulator:
         with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
             self._add(batch, number, run, initial_run)
         self.n += len(outputs)
+
+    def _with_rows_of_samples(self, batch: Batch, number: int, run: Run) -> Run:
+        """Return the run with a row for each sample in every call, and note the layers where that cannot be."""
+        if len(run.outputs) < 2 or not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
+            return run
+        layers = self.current.layers
+        calls = {key: call for key, call in suspects(layers, run, batch).items() if key not in self.checked}
+        if not calls:
+            return run
+        self.checked |= set(calls)
+        if not (shared := shared_calls(layers, run, calls)):
+            return run
+        self.mixed |= {name for name, _ in give_rows(self.current, batch, number, run, shared)}
+        if self.before is not None:
+            self.before.record.repeated = self.current.record.repeated
+        if self.mixed >= set(layers):
+            raise ValueError(f"layers {sorted(self.mixed)} cannot be measured here: {SHARED_ROWS}")
+        return self.current.run(batch, number)
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
         outputs, calls = run.outputs, run.calls
@@ -81,6 +102,8 @@ class Accumulator:
         """Return the measurement of all batches."""
         measured = {}
         for name, layer in self.current.layers.items():
+            if name in self.mixed:
+                continue
             sums = {
                 key: single((total if key == "weight_gradient" else mirrored(total)) / self.n)
                 for key, total in self.sums[name].items()

@@ -1,6 +1,6 @@
 """Record the inputs and outputs of layers during a forward pass, without changing it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,12 +31,33 @@ class LayerCall:
         return values if self.columns is None else values[..., self.columns]
 
 
+def numbered(calls: Iterable[LayerCall]) -> Iterator[tuple[tuple[str, int], LayerCall]]:
+    """Yield each call with its layer's name and its number among the calls of that layer."""
+    counts: dict[str, int] = {}
+    for call in calls:
+        counts[call.layer] = counts.get(call.layer, 0) + 1
+        yield (call.layer, counts[call.layer] - 1), call
+
+
 class CallRecord:
-    """The calls of the captured layers since the last ``take``."""
+    """The calls of the captured layers since the last ``take``.
+
+    Attributes
+    ----------
+    repeated : set of (str, int)
+        Layers and numbers of their calls whose output is repeated for each of the ``samples`` of the batch.
+    samples : int
+    """
 
     def __init__(self) -> None:
         self.recording = True
         self.calls: list[LayerCall] = []
+        self.repeated: set[tuple[str, int]] = set()
+        self.samples = 1
+
+    def is_repeated(self, name: str) -> bool:
+        """Whether the output of the layer's next call is repeated."""
+        return bool(self.repeated) and (name, sum(call.layer == name for call in self.calls)) in self.repeated
 
     def take(self) -> list[LayerCall]:
         """Return the calls so far, in order, and forget them."""
@@ -63,6 +84,11 @@ def in_graph(z: Tensor) -> Tensor:
     A leaf tensor would not do, since the model may change it in place afterwards.
     """
     return _Anchor.apply(z, torch.empty(0, requires_grad=True))
+
+
+def _repeat(values: Tensor, h: Tensor, samples: int) -> Tensor:
+    """Values at a layer's input ``h`` or output with an axis of samples, in place of a first axis of 1 or before it."""
+    return values.expand(samples, *(values.shape[1:] if h.shape[:1] == (1,) else values.shape))
 
 
 @contextmanager
@@ -111,7 +137,11 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
             if gradients and torch.is_grad_enabled() and not z.requires_grad:
                 replaced = z = in_graph(z)
             if record.recording:
-                add_call(name, arguments[name].pop(), z)
+                h = arguments[name].pop()
+                if gradients and record.is_repeated(name):
+                    h, z = _repeat(h, h, record.samples), _repeat(z, h, record.samples).clone()
+                    replaced = z
+                add_call(name, h, z)
             return replaced
 
         return hook

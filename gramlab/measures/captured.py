@@ -51,7 +51,7 @@ class CapturedNetwork:
 
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
-        self.record.recording = True
+        self.record.recording, self.record.samples = True, sample_count(batch.inputs) or 1
         if self.last is not None:
             self.last.begin()
         try:

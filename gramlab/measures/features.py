@@ -66,12 +66,14 @@ def features(
         batches = iterate_batches(model, x, None, None, batch_size)
         with capture_calls(measured, gradients=False, products=False) as record:
             for batch in batches:
-                run_model(model, batch.inputs, forward)
+                n = len(run_model(model, batch.inputs, forward))
                 counts: dict[str, int] = {}
                 for call in record.take():
                     counts[call.layer] = counts.get(call.layer, 0) + 1
                     values = call.input if what == "input" or call.output is None else call.output
                     values = measured[call.layer].by_sample(values, call.input)
+                    if len(values) == 1:  # the same for all samples, such as the ids of positions
+                        values = values.expand(n, *values.shape[1:])
                     parts.setdefault((counts[call.layer], call.layer), []).append(values)
     if missed := [name for name in measured if (1, name) not in parts]:
         raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")

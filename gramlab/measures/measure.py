@@ -25,6 +25,7 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.readout import BARE_PRODUCT, last_product
 from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
+from gramlab.measures.shared_rows import SHARED_ROWS
 
 
 def measure(
@@ -152,9 +153,11 @@ def measure(
                 reduce_over_processes(accumulator, settings, made_from)
             else:
                 settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
-        return accumulator.result(
-            weight_decay, settings, left_out(model, networks[0].layers, {} if last is None else last.bare)
-        )
+        measured = {name: layer for name, layer in networks[0].layers.items() if name not in accumulator.mixed}
+        mixed = [p for name in accumulator.mixed for p in networks[0].layers[name].weight_parameters()]
+        remaining = left_out(model, measured, {} if last is None else last.bare)
+        remaining |= {name: SHARED_ROWS for name, p in model.named_parameters() if any(p is other for other in mixed)}
+        return accumulator.result(weight_decay, settings, remaining)
 
 
 def _in_rounds(
@@ -172,6 +175,8 @@ def _in_rounds(
     with preserved_state(model):
         bare = {name: reason for name, reason in results[0].left_out.items() if reason == BARE_PRODUCT}
         remaining = left_out(model, find_layers(model, list(layers)), bare)
+    for result in results:
+        remaining |= {name: reason for name, reason in result.left_out.items() if reason == SHARED_ROWS}
     return replace(results[0], layers=layers, left_out=remaining)
 
 

@@ -1,0 +1,149 @@
+"""Layers whose rows serve several samples, such as position embeddings, against a Jacobian for each sample."""
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, jacrev
+
+import gramlab
+
+torch.set_num_threads(1)
+LENGTH = 5
+
+
+class Positions(nn.Module):
+    """Token and position embeddings, whose positions come as (1, T), as (T,), or as (n, T)."""
+
+    def __init__(self, ids: str) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.ids = ids
+        self.token, self.position, self.head = nn.Embedding(11, 4), nn.Embedding(LENGTH, 4), nn.Linear(4, 3)
+        self.double()
+
+    def forward(self, x):
+        ids = torch.arange(x.shape[1])
+        if self.ids != "flat":
+            ids = ids.unsqueeze(0)
+        if self.ids == "all":
+            ids = ids.expand(len(x), -1)
+        return self.head(torch.tanh(self.token(x) + self.position(ids)).square().sum(1))
+
+
+class Queries(nn.Module):
+    """A Linear layer on learned vectors, (Q, d) or (1, Q, d), which are the same for all samples."""
+
+    def __init__(self, axis: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.queries = nn.Parameter(torch.randn(*([1] if axis else []), LENGTH, 4))
+        self.project, self.encode, self.head = nn.Linear(4, 6), nn.Linear(7, 6), nn.Linear(6, 3)
+        self.double()
+
+    def forward(self, x):
+        scores = torch.tanh(self.encode(x).unsqueeze(1) + self.project(self.queries))
+        return self.head(scores.square().sum(1))
+
+
+class Norm(nn.Module):
+    """A Linear layer whose product, the same for all samples, is reshaped to a matrix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.code, self.make, self.head = nn.Parameter(torch.randn(2)), nn.Linear(2, 12), nn.Linear(3, 3)
+        self.double()
+
+    def forward(self, x):
+        return self.head(torch.tanh(x[:, :4].double() @ self.make(self.code).view(4, 3)))
+
+
+def inputs(model, n):
+    torch.manual_seed(1)
+    y = torch.randint(3, (n,))
+    return (torch.randint(11, (n, LENGTH)) if isinstance(model, Positions) else torch.randn(n, 7).double()), y
+
+
+def by_hand(model, layer, x, y):
+    """ptk, back_enfa and weight_gradient of a layer from Jacobians of each sample with respect to its outputs."""
+    ptk = enfa = 0.0
+    for row, target in zip(x, y, strict=True):
+        z = []
+        handle = model.get_submodule(layer).register_forward_hook(lambda m, a, out: z.append(out.detach()))  # noqa: B023
+        model(row[None])
+        handle.remove()
+
+        def outputs(z, row=row):
+            handle = model.get_submodule(layer).register_forward_hook(lambda m, a, out: z)
+            try:
+                return functional_call(model, dict(model.named_parameters()), (row[None],))[0]
+            finally:
+                handle.remove()
+
+        J = jacrev(outputs)(z[0]).detach()
+        J = J.reshape(len(J), -1, J.shape[-1])
+        loss = jacrev(lambda z: nn.functional.cross_entropy(outputs(z), target))(z[0]).detach()  # noqa: B023
+        g = loss.reshape(-1, loss.shape[-1])
+        ptk, enfa = ptk + torch.einsum("ctk,ctl->kl", J, J), enfa + g.mT @ g
+    return ptk / len(x), enfa / len(x)
+
+
+def network(kind):
+    return Positions(kind) if kind in ("row", "flat", "all") else Queries(kind == "row of queries")
+
+
+LAYER = {"row": "position", "flat": "position", "all": "position", "queries": "project", "row of queries": "project"}
+
+
+@pytest.mark.parametrize("n", [LENGTH, 8, 10])  # as many samples as rows, and a multiple
+@pytest.mark.parametrize("kind", LAYER)
+def test_each_sample_has_rows_of_its_own(kind, n):
+    model = network(kind)
+    x, y = inputs(model, n)
+    ptk, enfa = by_hand(model, LAYER[kind], x, y)
+    for batch_size in (1, 3, n):
+        measured = gramlab.measure(model, x, y, batch_size=batch_size, weight_decay=0.1)
+        layer = measured[LAYER[kind]]
+        assert torch.allclose(layer.ptk, ptk, rtol=1e-12, atol=1e-15), batch_size
+        assert torch.allclose(layer.back_enfa, enfa, rtol=1e-12, atol=1e-15), batch_size
+        assert set(measured.left_out) <= {"queries"}
+    loss = nn.functional.cross_entropy(model(x), y)
+    weight = model.get_submodule(LAYER[kind]).weight
+    (gradient,) = torch.autograd.grad(loss, weight)
+    gradient = gradient.mT if isinstance(model, Positions) else gradient
+    assert torch.allclose(layer.weight_gradient, gradient, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("options", [{"outputs": 4}, {"initial": True}, {"max_memory": "1GB"}])
+def test_other_ways_see_the_same_rows(options):
+    model = network("row")
+    x, y = inputs(model, 8)
+    if "initial" in options:
+        options = {"initial": {name: 1.1 * t for name, t in model.state_dict().items()}}
+    one, all_at_once = (gramlab.measure(model, x, y, batch_size=size, **options) for size in (1, 8))
+    for name in one:
+        for quantity in ("agop", "enfa", *(["centered_agop"] if "initial" in options else [])):
+            a, b = getattr(one[name], quantity), getattr(all_at_once[name], quantity)
+            assert float((a - b).norm()) <= 1e-12 * float(b.norm()), (name, quantity)
+
+
+def test_a_layer_without_rows_of_samples_is_left_out_with_the_reason():
+    model = Norm()
+    x, y = inputs(model, 6)
+    for options in ({}, {"max_memory": "1GB"}):
+        measured = gramlab.measure(model, x, y, batch_size=3, **options)
+        assert list(measured) == ["head"]
+        assert "several samples" in measured.left_out["make.weight"]
+        assert "several samples" in repr(measured)
+    with pytest.raises(ValueError, match=r"layers \['make'\] cannot be measured here"):
+        gramlab.measure(model, x, y, layers="make")
+    alone = gramlab.measure(model, x, y, batch_size=1)["make"]  # with a sample at a time it can
+    assert torch.allclose(alone.ptk, by_hand(model, "make", x, y)[0], rtol=1e-12)
+
+
+def test_features_have_a_row_for_each_sample():
+    model = network("row")
+    x, _ = inputs(model, 8)
+    for batch_size in (1, 3, 8):
+        h = gramlab.features(model, x, "position", batch_size=batch_size)["position"]
+        assert torch.equal(h, torch.arange(LENGTH).expand(8, -1))
