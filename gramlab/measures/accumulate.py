@@ -1,8 +1,8 @@
 """The sums over a data set, batch by batch."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -10,13 +10,14 @@ from torch import Tensor
 
 from gramlab.measures.arrays import all_finite, as_tensor
 from gramlab.measures.batches import Batch
-from gramlab.measures.capture import LayerCall
+from gramlab.measures.capture import LayerCall, numbered
 from gramlab.measures.captured import CapturedNetwork, Run
-from gramlab.measures.cotangents import Cotangents, Outputs, ThroughReadout, choose
+from gramlab.measures.cotangents import Cotangents, Outputs, Pass, ThroughReadout, choose
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import at_least_float32
 from gramlab.measures.losses import Loss, check_targets, default_loss, per_sample
 from gramlab.measures.measurement import Measurement
+from gramlab.measures.processes import Processes
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.results import LayerMeasures, single
 from gramlab.measures.shared_rows import SHARED_ROWS, give_rows, shared_calls, suspects
@@ -32,6 +33,7 @@ class Accumulator:
     needs: frozenset[str]
     loss_required: bool
     outputs_option: Outputs = None
+    processes: Processes | None = None
     n: int = 0
     outputs: int = 0
     total_loss: float = 0.0
@@ -51,52 +53,77 @@ class Accumulator:
             self._allocate(batch)
         elif "loss" in self.needs and batch.targets is None:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
-        run = self._with_rows_of_samples(batch, number, self.current.run(batch, number))
+        run = self._with_rows_of_samples(batch, number, self._run(self.current, batch, number))
         outputs = run.outputs
-        if number == 0 and self.loss is None and batch.targets is not None:
-            self.loss = default_loss(tuple(outputs.shape), batch.targets)
-        if number == 0 and all_targets is not None and isinstance(self.loss, str):
-            targets = as_tensor(all_targets, "y")
-            check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
+        with self._failing_together():
+            if number == 0 and self.loss is None and batch.targets is not None:
+                self.loss = default_loss(tuple(outputs.shape), batch.targets)
+            if number == 0 and all_targets is not None and isinstance(self.loss, str):
+                targets = as_tensor(all_targets, "y")
+                check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.outputs = outputs[0].numel()
         initial_run = self._run_initial(batch, number, run)
         # the passes run under the caller's autocast, but the products are not rounded by it
         kind = outputs.device.type
         with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
             self._add(batch, number, run, initial_run)
-        self.n += len(outputs)
+        self.n += len(outputs) if batch.counts else 0
+
+    def _run(self, network: CapturedNetwork, batch: Batch, number: int) -> Run:
+        """Run a network. Processes in step fail together, and take the readout if all of them have it."""
+        if self.processes is None or not self.processes.in_step:
+            return network.run(batch, number)
+        run = None
+        with self._failing_together():
+            run = network.run(batch, number)
+        assert run is not None
+        return run if all(self.processes.gather(run.readout is not None)) else replace(run, readout=None)
 
     def _with_rows_of_samples(self, batch: Batch, number: int, run: Run) -> Run:
         """Return the run with a row for each sample in every call, and note the layers where that cannot be."""
-        if len(run.outputs) < 2 or not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
+        if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
             return run
-        layers = self.current.layers
-        calls = {key: call for key, call in suspects(layers, run, batch).items() if key not in self.checked}
-        if not calls:
+        layers, union = self.current.layers, set if self.processes is None else self.processes.union
+        keys = union(set(suspects(layers, run, batch)) - self.checked if len(run.outputs) > 1 else set())
+        if not keys:
             return run
-        self.checked |= set(calls)
-        if not (shared := shared_calls(layers, run, calls)):
+        self.checked |= keys
+        shared = union(set(shared_calls(layers, run, {key: c for key, c in numbered(run.calls) if key in keys})))
+        if not shared:
             return run
-        self.mixed |= {name for name, _ in give_rows(self.current, batch, number, run, shared)}
+        failed = union(set(give_rows(self.current, batch, number, run, sorted(shared))))
+        self.current.record.repeated -= failed
+        self.mixed |= {name for name, _ in failed}
         if self.before is not None:
             self.before.record.repeated = self.current.record.repeated
         if self.mixed >= set(layers):
             raise ValueError(f"layers {sorted(self.mixed)} cannot be measured here: {SHARED_ROWS}")
-        return self.current.run(batch, number)
+        return self._run(self.current, batch, number)
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
-        outputs, calls = run.outputs, run.calls
+        calls = run.calls
         by_output = bool(self.needs & {"ptk", "centered_ptk"})
         if batch.targets is not None and self.loss is not None and "loss" in self.needs:
-            losses = per_sample(self.loss, outputs, batch.targets, run.mask)
-            if not all_finite(losses.detach()):
-                row = int((~torch.isfinite(losses)).nonzero()[0])
-                raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
+            with self._failing_together():
+                losses = self._losses(batch, number, run)
             self.total_loss += float(losses.detach().double().sum())
             if self.needs & {"loss_outer", "weight_gradient"}:
                 self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
         if by_output:
             self._add_outputs(batch, run, initial_run)
+
+    def _losses(self, batch: Batch, number: int, run: Run) -> Tensor:
+        """The losses of a batch's samples (n,), zeros if it does not count."""
+        assert self.loss is not None and batch.targets is not None
+        losses = per_sample(self.loss, run.outputs, batch.targets, run.mask)
+        if not all_finite(losses.detach()):
+            row = int((~torch.isfinite(losses)).nonzero()[0])
+            raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
+        return losses if batch.counts else losses * 0.0
+
+    def _failing_together(self) -> AbstractContextManager:
+        in_step = self.processes is not None and self.processes.in_step
+        return self.processes.failing_together() if in_step and self.processes is not None else nullcontext()
 
     def result(self, weight_decay: float | None, settings: dict[str, Any], left_out: Mapping[str, str]) -> Measurement:
         """Return the measurement of all batches."""
@@ -178,7 +205,7 @@ class Accumulator:
         centred = "centered_ptk" in self.needs
         if not centred and (number or not any(layer.has_computed_weight() for layer in self.before.layers.values())):
             return None
-        initial_run = self.before.run(batch, number)
+        initial_run = self._run(self.before, batch, number)
         called, called_before = ([call.layer for call in r.calls] for r in (run, initial_run))
         if initial_run.outputs.shape != run.outputs.shape or called_before != called:
             raise ValueError("with the initial weights the model calls other layers or gives other outputs")
@@ -195,7 +222,7 @@ class Accumulator:
         centred = initial_run is not None
         ptk = [BatchSums() for _ in range(self.cotangents.groups)]
         centered = [BatchSums() for _ in range(self.cotangents.groups)]
-        for scalar, scalar0, group, more in self.cotangents.passes(run, initial_run, batch.start):
+        for scalar, scalar0, group, more in self._passes(batch, run, initial_run):
             gradients = _gradients(scalar, run.calls, retain=more)
             if "ptk" in self.needs:
                 for call, g in zip(run.calls, gradients, strict=True):
@@ -210,9 +237,26 @@ class Accumulator:
         if "ptk" in self.needs:
             self._add_groups("ptk", ptk)
             for name, count in self.cotangents.identity(run, initial_run, self.current.layers).items():
-                self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count)
+                self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count if batch.counts else 0.0)
         if centred:
             self._add_groups("centered_ptk", centered)
+
+    def _passes(self, batch: Batch, run: Run, initial_run: Run | None) -> Iterator[Pass]:
+        """Yield the passes of a batch; processes in step take as many as the one with the most, from zeros."""
+        assert self.cotangents is not None
+        passes = self.cotangents.passes(run, initial_run, batch.start)
+        if self.processes is None or (batch.counts and not self.processes.in_step):
+            yield from passes
+            return
+        count = self.cotangents.count(run, initial_run)
+        most = max(self.processes.gather(count)) if self.processes.in_step else count
+        for number, (scalar, scalar0, group, _) in enumerate(passes):
+            if not batch.counts:
+                scalar, scalar0 = scalar * 0.0, None if scalar0 is None else scalar0 * 0.0
+            yield scalar, scalar0, group, number < most - 1
+        for number in range(count, most):
+            zero0 = None if initial_run is None else initial_run.outputs.sum() * 0.0
+            yield run.outputs.sum() * 0.0, zero0, 0, number < most - 1
 
     def _add_groups(self, key: str, groups: list["BatchSums"]) -> None:
         """Add the sums of exact cotangents, or of each group of random ones."""

@@ -22,6 +22,7 @@ class Batch(NamedTuple):
     targets: Tensor | None
     mask: Tensor | None  # (n, T) booleans
     start: int = 0  # the place of the first sample in the whole data set
+    counts: bool = True  # False for a batch that only keeps a process in step with the others
 
 
 def iterate_batches(
@@ -32,6 +33,7 @@ def iterate_batches(
     batch_size: int,
     shard: tuple[int, int] | None = None,
     digest: DataDigest | None = None,
+    stand_in: bool = False,
 ) -> Iterator[Batch]:
     """Return batches on the model's device, with floating-point inputs in the model's dtype.
 
@@ -49,6 +51,8 @@ def iterate_batches(
         Part i of n: a run of rows of what is sliced, every n-th batch of an iterable.
     digest : DataDigest, optional
         Gets all data, those of other parts too.
+    stand_in : bool, default False
+        Whether an empty part gives the data's first batch, which does not count, rather than an error.
 
     Returns
     -------
@@ -65,8 +69,9 @@ def iterate_batches(
         raise ValueError("x is an iterable of batches: give targets and mask in its batches, not as y= and mask=")
     if not sliceable and not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
-    batches = _slices(x, y, mask, batch_size, shard, digest) if sliceable else _parsed_batches(x, shard, digest)
-    return _on_model(model, batches)
+    if sliceable:
+        return _on_model(model, _slices(x, y, mask, batch_size, shard, digest, stand_in))
+    return _on_model(model, _parsed_batches(x, shard, digest, stand_in))
 
 
 def row_count(x: Data) -> int | None:
@@ -89,7 +94,13 @@ def _is_numeric(x: Any) -> bool:
 
 
 def _slices(
-    x: Any, y: Any, mask: Any, batch_size: int, shard: tuple[int, int] | None, digest: DataDigest | None
+    x: Any,
+    y: Any,
+    mask: Any,
+    batch_size: int,
+    shard: tuple[int, int] | None,
+    digest: DataDigest | None,
+    stand_in: bool,
 ) -> Iterator[Batch]:
     inputs: Any
     if isinstance(x, Mapping):
@@ -114,22 +125,27 @@ def _slices(
         digest.add(x=inputs, y=beside["y"], mask=beside["mask"])
     number, parts = shard or (0, 1)
     first, last = n * number // parts, n * (number + 1) // parts
-    if first == last:
+    counts = first < last
+    if not counts and not stand_in:
         raise ValueError(f"part {number} of {parts} is empty: x has {n} rows")
+    if not counts:
+        first, last = 0, 1
     for start in range(first, last, batch_size):
         rows = slice(start, min(start + batch_size, last))
         part = {key: t[rows] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
         targets, tokens = (None if t is None else t[rows] for t in (beside["y"], beside["mask"]))
-        yield Batch(part, targets, tokens, start)
+        yield Batch(part, targets, tokens, start, counts)
 
 
-def _parsed_batches(x: Iterable, shard: tuple[int, int] | None, digest: DataDigest | None) -> Iterator[Batch]:
+def _parsed_batches(
+    x: Iterable, shard: tuple[int, int] | None, digest: DataDigest | None, stand_in: bool
+) -> Iterator[Batch]:
     if shard is not None and isinstance(getattr(x, "sampler", None), DistributedSampler):
         raise ValueError(
             "the loader's DistributedSampler splits the data already, and repeats samples to make equal parts: give the"
             " same loader without it to all processes"
         )
-    (place, parts), start, empty = shard or (0, 1), 0, True
+    (place, parts), start, empty, first = shard or (0, 1), 0, True, None
     for number, item in enumerate(x):
         batch = _parse_batch(item)
         tensors = input_tensors(batch.inputs)
@@ -138,11 +154,15 @@ def _parsed_batches(x: Iterable, shard: tuple[int, int] | None, digest: DataDige
             _check_finite([batch.targets], "target", number, start)
         if digest is not None:
             digest.add(x=batch.inputs, y=batch.targets, mask=batch.mask)
+        if first is None and stand_in:
+            first = batch
         if number % parts == place:
             empty = False
             yield batch._replace(start=start)
         start += len(tensors[0])
-    if start and empty:
+    if start and empty and first is not None:
+        yield first._replace(counts=False)
+    elif start and empty:
         raise ValueError(f"part {place} of {parts} is empty: the iterable gave fewer batches")
     if start == 0:
         raise ValueError("the data set is empty: the iterable gave no samples (is it a generator already used up?)")
@@ -201,7 +221,7 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
     def move(t: Tensor) -> Tensor:
         return t.to(device, dtype if t.is_floating_point() and dtype is not None else t.dtype)
 
-    for inputs, targets, mask, start in batches:
+    for inputs, targets, mask, start, counts in batches:
         if isinstance(inputs, Tensor):
             moved: Any = move(inputs)
         elif isinstance(inputs, Mapping):
@@ -214,6 +234,7 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
             None if targets is None else targets.to(device),
             None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
             start,
+            counts,
         )
 
 

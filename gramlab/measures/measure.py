@@ -22,6 +22,7 @@ from gramlab.measures.layers import Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.processes import Processes
 from gramlab.measures.readout import BARE_PRODUCT, last_product
 from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
@@ -142,10 +143,21 @@ def measure(
         last = networks[0].last
         digest = None if part is None else DataDigest()
         made_from = None if part is None else identity(model, initial, loss, forward)
-        batches = iterate_batches(model, x, y, mask, batch_size, part, digest)
-        accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
-        for number, batch in enumerate(batches):
-            accumulator.add(batch, number, all_targets=y)
+        processes = Processes(is_split(model)) if shard == "process" else None
+        batches = iterate_batches(model, x, y, mask, batch_size, part, digest, stand_in=processes is not None)
+        if processes is not None:
+            batches = processes.batches(batches)
+        accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs, processes)
+        error: Exception | None = None
+        try:
+            for number, batch in enumerate(batches):
+                accumulator.add(batch, number, all_targets=y)
+        except Exception as reason:
+            if processes is None or processes.in_step:  # in step they have failed together
+                raise
+            error = reason
+        if processes is not None:
+            processes.fail_together(error)
         settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
         if part is not None and digest is not None and made_from is not None:
             made_from |= digest.result()
@@ -190,11 +202,6 @@ def captured_networks(
     forward: Callable[[nn.Module, Any], Tensor] | None,
 ) -> Iterator[tuple[CapturedNetwork, CapturedNetwork | None]]:
     """Capture the layers of the model, and of its copy with the initial weights if they are needed."""
-    if outputs == "readout" and is_split(model):
-        raise ValueError(
-            "outputs='readout' needs the readout's whole weight in each batch, and FSDP has split the model's"
-            " parameters over processes: outputs='exact' or a number of random cotangents do not"
-        )
     with ExitStack() as stack:
         measured = find_layers(model, layers)
         for name, parameter in model.named_parameters():
@@ -202,10 +209,8 @@ def captured_networks(
                 raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
 
         def captured(network: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
-            last = None
-            if not is_split(network):
-                verified = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
-                last = stack.enter_context(last_product(network, verified))
+            verified = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
+            last = stack.enter_context(last_product(network, verified))
             return CapturedNetwork(network, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
         current, before = captured(model, measured), None

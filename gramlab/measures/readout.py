@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear, as_layers
+from gramlab.measures.shards import is_split, whole_tensor
 
 BARE_PRODUCT = "also multiplied by torch.nn.functional.linear, outside of a layer"
 
@@ -23,15 +24,18 @@ class Readout:
     layer : Layer
     h : Tensor of shape (n, ..., d)
         In the graph.
+    matrix : Tensor of shape (c, d)
+        W, gathered if FSDP has split it.
     """
 
     layer: Layer
     h: Tensor
+    matrix: Tensor
 
     @property
     def weight(self) -> Tensor:
         """W (c, d) in float64."""
-        return self.layer.weight_matrices()[0].double()
+        return self.matrix.double()
 
 
 class BareProduct(Layer):
@@ -68,6 +72,7 @@ class LastProduct:
 
     def __init__(self, model: nn.Module, verified: bool) -> None:
         self.names = {id(parameter): name for name, parameter in model.named_parameters()}
+        self.split = is_split(model)
         self.verified, self.recording, self.depth = verified, False, 0
         self.bare: dict[str, str] = {}
         self.layer: Layer | None = None
@@ -103,16 +108,26 @@ class LastProduct:
         parameter = next(p for p in layer.weight_parameters() if p.is_floating_point())
         if parameter.dtype != h.dtype or outputs.dtype != h.dtype:  # under autocast the numbers are rounded elsewhere
             return None
+        if self.split and not isinstance(layer, Linear):  # a bare tensor's memory is free by now
+            return None
+        W = layer.weight_matrices()[0]
         with torch.no_grad():
-            product = layer.product(h.detach())
+            # the layer itself holds only this process's part of a split weight
+            product = F.linear(h.detach(), W, _whole_bias(layer)) if self.split else layer.product(h.detach())
             if product.shape != outputs.shape:
                 return None
             bound = 10 * torch.finfo(product.dtype).eps * float(product.double().abs().max())
             same = float((product.double() - outputs.detach().double()).abs().max()) <= bound
-        return Readout(layer, h) if same and outputs.requires_grad and _same_derivative(layer, h, outputs) else None
+        if not outputs.requires_grad or not (same or self.split):  # a pass through a split model needs all processes
+            return None
+        return Readout(layer, h, W) if _same_derivative(W, h, outputs) and same else None
 
 
-def _same_derivative(layer: Layer, h: Tensor, outputs: Tensor) -> bool:
+def _whole_bias(layer: Layer) -> Tensor | None:
+    return None if layer.module.bias is None else whole_tensor(layer.module.bias)
+
+
+def _same_derivative(W: Tensor, h: Tensor, outputs: Tensor) -> bool:
     """Whether Wᵀu is the gradient of uᵀf at the readout's input, for a random cotangent u."""
     generator = torch.Generator().manual_seed(0)  # the caller's random states stay as they are
     factors = ((*outputs.shape[:-1], 1), outputs.shape[-1:])
@@ -121,7 +136,7 @@ def _same_derivative(layer: Layer, h: Tensor, outputs: Tensor) -> bool:
     (gradient,) = torch.autograd.grad((outputs * u).sum(), h, retain_graph=True, allow_unused=True)
     if gradient is None:
         return False
-    expected = (u.flatten(0, -2) @ layer.weight_matrices()[0].to(u)).reshape(h.shape).double()
+    expected = (u.flatten(0, -2) @ W.to(u)).reshape(h.shape).double()
     bound = torch.finfo(outputs.dtype).eps ** 0.75 * float(expected.norm())
     return float((gradient.double() - expected).norm()) <= bound
 

@@ -1,8 +1,9 @@
 """Two processes that measure one network, for test_parts.py: ``torchrun processes.py OUT HOW...``.
 
 HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), "differ" (the processes disagree), or the name of
-something that differs ("weights", "data", "function") or is refused ("fsdp readout"). The results or errors of each are
-in a folder of its name.
+something that differs ("weights", "data", "function"). "fsdp readout" takes that way. "unequal" and "fsdp unequal" have
+3 and 2 batches, "empty" and "fsdp empty" 1 and none. In "failing" and "fsdp failing" the loss of process 1 is infinite.
+The results or errors of each are in a folder of its name.
 """
 
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import distributed as dist
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 import gramlab
 
@@ -23,6 +25,14 @@ def network():
 def data():
     torch.manual_seed(1)
     return torch.randn(23, 6, dtype=torch.float64), torch.randint(0, 9, (23,))
+
+
+def squares(outputs, targets):
+    return outputs.square().sum(1)
+
+
+def infinite(outputs, targets):
+    return outputs.sum(1) / 0.0
 
 
 def measure(how: str, out: Path) -> None:
@@ -51,7 +61,15 @@ def measure(how: str, out: Path) -> None:
     if how == "function":
         power = 2 + rank
         options["loss"] = lambda outputs, targets: outputs.abs().pow(power).sum(1)
-    if how in ("weights", "data", "function", "fsdp readout"):
+    if how.endswith("unequal"):  # 5 batches, and 3 and 2 of them; the last is shorter
+        x = DataLoader(TensorDataset(x, y), batch_size=5)
+        y = None
+    if how.endswith("empty"):
+        x = DataLoader(TensorDataset(x, y), batch_size=23)
+        y = None
+    if how.endswith("failing"):
+        options["loss"] = infinite if rank else squares
+    if how in ("weights", "data", "function", "failing", "fsdp failing"):
         try:
             gramlab.measure(model, x, y, **options)
         except ValueError as error:

@@ -264,29 +264,41 @@ DIFFERING = {
     "weights": "processes 0 and 1 measure different things: their weights ('4.bias') differ",
     "data": "processes 0 and 1 measure different things: their x differ",
     "function": "processes 0 and 1 measure different things: their loss function differ",
-    "fsdp readout": "FSDP has split the model's parameters",
 }
+FAILING = ("failing", "fsdp failing")
+SAME = ("plain", "ddp", "fsdp", "unequal", "fsdp unequal", "empty", "fsdp empty", "fsdp readout")
 
 
 @pytest.fixture(scope="module")
 def measured_by_two(tmp_path_factory):
     """The folder with what two processes have measured in each way."""
     out = tmp_path_factory.mktemp("two")
-    result = torchrun(out, "plain", "ddp", "fsdp", *DIFFERING)
+    result = torchrun(out, *SAME, *DIFFERING, *FAILING)
     assert result.returncode == 0, result.stderr[-3000:]
     return out
 
 
-@pytest.mark.parametrize("how", ["plain", "ddp", "fsdp"])
+@pytest.mark.parametrize("how", SAME)
 def test_two_processes_equal_one(how, measured_by_two):
     for rank in range(2):
-        assert_same(gramlab.Measurement.load(measured_by_two / how / f"exact{rank}.safetensors"), entire())
+        measured = gramlab.Measurement.load(measured_by_two / how / f"exact{rank}.safetensors")
+        assert_same(measured, entire())
+        if how == "fsdp readout":
+            assert measured.settings["outputs"] == "readout"
         if how == "plain":
             estimated = gramlab.Measurement.load(measured_by_two / how / f"estimated{rank}.safetensors")
             assert_same(estimated, entire(outputs=3))
             assert estimated["0"].draws["ptk"].shape[0] == 3
             function = gramlab.Measurement.load(measured_by_two / how / f"function{rank}.safetensors")
             assert_same(function, entire(loss=lambda outputs, targets: outputs.square().sum(1)))
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_all_processes_fail_with_the_one_that_cannot_measure(how, measured_by_two):
+    reason = "the loss of row 0 of batch 0 is a NaN or an infinity"
+    assert (measured_by_two / how / "error1.txt").read_text() == reason
+    other = (measured_by_two / how / "error0.txt").read_text()
+    assert other == f"process 1 cannot measure its part: ValueError: {reason}"
 
 
 @pytest.mark.parametrize("difference", DIFFERING)
