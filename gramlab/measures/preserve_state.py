@@ -27,9 +27,10 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
     """Keep the model in evaluation mode while the context is open; restore mode, buffers and random states after it.
 
     Modes are set module by module, since a subclass may give ``eval()`` side effects. Buffers that a module writes to
-    even in evaluation get their old contents, and their old tensors, back. Random states are those of torch (CPU and
-    the model's CUDA devices), numpy and ``random``: iterating over a DataLoader draws a seed from torch's. float32
-    products are computed in float32, not in TF32 or bfloat16, whatever torch's settings are.
+    even in evaluation get their old contents, and their old tensors, back. So do attributes that are numbers, strings
+    or booleans, such as a count of calls. Random states are those of torch (CPU and the model's CUDA devices), numpy
+    and ``random``: iterating over a DataLoader draws a seed from torch's. float32 products are computed in float32, not
+    in TF32 or bfloat16, whatever torch's settings are.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
         for name, buffer in module._buffers.items()
         if buffer is not None
     ]
+    attributes = [(module, _plain_attributes(module)) for module in model.modules()]
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
     states = random.getstate(), np.random.get_state()
     precisions = []
@@ -76,6 +78,11 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
             products.fp32_precision = precision
         for module, training in modes:
             module.training = training
+        for module, before in attributes:
+            after = _plain_attributes(module)
+            for name in after.keys() - before.keys():
+                del vars(module)[name]
+            vars(module).update({name: value for name, value in before.items() if after.get(name) is not value})
         for module, name, buffer, contents in buffers:
             if not torch.equal(buffer, contents):
                 with torch.no_grad():
@@ -84,3 +91,9 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
                 module._buffers[name] = buffer
         random.setstate(states[0])
         np.random.set_state(states[1])
+
+
+def _plain_attributes(module: nn.Module) -> dict[str, Any]:
+    """A module's own numbers, strings and booleans."""
+    return {name: value for name, value in vars(module).items()
+            if isinstance(value, (bool, int, float, str)) and name != "training"}  # fmt: skip

@@ -225,6 +225,52 @@ def test_parts_of_equal_functions_merge(options):
     assert "made_from" not in merged.settings
 
 
+class Counter(nn.Module):
+    """Counts its calls in a buffer and in a number, which its outputs depend on."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.float64))
+        self.count = 0
+
+    def forward(self, x):
+        self.calls += 1
+        self.count += 1
+        return x * (1 + self.calls + self.count)
+
+
+def counting():
+    return nn.Sequential(network(), Counter())
+
+
+def test_parts_of_a_model_that_counts_its_calls_start_from_one_state():
+    model = counting()
+    batches = list(zip(*(t.split(4) for t in data()), strict=True))
+    first = [gramlab.measure(model, batches, shard=(i, 3), weight_decay=0.1) for i in range(3)]
+    again = gramlab.measure(counting(), batches, shard=(1, 3), weight_decay=0.1)  # as another process would
+    assert_same(again, first[1], bound=0.0)
+    assert_same(gramlab.merge([first[0], again, first[2]]), gramlab.merge(first), bound=0.0)
+    assert (int(model[1].calls), model[1].count) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda m: m[1].calls.add_(1), "weights ('1.calls') differ"),
+        (lambda m: vars(m[1]).update(count=1), "settings or code of the model differ"),
+    ],
+    ids=["buffer", "number"],
+)
+def test_parts_that_start_from_other_counts_are_refused(change, named):
+    x, y = data()
+    model = counting()
+    parts = [gramlab.measure(model, x, y, shard=(0, 2), **OPTIONS)]
+    change(model)
+    parts.append(gramlab.measure(model, x, y, shard=(1, 2), **OPTIONS))
+    with pytest.raises(ValueError, match=re.escape(named)):
+        gramlab.merge(parts)
+
+
 def shorter():
     x, y = data()
     return gramlab.measure(network(), x[1:], y[1:], shard=(1, 2), **OPTIONS)

@@ -12,15 +12,18 @@ import gramlab
 
 
 class Counter(nn.Module):
-    """Counts its calls in a buffer, even in evaluation, and rebinds another."""
+    """Counts its calls in a buffer and in a number, even in evaluation, and rebinds another buffer."""
 
     def __init__(self):
         super().__init__()
         self.register_buffer("calls", torch.zeros(()))
         self.register_buffer("last", torch.zeros(3))
+        self.count, self.half = 0, 0.5
 
     def forward(self, x):
         self.calls += 1
+        self.count, self.rows = self.count + 1, len(x)
+        vars(self).pop("half", None)
         self.last = x.detach().mean(0)
         # and draws random numbers, of every kind
         return x + 0.01 * torch.randn_like(x) * random.random() * np.random.rand()
@@ -55,6 +58,9 @@ def state(model):
         "hooks": hooks,
         "random": (torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()),
         "grad mode": torch.is_grad_enabled(),
+        "numbers": [
+            {k: v for k, v in vars(m).items() if isinstance(v, (bool, int, float, str))} for m in model.modules()
+        ],
         "precision": torch.get_float32_matmul_precision(),
         "convolutions": torch.backends.cudnn.allow_tf32,
     }
