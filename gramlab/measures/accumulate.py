@@ -114,7 +114,8 @@ class Accumulator:
 
     def _losses(self, batch: Batch, number: int, run: Run) -> Tensor:
         """The losses of a batch's samples (n,), zeros if it does not count."""
-        assert self.loss is not None and batch.targets is not None
+        assert self.loss is not None
+        assert batch.targets is not None
         losses = per_sample(self.loss, run.outputs, batch.targets, run.mask)
         if not all_finite(losses.detach()):
             row = int((~torch.isfinite(losses)).nonzero()[0])

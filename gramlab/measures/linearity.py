@@ -12,6 +12,8 @@ from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.undefined import Undefined
 
 _ROWS = 512  # rows taken at once; a block of them stays in cache
+_SINGLE_ROWS = 4096  # the same for products in float32
+_MOST_STEPS = 3  # of refinement after a solution in float32
 _EPS = torch.finfo(torch.float64).eps
 _SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
@@ -49,11 +51,13 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
 
     Notes
     -----
-    In float64, block by block of rows, whatever the dtype: no n × n matrix and no copy of H. Features whose scaled Gram
-    matrix has a condition number below 1e11 are solved by its Cholesky factor, from 1e4 on with one step of iterative
-    refinement; other features by the QR of [H Y] and the singular values of its H part, where values up to
-    max(n, d)·eps of the largest count as zero (numpy's lstsq). The error therefore grows with the condition number of
-    H, not with its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
+    To float64's accuracy, block by block of rows, whatever the dtype: no n × n matrix, no copy of H. float32 features
+    that are well-conditioned are solved by the Cholesky factor of their Gram matrix in float32, and refined by
+    residuals in float64. All others are solved in float64: features whose scaled Gram matrix has a condition number
+    below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative refinement; the rest by the QR of [H Y]
+    and the singular values of its H part, where values up to max(n, d)·eps of the largest count as zero (numpy's
+    lstsq). The error therefore grows with the condition number of H, not with its square as for the printed inverse,
+    and repeated, dead, or more than n features are allowed.
 
     Examples
     --------
@@ -79,7 +83,9 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     mean = None
     if center:
         mean, T = torch.stack([block.sum(0) for _, block in _blocks(X, None)]).sum(0) / n, spread
-    residual = _by_gram(X, T, mean, ridge)
+    residual = _in_single(X, T, mean, ridge) if X.dtype == torch.float32 else None
+    if residual is None:
+        residual = _by_gram(X, T, mean, ridge)
     if residual is None:
         try:
             residual = _by_qr(X, T, mean, ridge)
@@ -97,6 +103,61 @@ def _refuse_classes(Y: Array, name: str) -> None:
             f"{name} holds integers, one a sample: pass classes as one-hot rows, torch.nn.functional.one_hot({name}),"
             f" and values as floats, {name}.double()"
         )
+
+
+def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
+    """The residual of ``_by_gram`` to float64's accuracy, from a Gram matrix in float32 and steps of refinement.
+
+    The factor of the float32 Gram matrix gives steps, whose gradients come from the data in float64. A step leaves a
+    share of the error that is about the share that the first solution leaves. None if the features are not so
+    well-conditioned that few steps suffice.
+    """
+    n, d = X.shape
+    if n < d or d == 0:
+        return None
+    width = d + T.shape[1]
+    stacked, total = X.new_zeros(1, width, width), X.new_zeros(width, width, dtype=torch.float64)
+    shift = None if mean is None else mean.float()
+    for start in range(0, n, _SINGLE_ROWS):
+        rows = slice(start, start + _SINGLE_ROWS)
+        block = torch.cat([X[rows] if shift is None else X[rows] - shift, T[rows].float()], 1).unsqueeze(0)
+        add_symmetric(stacked.zero_(), block, block)
+        total += stacked[0]
+    G, right = mirrored(total[:d, :d].unsqueeze(0))[0], total[:d, d:]
+    scale = G.diagonal().sqrt()
+    if not bool(((scale > 1e-15) & (scale < 1e15)).all()):  # far from float32's range, squares too
+        return None
+    A = ((G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)).float()
+    factor, failed = torch.linalg.cholesky_ex(A)
+    if bool(failed):
+        return None
+
+    def solve(b: Tensor) -> Tensor:
+        return torch.cholesky_solve((b / scale.unsqueeze(1)).float(), factor).double() / scale.unsqueeze(1)
+
+    beta = solve(right)
+    size, share = float((beta * right).sum()), 0.0
+    for number in range(_MOST_STEPS):
+        # transposed, which is the faster order for few targets
+        square, transposed = 0.0, torch.zeros_like(beta.mT, memory_format=torch.contiguous_format)
+        coefficients = beta.mT.contiguous()
+        for rows, block in _blocks(X, mean):
+            residual = T[rows].mT - coefficients @ block.mT
+            square += float(residual.square().sum())
+            transposed.addmm_(residual, block)
+        gradient = transposed.mT
+        descent = gradient - ridge * beta
+        step = solve(descent)
+        moved = float((step * descent).sum())  # the squared error of beta
+        if number == 0:
+            share = math.sqrt(max(moved, 0.0) / size) if size > 0.0 else math.inf
+        if not share < 1e-3:
+            return None
+        error = share**2 * moved + 2 * share * ridge * float((step * beta).sum().abs())
+        if error <= _EPS * square:
+            return square - 2 * float((step * gradient).sum()) + float((step * (G @ step)).sum())
+        beta = beta + step
+    return None
 
 
 def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:

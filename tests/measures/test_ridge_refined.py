@@ -16,3 +16,34 @@ def test_a_ridge_of_nearly_equal_features(ridge):
     expected = 1 - ((Y - fitted) ** 2).sum() / ((Y - Y.mean()) ** 2).sum()
     assert 0.05 < expected < 0.95
     assert gramlab.target_linearity(H, Y, ridge) == pytest.approx(expected, rel=1e-7)
+
+
+def features(kind, n=1500, d=40):
+    random = np.random.default_rng(1)
+    H = random.normal(size=(n, d))
+    if kind == "rectified":
+        H = np.maximum(H @ random.normal(size=(d, d)) / d**0.5 + 0.3, 0.0)
+    if kind == "scaled":  # columns of unlike size, which scaling mends
+        H = H * np.logspace(-3, 3, d)
+    if kind == "near":  # beyond float32, whose Gram matrix is no guide
+        H[:, 1] = H[:, 0] + 1e-4 * H[:, 1]
+    if kind == "shifted":
+        H = H + 30.0
+    Y = H[:, :3] / H[:, :3].std(0) + random.normal(size=(n, 3))
+    return H.astype(np.float32), Y.astype(np.float32)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 10.0, 1e4])
+@pytest.mark.parametrize("kind", ["normal", "rectified", "scaled", "near", "shifted"])
+def test_float32_features_are_fitted_as_in_float64(kind, ridge, center):
+    H, Y = features(kind)
+    X, T = H.astype(np.float64), Y.astype(np.float64)
+    spread = T - T.mean(0)
+    if center:
+        X, T = X - X.mean(0), spread
+    rows = np.vstack([X, ridge**0.5 * np.eye(X.shape[1])])
+    fitted = X @ np.linalg.lstsq(rows, np.vstack([T, np.zeros((X.shape[1], 3))]), rcond=None)[0]
+    expected = 1 - ((T - fitted) ** 2).sum() / (spread**2).sum()
+    assert gramlab.target_linearity(H, Y, ridge, center) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert gramlab.target_linearity(H.astype(np.float64), Y, ridge, center) == pytest.approx(expected, abs=1e-10)
