@@ -26,9 +26,9 @@ CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
     "ptk_centered_nfa": lambda m: m.cosine("initial_gram", "ptk_centered_agop"),
     # paper C, Table 2, Figures 3, 8 and 10: Pearson correlations with WᵀW, and with WWᵀ on the output side
     "pearson_agop": lambda m: m.pearson("gram", "agop"),
-    "pearson_agop_root": lambda m: pearson(m.gram, _root(m, "agop")),
+    "pearson_agop_root": lambda m: _pearson_root(m, "agop"),
     "pearson_enfa": lambda m: m.pearson("gram", "enfa"),
-    "pearson_enfa_root": lambda m: pearson(m.gram, _root(m, "enfa")),
+    "pearson_enfa_root": lambda m: _pearson_root(m, "enfa"),
     "pearson_fact": lambda m: m.pearson("gram", "fact"),
     "pearson_back_agop": lambda m: m.pearson("back_gram", "back_agop"),
     "pearson_back_enfa": lambda m: m.pearson("back_gram", "back_enfa"),
@@ -128,6 +128,11 @@ def centred_targets(targets: Tensor) -> Tensor:
         targets = F.one_hot(targets.long() - int(targets.min()))
     Y = targets.reshape(len(targets), -1).double()
     return Y - Y.mean(0)
+
+
+def _pearson_root(m: LayerMeasures, quantity: str) -> float:
+    root = _root(m, quantity)  # first: where it is undefined, no Gram matrix of a wide layer is computed
+    return pearson(m.gram, root)
 
 
 def _root(m: LayerMeasures, quantity: str) -> Tensor:

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gramlab
+from gramlab.measures.summary import CORRELATIONS
 
 torch.set_num_threads(1)
 DECAY = 0.05
@@ -138,3 +139,11 @@ def test_integer_labels_are_no_regression_targets():
     one_hot = np.eye(3, dtype=int)[labels]
     assert gramlab.target_linearity(H, one_hot) == gramlab.target_linearity(H, one_hot.astype(float))
     assert gramlab.target_linearity(H, labels == 1) == gramlab.target_linearity(H, (labels == 1).astype(float))
+
+
+def test_a_root_that_takes_too_long_costs_no_gram_matrix():
+    torch.manual_seed(0)
+    layer = gramlab.measure(nn.Linear(1100, 2), torch.randn(5, 1100), torch.randn(5, 2))[""]
+    with pytest.raises(gramlab.Undefined, match="takes too long"):
+        CORRELATIONS["pearson_agop_root"](layer)
+    assert "gram" not in vars(layer)  # of 1100 x 1100 numbers
