@@ -90,8 +90,8 @@ def copy_figures(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
 def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
     """Write the rows behind every claim that was run and copy their tables, and remove all others.
 
-    A claim's rows are few enough to read; where they are means, the whole table has what is behind them. A table that
-    is older than its statements stays, though its claims were not run.
+    A claim's rows are few enough to read; where they are means, the whole table has what is behind them, as Parquet
+    and, unless it is long, as CSV. A table that is older than its statements stays, though its claims were not run.
     """
     folder, copies = stage.reports / "rows", stage.reports / "tables"
     copies.mkdir(parents=True, exist_ok=True)
@@ -106,10 +106,12 @@ def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
         with atomic(copies / path.name) as temporary:
             shutil.copyfile(path, temporary)
         table = tables.read(path).to_pandas()
+        rows.write_whole(copies, experiment, table)
         for key in keys:
             rows.write(folder, key, rows.judged_rows(table, papers.claim(stage.settings.paper[key], key)))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in run for kind in ("csv", "parquet")})
-    remove_others(copies, {f"{experiment}.parquet" for experiment in (*stage.settings.train, *stage.settings.simulate)})
+    experiments = (*stage.settings.train, *stage.settings.simulate)
+    remove_others(copies, {f"{experiment}.{kind}" for experiment in experiments for kind in ("csv", "parquet")})
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tasks.reporting.counts import VERDICTS, counts, verdicts
+
 SCALES = ("quick", "paper")
 
 
@@ -39,13 +41,12 @@ def refuted(clone):
     """The claim A.fig7 held in the commit and fails in the working tree."""
     files = [clone / "reports/quick" / name for name in ("verdicts.json", "counts.json")]
     before = [path.read_text() for path in files]
-    verdicts, counts = (json.loads(text) for text in before)
-    assert verdicts["A.fig7"] == "holds"
-    verdicts["A.fig7"] = "fails"
-    counts |= {"holds": counts["holds"] - 1, "fails": counts["fails"] + 1}
-    for path, content in zip(files, (verdicts, counts), strict=True):
+    results = claims(clone, "quick")
+    assert results["A.fig7"]["verdict"] == "holds"
+    results["A.fig7"]["verdict"] = "fails"
+    for path, content in zip(files, (verdicts(results), counts(results)), strict=True):
         path.write_text(json.dumps(content))
-    yield counts
+    yield
     for path, text in zip(files, before, strict=True):
         path.write_text(text)
 
@@ -68,7 +69,12 @@ def test_the_committed_counts_and_verdicts_are_those_of_the_claims(clone, scale)
     assert json.loads((clone / "reports" / scale / "verdicts.json").read_text()) == verdicts
     counts = json.loads((clone / "reports" / scale / "counts.json").read_text())
     assert counts.pop("claims") == len(verdicts)
-    assert {name: count for name, count in counts.items() if count} == Counter(verdicts.values())
+    numbers = {name: count for name, count in counts.items() if isinstance(count, int)}
+    assert {name: count for name, count in numbers.items() if count} == Counter(verdicts.values())
+    named = {
+        f"{entry[3]}.{name}": entry[6:] for entry in counts.keys() - numbers.keys() for name in counts[entry].split()
+    }
+    assert named == {name: verdict for name, verdict in verdicts.items() if verdict != "holds"}
 
 
 def test_metrics_show_prints_a_line_of_counts_for_each_scale(clone, dvc):
@@ -76,7 +82,8 @@ def test_metrics_show_prints_a_line_of_counts_for_each_scale(clone, dvc):
     columns = re.split(r"\s{2,}", header)
     rows = {row["Path"]: row for row in (dict(zip(columns, re.split(r"\s{2,}", line), strict=True)) for line in lines)}
     assert rows.keys() == {f"reports/{scale}/counts.json" for scale in SCALES}
-    assert max(map(len, lines)) < 120
+    assert re.split(r"\s{2,}", header)[:8] == ["Path", "claims", *sorted(VERDICTS), "of A: fails"]
+    assert max(map(len, lines)) < 600
     for scale in SCALES:
         row = rows[f"reports/{scale}/counts.json"]
         assert int(row["claims"]) == len(claims(clone, scale))
@@ -86,9 +93,12 @@ def test_metrics_show_prints_a_line_of_counts_for_each_scale(clone, dvc):
 def test_metrics_diff_says_which_verdicts_moved(dvc, refuted):
     rows = json.loads(dvc("metrics", "diff", "--json"))
     assert rows.keys() == {"reports/quick/counts.json"}
-    assert {name: change["diff"] for name, change in rows["reports/quick/counts.json"].items()} == {
-        "holds": -1, "fails": 1
+    changes = rows["reports/quick/counts.json"]
+    assert {name: change.get("diff") for name, change in changes.items()} == {
+        "holds": -1, "fails": 1, "of A: fails": None
     }  # fmt: skip
+    before, after = (set(changes["of A: fails"][end].split()) for end in ("old", "new"))
+    assert (before < after, after - before) == (True, {"fig7"})
     _, *lines = dvc("metrics", "diff", "--targets", "reports/quick/verdicts.json").splitlines()
     assert [line.split() for line in lines] == [["reports/quick/verdicts.json", "A.fig7", "holds", "fails", "-"]]
 

@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 def words(text: str) -> list[str]:
     """The words of three letters or more of a text, without its mathematics: LaTeX, signs, digits, Greek letters."""
     text = re.sub(r"\$[^$\n]*\$", " ", text)
-    tokens = [token.strip(".,:;\"'()*") for token in re.split(r"[\s-]+", text)]
+    tokens = [token.strip(".,:;\"'()*") for token in re.split(r"[\s˜-]+|\\[a-z]+|[{}]", text)]  # \text{and} is a word
     return [token for token in tokens if re.fullmatch(r"[a-z][a-z']{2,}", token)]
 
 
@@ -72,6 +72,16 @@ def in_order(quoted: list[str], printed: list[str]) -> bool:
 def test_quoted_words_are_compared_in_their_order(quoted, answer):
     printed = words("let $M$ denote the number of linear-region boundaries crossed by the segment $[a, b]$.")
     assert in_order(words(quoted), printed) is answer
+
+
+def test_words_within_formulas_are_words():
+    assert words(r"then f=z,\quad\text{where}\quad z=\gamma of theorem˜1.") == ["then", "where", "theorem"]
+
+
+def test_a_quotation_leaves_out_paragraphs_alone():
+    """A formula or a clause is quoted in full; the figures of paper D are described in places far apart."""
+    cut = {key for paper, key in CLAIMS for statement in statements(paper, key) if "…" in statement.quote}
+    assert cut <= {"d_fig10", "d_fig11", "d_fig12"}
 
 
 @pytest.mark.skipif(not TEXTS.is_dir(), reason="waits for the papers' texts in ../shared/papers")

@@ -1,16 +1,35 @@
-"""The two small files that DVC's commands show: how many claims have each verdict, and the verdict on each claim."""
+"""The two small files that DVC's commands show: which verdicts how many claims have, and the verdict on each claim."""
 
 from typing import Any
 
 VERDICTS = ("holds", "holds corrected", "fails", "inconclusive", "not run")
 
 
-def counts(claims: dict[str, dict[str, Any]]) -> dict[str, int]:
-    """How many claims there are, and how many have each verdict: a line of ``dvc metrics show``."""
+def counts(claims: dict[str, dict[str, Any]]) -> dict[str, int | str]:
+    """How many claims there are and how many have each verdict, and the names of those that do not hold as printed.
+
+    This is the one metrics file of a scale. ``dvc metrics show`` and ``dvc metrics diff`` read the same entries; the
+    first prints them all as one line, the second those that changed. So a claim whose verdict moves must be named in an
+    entry, and each further name makes the line longer. The names of the claims that hold are left out, because a claim
+    that comes to hold, or no longer does, enters or leaves the entry of another verdict. DVC sorts the entries by their
+    names: ``of A: fails`` comes behind the counts.
+
+    Examples
+    --------
+    >>> verdicts = {"A.thm1": "holds", "A.fig4": "fails", "B.fig8": "fails"}
+    >>> counts({name: {"verdict": verdict} for name, verdict in verdicts.items()})["of A: fails"]
+    'fig4'
+    """
     verdict_of = verdicts(claims)
-    return {"claims": len(claims), **{name: list(verdict_of.values()).count(name) for name in VERDICTS}}
+    number = {name: list(verdict_of.values()).count(name) for name in VERDICTS}
+    names: dict[str, list[str]] = {}
+    for claim, verdict in sorted(verdict_of.items()):
+        paper, _, name = claim.partition(".")
+        if verdict != "holds":
+            names.setdefault(f"of {paper}: {verdict}", []).append(name)
+    return {"claims": len(claims), **number, **{entry: " ".join(names[entry]) for entry in sorted(names)}}
 
 
 def verdicts(claims: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """The verdict on each claim by its id, in which ``dvc metrics diff --targets`` shows the ones that moved."""
+    """The verdict on each claim by its id: a metrics file for ``dvc metrics diff --targets``, a row a moved verdict."""
     return {name: claim["verdict"] for name, claim in claims.items()}

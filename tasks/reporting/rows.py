@@ -13,6 +13,7 @@ import pandas as pd
 from gramlab.files import atomic
 
 DOWNLOADED, SHOWN = 500, 50  # rows at most in a claim's files, and on its page
+LONGEST_CSV = 300_000  # bytes of a whole table: git hosts show no longer file as a table
 LABELS = ["arm", "quantity", "dtype", "case", "layer", "seed", "step", "x"]
 AVERAGED = ("x", "step", "layer", "case", "dtype", "seed")  # in this order, until the rows are few enough
 
@@ -56,6 +57,18 @@ def write(folder: Path, key: str, rows: pd.DataFrame) -> None:
         table.to_csv(temporary, index=False, float_format="%.8g")
     with atomic(folder / f"{key}.parquet") as temporary:
         table.to_parquet(temporary, index=False, compression="zstd")
+
+
+def write_whole(folder: Path, experiment: str, table: pd.DataFrame) -> None:
+    """Write a whole table as CSV, without the columns in which all rows are alike; none where it would be too long."""
+    path = folder / f"{experiment}.csv"
+    columns = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
+    text = table[columns].to_csv(index=False, float_format="%.8g") if len(table) * len(columns) < LONGEST_CSV else None
+    if text is None or len(text.encode()) > LONGEST_CSV:
+        path.unlink(missing_ok=True)
+        return
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def read(path: Path) -> pd.DataFrame:

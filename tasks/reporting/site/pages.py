@@ -169,8 +169,7 @@ def markdown(text: Markup) -> str:
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     program = counterexample(claim.paper.name, claim.key)
-    full_tables = {scale: path for scale in claim.run
-             if (path := REPORTS / scale / "tables" / f"{claim.experiment}.parquet").is_file()}  # fmt: skip
+    full_tables = {scale: files for scale in claim.run if (files := whole_table(claim.experiment, scale))}
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
         "counterexample": program.read_text(encoding="utf-8") if program else "",
@@ -180,9 +179,16 @@ def of_claim(claim: Claim) -> dict[str, Any]:
         "universes": choices.universes(claim.key),
         "violations": violations(claim),
         "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
-        "full_tables": {scale: path.relative_to(ROOT).as_posix() for scale, path in full_tables.items()},
-        "full_tables_kb": {scale: max(1, round(path.stat().st_size / 1000)) for scale, path in full_tables.items()},
+        "full_tables": full_tables,
     }  # fmt: skip
+
+
+def whole_table(experiment: str, scale: str) -> list[tuple[str, str, int]]:
+    """The files with the whole table of an experiment: the name of the format, the path in the project, and kB."""
+    formats = {"Parquet": "parquet", "CSV": "csv"}
+    paths = {name: REPORTS / scale / "tables" / f"{experiment}.{kind}" for name, kind in formats.items()}
+    return [(name, path.relative_to(ROOT).as_posix(), max(1, round(path.stat().st_size / 1000)))
+            for name, path in paths.items() if path.is_file()]  # fmt: skip
 
 
 def same_runs(claim: Claim, claims: list[Claim]) -> list[tuple[Claim, int]]:
@@ -224,7 +230,8 @@ def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:
     path = REPORTS / scale / "rows" / f"{claim.key}.csv"
     if not path.is_file():
         return None
-    table = rows.condensed(rows.read(path), rows.SHOWN)
+    downloaded = rows.read(path)
+    table = rows.condensed(downloaded, rows.SHOWN)
     averaged = bool((table["rows"] > 1).any())
     names = {"value": "mean" if averaged else "value", "rows": "measurements"}
     columns = [name for name in table if name in ("quantity", "value") or table[name].nunique() > 1]
@@ -234,5 +241,7 @@ def measured_rows(claim: Claim, scale: str) -> dict[str, Any] | None:
         "columns": [names.get(name, name) for name in columns],
         "rows": table[columns].to_numpy(object).tolist(),
         "averaged": averaged,
+        "downloaded": len(downloaded),
+        "measurements": int(downloaded["rows"].sum()),
         "files": {kind: f"{scale}/rows/{claim.key}.{kind}" for kind in ("csv", "parquet")},
     }

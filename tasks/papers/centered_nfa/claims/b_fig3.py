@@ -116,7 +116,7 @@ STATEMENTS = (
     ),
     Statement(
         name="reversal",
-        quote="becomes adversarially unaligned to … as the balance parameter decreases",
+        quote="becomes adversarially unaligned to XᵀYX as the balance parameter decreases",
         place="Section 3.2",
         rule=falls_with_the_balance,
         reads=("fig3/observed",),

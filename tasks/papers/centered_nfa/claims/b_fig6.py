@@ -149,7 +149,7 @@ STATEMENTS = (
     ),
     Statement(
         name="more terms are closer",
-        quote="Additional terms corresponding to the nonlinear part of … in ReLU networks, the derivative of the "
+        quote="Additional terms corresponding to the nonlinear part of ϕ′ in ReLU networks, the derivative of the "
         "activation function, are required to capture the correlation more accurately in this case.",
         place="Appendix C",
         rule=more_terms_are_closer,
@@ -171,7 +171,7 @@ STATEMENTS = (
     ),
     Statement(
         name="dip",
-        quote="for intermediate values of …, both the observed and the predicted derivatives of the C-NFA decreases in "
+        quote="for intermediate values of α, both the observed and the predicted derivatives of the C-NFA decreases in "
         "value",
         place="Appendix C",
         rule=dips,

@@ -78,7 +78,8 @@ STATEMENTS = tuple(
         ),
         (
             "mean of the AGOP's derivative",
-            "while the expected second derivative of the centered AGOP, … has an additional component",
+            "while the expected second derivative of the centered AGOP, E[ẆᵀKẆ] = XᵀY E[𝒦²] YX, has an additional "
+            "component XᵀYX · XᵀX · XᵀYX.",
             ("agop, trace", "agop, product", "agop, rest"),
             f"E[ẆᵀKẆ] = {TRACE} tr(XᵀX) M² + {PRODUCT} M XᵀX M",
             "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M",

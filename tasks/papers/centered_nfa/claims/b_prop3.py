@@ -32,7 +32,7 @@ STATEMENTS = (
     Statement(
         name="second derivatives",
         quote="The first non-zero derivatives of the two quantities in the C-NFA give us the change in the gram matrix "
-        "of …, as well as the change in the AGOP for fixed PTK",
+        "of W, as well as the change in the AGOP for fixed PTK K.",
         place="Proposition 3, and below it",
         rule=lambda rows: order(rows, POWER),
         reads=("prop3/remainder",),

@@ -71,7 +71,8 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="closed form, by quadrature",
-        quote="Let x, y ∈ ℝ^d be two fixed vectors of unit length. … Assume xᵀy = r.",
+        quote="Let x, y ∈ ℝ^d be two fixed vectors of unit length. Let W ∈ ℝ^{D×d} be a weight matrix "
+        "whose entries are initialized i.i.d. from 𝒩(0, 2/D). Assume xᵀy = r.",
         place="Proposition A.1",
         rule=exact,
         reads=("propA1/residual",),

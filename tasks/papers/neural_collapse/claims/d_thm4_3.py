@@ -91,7 +91,7 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="inequality",
-        quote="provided λ_k ≤ (Cλ_Φ/(2(1 + λ_Φ⁻¹)n))(1 − ε), and for all layers l ∈ {2, …, L} of Deep RFM, "
+        quote="provided λ_k ≤ (Cλ_Φ/(2(1 + λ_Φ⁻¹)n))(1 − ε), and for all layers l ∈ {2, ..., L} of Deep RFM, "
         "‖X̃_{l+1}ᵀX̃_{l+1} − yyᵀ‖ ≤ (1 − ε)‖X̃_lᵀX̃_l − yyᵀ‖ + O(λ_k²λ_Φ⁻²).",
         place="Theorem 4.3",
         rule=inequality,
@@ -103,8 +103,8 @@ STATEMENTS = (
     ),
     Statement(
         name="order of the remainder",
-        quote="this theorem immediately implies exponential convergence to NC1 and NC2 up to error … a small value "
-        "determined by the parameters of the problem.",
+        quote="this theorem immediately implies exponential convergence to NC1 and NC2 up to error O(Lλ_k²λ_Φ⁻²), "
+        "a small value determined by the parameters of the problem.",
         place="after Theorem 4.3",
         rule=slope,
         reads=("thm4_3/remainder",),
@@ -138,7 +138,7 @@ STATEMENTS = (
     ),
     Statement(
         name="proof: partial collapse",
-        quote="It remains to show that partial collapse, … happens in the first iteration.",
+        quote="It remains to show that partial collapse, ε_A λ_Φ⁻¹ < 1/2, happens in the first iteration.",
         place="Appendix B.1",
         rule=within_its_bound,
         reads=("thm4_3/collapsed",),

@@ -85,7 +85,7 @@ STATEMENTS = (
     ),
     Statement(
         name="kernels near k*",
-        quote="Any positive definite … sufficiently close to this (positive semi-definite) solution is therefore "
+        quote="Any positive definite k sufficiently close to this (positive semi-definite) solution is therefore "
         "nearly optimal.",
         place="Theorem 4.4",
         rule=nearly_optimal,

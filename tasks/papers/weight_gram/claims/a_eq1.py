@@ -19,8 +19,8 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="linear layers",
-        quote="For any function of the form … with …, the chain rule yields … We refer to this exact identity as the "
-        "Feature Learning Equation",
+        quote="For any function of the form f(z) with z = Wh, the chain rule yields ∇ₕf = Wᵀ∇_z f and ∇_W f = "
+        "∇_z f·hᵀ. Combining these gives ∇ₕf·hᵀ = Wᵀ∇_W f.",
         place="Section 1, equation (1)",
         rule=exact,
         reads=("eq1/residual",),
@@ -30,8 +30,8 @@ STATEMENTS = (
     ),
     Statement(
         name="convolutions",
-        quote="We use the standard im2col operator … that stacks receptive-field patches into columns … So we obtain "
-        "FL equation",
+        quote="By the chain rule, ∇_{W̃}ℒ = ∇_z ℒ·hᵀ, ∇ₕℒ = W̃ᵀ∇_z ℒ. So we obtain FL equation (Equation 1) "
+        "W̃ᵀ∇_{W̃}ℒ = ∇ₕℒ·hᵀ, which leads to the CNN version",
         place="Appendix C.1",
         rule=exact,
         reads=("eq1/convolution",),

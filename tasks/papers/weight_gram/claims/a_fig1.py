@@ -86,7 +86,7 @@ STATEMENTS = (
     ),
     Statement(
         name="progressively",
-        quote="Figure … shows that the virtual update progressively unrolls Swiss roll data into a linear form.",
+        quote="Figure 1 shows that the virtual update progressively unrolls Swiss roll data into a linear form.",
         place="Section 1",
         rule=progressively,
         reads=("target_linearity",),

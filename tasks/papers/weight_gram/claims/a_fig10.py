@@ -115,7 +115,7 @@ def _ends(rows: Rows, name: str, digits: int) -> str:
     return "; ".join(texts)
 
 
-LOWER_ERRORS = "lower … values (0.05, 0.1) achieve significantly lower reconstruction errors but also exhibit higher TL"
+LOWER_ERRORS = "lower β values (0.05, 0.1) achieve significantly lower reconstruction errors but also exhibit higher TL"
 CONTROLS = {
     "shuffled pairs": Control(),
 }
@@ -146,7 +146,7 @@ STATEMENTS = (
     ),
     Statement(
         name="rises less at other betas",  # the paper does not say how stable "relatively stable" is
-        quote="moderate to high … values (1.0, 5.0, 10.0) maintain relatively stable or slightly increasing TL",
+        quote="moderate to high β values (1.0, 5.0, 10.0) maintain relatively stable or slightly increasing TL",
         place="Appendix B.6",
         rule=stable_otherwise,
         reads=("target_linearity",),

@@ -179,7 +179,9 @@ CONTROLS = {
 STATEMENTS = (
     _statement("pre-trained above random", ABOVE, above_random, RANDOM, PRETRAINED),
     _statement(
-        "gap of tags and sentiment", "it is largest for POS and NER …, moderate for sentiment",
+        "gap of tags and sentiment",
+        "it is largest for POS and NER (which depend on local lexical and syntactic regularities that MLM directly "
+        "rewards), moderate for sentiment",
         partial(larger_gap, larger=WORDS, smaller=SENTIMENT), RANDOM, PRETRAINED,
         data_sets=(*SENTIMENT, *WORDS), cases=2,
     ),
@@ -207,7 +209,8 @@ STATEMENTS = (
     ),
     _statement(
         "last layer leads in POS",
-        "Even POS … is reorganized so that the final layer carries the most target linear information",
+        "Even POS — for which the pre-trained model’s optimal layer is layer 3 — is reorganized so that the final "
+        "layer carries the most target linear information.",
         last_layer_leads, TUNED, data_sets=POS,
     ),
     *(

@@ -156,7 +156,7 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="TL falls",
-        quote="increasing the random label probability … leads to both a larger generalization error and a decrease in "
+        quote="increasing the random label probability p leads to both a larger generalization error and a decrease in "
         "last-layer TL",
         place="Appendix B.8",
         rule=linearity_falls,
@@ -167,7 +167,8 @@ STATEMENTS = (
     ),
     Statement(
         name="gap grows",
-        quote="the test accuracy decreases more rapidly, … resulting in an increasing generalization gap",
+        quote="the test accuracy decreases more rapidly, from 0.5 (p = 0.0) to 0.3 (p = 0.25) and 0.2 (p = 0.5), "
+        "resulting in an increasing generalization gap.",
         place="Appendix B.8",
         rule=gap_grows,
         reads=ACCURACIES,
@@ -187,7 +188,7 @@ STATEMENTS = (
     ),
     Statement(
         name="more training time",
-        quote="higher values of … require more training time to reach high training accuracy",
+        quote="higher values of p require more training time to reach high training accuracy",
         place="Appendix B.8",
         rule=slower,
         reads=("train_accuracy",),
@@ -196,7 +197,7 @@ STATEMENTS = (
     ),
     Statement(
         name="larger gap in the middle of training",
-        quote="As a result, during the middle stages of training, the generalization gap is larger for higher …",
+        quote="As a result, during the middle stages of training, the generalization gap is larger for higher p.",
         place="Appendix B.8",
         rule=gap_grows_midway,
         reads=ACCURACIES,
@@ -204,8 +205,11 @@ STATEMENTS = (
     ),
     Statement(
         name="sudden increase of the middle layers",
-        quote="the TL of the middle layers exhibits a sudden increase for … showing slow early increases followed by "
-        "sudden changes across multiple layers",
+        quote="the TL of the middle layers exhibits a sudden increase for p ≥ 0.75, unlike the cases with p ≤ 0.75. "
+        "This may indicate the need for additional layers to fully memorize highly randomized labels. For p ≤ 0.75, "
+        "the model can achieve sufficiently low loss using modestly processed intermediate representations exploiting the "
+        "last layer, resulting in rapid early increases. However, for p ≥ 0.75, the model explores the parameter space "
+        "more extensively, showing slow early increases followed by sudden changes across multiple layers.",
         place="Appendix B.8",
         rule=middle_layers_jump,
         reads=("target_linearity",),

@@ -86,8 +86,8 @@ CONTROLS = {
 STATEMENTS = (
     *grokking.at_each_decay(
         "rises after memorisation",
-        "for …, TL continues to increase even after memorization, i.e., when the training accuracy is approximately … "
-        "TL increases until grokking emerges",
+        "for λ ≥ 0.25, TL continues to increase even after memorization, i.e., when the training accuracy is "
+        "approximately 1.0. TL increases until grokking emerges and then saturates in the final stage of training.",
         continues,
         printed="for λ ≥ 0.25",
     ),

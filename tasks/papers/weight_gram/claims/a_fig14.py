@@ -121,7 +121,7 @@ STATEMENTS = (
     ),
     *grokking.at_each_decay(
         "widens again",
-        "it widens again after generalization in the … case",
+        "it widens again after generalization in the λ = 0.75 case.",
         widens,
         decays=(0.75,),
         printed="for λ = 0.75",

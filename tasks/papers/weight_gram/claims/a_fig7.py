@@ -103,7 +103,7 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="VCS above AGOP",
-        quote="VC achieves a correlation of …, which is substantially higher than that of AGOP",
+        quote="VC achieves a correlation of ρ ≈ 0.98, which is substantially higher than that of AGOP (ρ ≈ 0.71)",
         place="Appendix B.3",
         rows=5,
         rule=partial(above_agop, of="gram"),

@@ -67,7 +67,7 @@ def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> 
     return weakest_of({f"{case}, layer {layer}": positive(of_layer(of_one), label) for (case, layer), of_one in layers})
 
 
-QUOTE = "If a function … is …-positively homogeneous in …, then"
+QUOTE = "If a function f is m-positively homogeneous in h, then h_iᵀ∇_{h_k}f ≈ f(h_i) + (m − 1)f(h_k)."
 CONTROLS = {
     "strongly non-homogeneous f": Control(),
     "m one too many": Control(has=("lem3/remainder",)),

@@ -25,7 +25,7 @@ CORRECTION = (
 )
 QUOTE = (
     "Let M denote the number of linear-region boundaries crossed by the segment [a, b]. Then bᵀ∇f(a) = f(b) +"
-    " ε, … |ε| < 2MBδ."
+    " ε, where |ε| < 2MBδ."
 )
 
 

@@ -80,7 +80,8 @@ STATEMENTS = (
     ),
     Statement(
         name="maximum",
-        quote="Under NC1 and NC2, … attains the maximum value allowed by a norm constraint",
+        quote="Under NC1 and NC2, 𝒮_cls(G_id) attains the maximum value allowed by a norm constraint ‖G_id‖_F ≤ c for "
+        "some c > 0.",
         place="Proposition 2",
         rule=exact,
         reads=("prop2/residual",),
@@ -90,7 +91,8 @@ STATEMENTS = (
     ),
     Statement(
         name="NC1 suffices",
-        quote="Under NC1 and NC2, … attains the maximum value allowed by a norm constraint",
+        quote="Under NC1 and NC2, 𝒮_cls(G_id) attains the maximum value allowed by a norm constraint ‖G_id‖_F ≤ c for "
+        "some c > 0.",
         place="Proposition 2",
         rule=exact,
         reads=("prop2/without NC2",),
@@ -101,8 +103,8 @@ STATEMENTS = (
     ),
     Statement(
         name="approached in training",
-        quote="the geometric structure observed empirically in trained networks … is precisely what saturates the "
-        "surrogate",
+        quote="the geometric structure observed empirically in trained networks [36] is precisely what saturates the "
+        "surrogate 𝒮_cls.",
         place="Section 5",
         rule=falls,
         reads=("prop2/gap", "prop2/nc1"),
@@ -111,8 +113,8 @@ STATEMENTS = (
     ),
     Statement(
         name="nearly attained in training",
-        quote="the geometric structure observed empirically in trained networks … is precisely what saturates the "
-        "surrogate",
+        quote="the geometric structure observed empirically in trained networks [36] is precisely what saturates the "
+        "surrogate 𝒮_cls.",
         place="Section 5",
         rule=ends_near,
         reads=("prop2/gap",),

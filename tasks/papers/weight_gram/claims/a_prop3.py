@@ -44,7 +44,8 @@ CORRECTION = (
 )
 SETTINGS = ("instances",)  # the experiment's steps are for A.prop2
 LINEARITY = (
-    "The right-hand side is exactly the OLS reconstruction error, which equals square root of … up to normalization"
+    "The right-hand side is exactly the OLS reconstruction error, which equals square root of 1 − 𝒯₀(Z, X) up to "
+    "normalization."
 )
 CONTROLS = {
     "f not linear": Control(has=("prop3/ratio", "prop3/residual")),

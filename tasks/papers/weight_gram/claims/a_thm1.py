@@ -28,7 +28,7 @@ STATEMENTS = (
     Statement(
         name="remainder of second order",
         quote="The shift in the Gram matrix of the gradient-descent-updated weight matrix equals the Virtual "
-        "Covariance Shift up to …",
+        "Covariance Shift up to O(γ²): (W_l⁺)ᵀW_l⁺ − W_lᵀW_l = cov(h_l⁺) − cov(h_l) + O(γ²).",
         place="Theorem 1",
         rule=lambda rows: order(rows, 2),
         reads=("thm1/remainder",),
@@ -38,8 +38,8 @@ STATEMENTS = (
     ),
     Statement(
         name="the remainder's closed form",
-        quote="An AGOP-like term — with the network output replaced by the loss — appears within the … residual of "
-        "Theorem",
+        quote="An AGOP-like term — with the network output replaced by the loss — appears within the γ² residual of "
+        "Theorem 1.",
         place="Section 3",
         rule=exact,
         reads=("thm1/residual",),

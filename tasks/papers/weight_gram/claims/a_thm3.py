@@ -180,7 +180,7 @@ STATEMENTS = (
     ),
     Statement(
         name="alignment of predictions and labels",
-        quote="At initialization it is near zero, and as training proceeds it grows positive as … aligns with",
+        quote="At initialization it is near zero, and as training proceeds it grows positive as f aligns with y.",
         place="Section 4.2",
         rule=aligns,
         reads=("thm3/alignment",),

@@ -137,7 +137,11 @@ def _medians(rows: Rows) -> dict[str, float]:
     return medians
 
 
-THEOREM = "Assume the network interpolates the training data and … the surrogate satisfies"
+THEOREM = (
+    "Assume the network interpolates the training data and ∃C₀ > 0 s.t. ‖W_lH_l‖_F² ≥ C₀, ∀l. Under the Neural Feature "
+    "Ansatz W_lᵀW_l ≈ (C_l/N) Σ_i ∇_{h_{l,i}}f_l ∇_{h_{l,i}}f_lᵀ for layer-dependent constants C_l > 0, the surrogate "
+    "satisfies"
+)
 NAMES = {False: "m = 1", True: "m > 1"}
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
 CONTROLS = {
@@ -205,7 +209,7 @@ STATEMENTS = (
     *(
         Statement(
             name=f"the normalised surrogate grows with the layer, {NAMES[squared]}",
-            quote="Relating the two expressions shows that the lower bound of … is monotonically increasing in",
+            quote="Relating the two expressions shows that the lower bound of C_l is monotonically increasing in l.",
             place="Theorem 4, proof sketch",
             rule=partial(rises, quantity="normalised", squared=squared),
             reads=("thm4/normalised", "null/normalised"),

@@ -75,8 +75,10 @@ def statements(figure: int) -> tuple[Statement, ...]:
         Statement(
             name="the NFA arises in training",
             quote="neural networks will automatically contain AGOP structure in the Gram matrix of the weights in all "
-            "layers … In Figures 10, 11, and 12, we verify the NFA … In the second column we plot the development of "
-            "the NFA",
+            "layers of the neural network, where the AGOP at each layer acts on the sub-network and feature vectors at "
+            "that layer. … In Figures 10, 11, and 12, we verify the NFA, DNC, and plot the training loss. … In the "
+            "second column we plot the development of the NFA, where correlation is measured between W_lᵀW_l and the "
+            "square root of the AGOP with respect to the inputs at layer l",
             place=f"Section 3; Appendix D; Figure {figure}",
             rule=lambda rows: on_each_data_set(rows, nfa_rises),
             reads=("nfa/mean",),
@@ -84,9 +86,12 @@ def statements(figure: int) -> tuple[Statement, ...]:
         ),
         Statement(  # an untrained network passes this too: its AGOP is made of the same weights
             name="the NFA is not trivial",
-            quote="These results are in a regime where the NFA holds with high correlation … We note that the matrix "
+            quote="These results are in a regime where the NFA holds with high correlation, with ResNet and MLP having "
+            "NFA correlations at the end of training (averaged over all layers and seeds) of 0.74 ± 0.17 and 0.74 ± "
+            "0.13 on CIFAR-10 and MNIST, respectively (see Appendix D for values across all architectures and "
+            "datasets). Thus, S_lV_lᵀ should project into a similar space as the AGOP. We note that the matrix "
             "quantities involved are high-dimensional, and the trivial correlation between two i.i.d. uniform "
-            "eigenvectors of dimension … concentrates within",
+            "eigenvectors of dimension d concentrates within ±O(d^{-1/2}).",
             place=f"Section 5; Figure {figure}",
             rule=lambda rows: on_each_data_set(rows, nfa_holds),
             reads=("nfa/mean", "nfa/null"),
