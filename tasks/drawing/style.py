@@ -5,6 +5,7 @@ import math
 import re
 import textwrap
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +15,11 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter
 from scipy import stats
 
 from gramlab.files import atomic
@@ -57,6 +60,7 @@ RAISED = re.compile(
     r"|(?P<plain>min\([^()]*\)|\([^()]*\)|OLS|ETF|id|cls|max|min"
     r"|[^\W\d_]\+\d|[^\W\d_](?![^\W\d_])|\d+))(?![\u0300-\u036f])"
 )
+GREEK = {"beta": "β", "delta": "δ", "kappa": "κ", "lambda": "λ", "tau": "τ"}  # as the names of controls spell them
 MARKS = {"claim": "o", "control": "X"}  # colour never stands alone
 MOST_SEEDS = 20  # that are drawn one by one
 
@@ -222,6 +226,18 @@ def accuracies(axes: Axes, rows: pd.DataFrame, label: str = "accuracy") -> Axes:
     return twin
 
 
+def legible(color: Any, least: float = 3.0) -> tuple[float, float, float]:
+    """The colour of a line, for text on white: darker where its contrast by WCAG 2.1 would be below ``least``."""
+    channels = np.array(to_rgb(color))
+    linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    luminance, allowed = float(linear @ [0.2126, 0.7152, 0.0722]), 1.05 / least - 0.05
+    if luminance > allowed:
+        linear *= allowed / luminance
+        channels = np.where(linear <= 0.03928 / 12.92, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    red, green, blue = (float(channel) for channel in channels)
+    return red, green, blue
+
+
 def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, gap: float = 0.075) -> None:
     """Write labels beside the ends of lines, at the right of the panel, apart by ``gap`` of its height.
 
@@ -237,7 +253,7 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, 
     shifted -= max(0.0, (shifted[-1] - 1) / 2 if len(shifted) else 0.0)
     for place, index in zip(shifted, order, strict=True):
         _, text, color = ends[index]
-        axes.text(x, place, text, color=color, transform=axes.transAxes, fontsize=SMALL + 0.5, va="center")
+        axes.text(x, place, text, color=legible(color), transform=axes.transAxes, fontsize=SMALL + 0.5, va="center")
 
 
 def strip(rows: pd.DataFrame) -> np.ndarray:
@@ -267,8 +283,15 @@ def image(axes: Axes, rows: pd.DataFrame, title: str) -> Any:
 
 
 def typeset(words: str) -> str:
-    """Words with minus signs in place of hyphens before numbers, and no minus sign before a zero."""
-    words = re.sub(r"\blambda\b", "λ", words)
+    """Words with Greek letters, minus signs in place of hyphens before numbers, and no minus sign before a zero.
+
+    Examples
+    --------
+    >>> typeset("ridge 2 n lambda, S V^T, from -0.5 to -0.0")
+    'ridge 2 n λ, S Vᵀ, from −0.5 to 0.0'
+    """
+    words = re.sub(rf"(?<![A-Za-z])({'|'.join(GREEK)})(?![A-Za-z])", lambda match: GREEK[match[1]], words)
+    words = re.sub(r"(?<=[A-Z])\^T(?![A-Za-z])", "ᵀ", words)
     words = re.sub(r"(?<![\w$^_{}.)\]-])-(?=\d)", "−", words)
     return re.sub(r"−(0(?:\.0+)?)(?![\d.])", r"\1", words)
 
@@ -286,17 +309,25 @@ def mathematics(words: str) -> str:
     return RAISED.sub(place, words)
 
 
+def _rewrite(figure: Figure, change: Callable[[str], str]) -> None:
+    """Change every text of a figure; an axis writes the names of its ticks anew as it is drawn."""
+    for words in figure.findobj(Text):
+        words.set_text(change(words.get_text()))
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        places, names = axis.get_major_locator(), axis.get_major_formatter()
+        if isinstance(places, FixedLocator) and isinstance(names, FixedFormatter | FuncFormatter):
+            axis.set_major_formatter(FixedFormatter([change(name) for name in names.format_ticks(places())]))
+
+
 def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
     """Stamp the scale on the figure and write it as a small SVG; equal figures give equal bytes.
 
     ``numbers``: what the rules find, for readers who do not see the figure.
     """
     figure.text(0.99, 0.012, STAMP[scale], ha="right", va="bottom", fontsize=SMALL, color="#555555")
-    for words in figure.findobj(Text):
-        words.set_text(typeset(words.get_text()))
+    _rewrite(figure, typeset)
     title, description = svg.title(figure), svg.description(figure, numbers)  # of plain text
-    for words in figure.findobj(Text):
-        words.set_text(mathematics(words.get_text()))
+    _rewrite(figure, mathematics)
     drawn = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(drawn, format="svg", metadata=nothing, dpi=144)

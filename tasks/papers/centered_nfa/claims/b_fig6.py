@@ -321,7 +321,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.plot(means.index, means, color=style.COLORS["predicted"], linestyle=(0, (1, 1)), linewidth=1,
                   label="predicted, all terms of φ′")  # fmt: skip
         style.seeds(axes, groups[control, OWN], "x", style.CONTROL, linestyle=":", label=control)
-        axes.set_title(case)
+        axes.set_title(case.replace("relu", "ReLU"))
     for axes in grid[-1]:
         axes.set_xlabel("data decay α")
     for axes in grid[:, 0]:

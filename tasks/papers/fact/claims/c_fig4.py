@@ -164,10 +164,11 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     arms = [arm for arm in ARMS if arm in set(rows["arm"])] or style.controls(rows)
     figure, grid = style.panels(claim, columns=3, rows=len(arms), height=0.6 + 1.95 * len(arms))
     for arm, row in zip(arms, grid, strict=True):
-        arm_rows = rows[rows["arm"] == arm]
+        arm_rows, gram = rows[rows["arm"] == arm], np.zeros((4, 4))
         for axes, (name, title) in zip(row, TITLES.items(), strict=True):
             entries = arm_rows[arm_rows["quantity"] == f"fig4/matrix/{name}"].drop_duplicates("x").sort_values("x")
             matrix = entries["value"].to_numpy().reshape(4, -1)
+            gram = matrix if name == "gram" else gram
             largest = np.abs(matrix).max()
             drawn = axes.imshow(matrix / largest, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none")
             axes.set(xticks=range(4), yticks=range(4), xticklabels=COORDINATES, yticklabels=COORDINATES)
@@ -177,8 +178,21 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                 printed = f"\nprinted {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
                 names = (f"fig4/null/{name}", f"null/fig4/minimiser/{name}")
                 null = arm_rows.loc[arm_rows["quantity"].isin(names), "value"]
-                chance = f",\nby chance {null.median():.3f}" if len(null) else ",\nchance: not measured"
-                axes.set_xlabel(f"cosine with WᵀW {cosines.median():.3f}{chance}{printed}", fontsize=8)
+                by_chance = null.median() if len(null) else chance(matrix, gram)
+                measured = f"cosine with WᵀW {cosines.median():.3f},\nby chance {by_chance:.3f}"
+                axes.set_xlabel(measured + printed, fontsize=8)
         row[0].set_ylabel(ARMS.get(arm, arm).replace(": ", ":\n"), fontsize=8)
     figure.colorbar(drawn, ax=grid, shrink=0.5, label="entry / the largest of its matrix", pad=0.06)
     return figure
+
+
+def chance(matrix: np.ndarray, gram: np.ndarray, draws: int = 1000) -> float:
+    """The 97.5 % quantile of the cosine of a matrix with W^T W's spectrum in random directions.
+
+    For tables of the papers' scale, which have this null for FACT alone.
+    """
+    generator, spectrum = np.random.default_rng(0), np.linalg.eigvalsh(gram)
+    bases = [np.linalg.qr(generator.standard_normal(gram.shape))[0] for _ in range(draws)]
+    turned = np.stack([basis @ np.diag(spectrum) @ basis.T for basis in bases])
+    norms = np.linalg.norm(turned, axis=(1, 2)) * np.linalg.norm(matrix)
+    return float(np.quantile((turned * matrix).sum((1, 2)) / norms, 0.975))

@@ -29,6 +29,7 @@ MATH = (
     r"\prod_{i \in S} x_i, \quad | S | = 2, 3, 4"
 )
 LEAST = {"mass": 0.5, "accuracy": 0.9}
+CORNER = 16  # coordinates of M that the figure shows
 WORDS = {"mass": "share of the trace on the support", "accuracy": "accuracy on new samples"}
 
 
@@ -100,16 +101,23 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         case_rows = rows[rows["case"] == case]
         for row, arm in enumerate(arms):
             features = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == "parity/feature")]
-            image = style.image(grid[row, column], features, case if arm == "claim" else arm)
+            image = style.image(grid[row, column], first(features), case if arm == "claim" else arm)
             if arm != "claim":
                 grid[row, column].title.set_color(style.CONTROL)
         _draw_seeds(grid[2, column], case_rows, arms)
-    grid[0, 0].set_ylabel("coordinate, support first")
+    grid[0, 0].set_ylabel(f"first {CORNER} coordinates,\nsupport first")
     grid[2, 0].set_ylabel("share")
     figure.colorbar(image, ax=grid[: len(arms), :], shrink=0.7, label="|M|, entry / the largest, first seed")
     seeds = rows["seed"].nunique()
     style.legend(figure, [grid[2, 0]], 4, f"a mark is one of {seeds} seeds; mass: share of the trace on the support")
     return figure
+
+
+def first(features: pd.DataFrame) -> pd.DataFrame:
+    """The entries of a square matrix's upper left corner: a support of two coordinates is a dot in the whole."""
+    side = round(len(features) ** 0.5)
+    row, column = features["x"] // side, features["x"] % side
+    return features[(row < CORNER) & (column < CORNER)]
 
 
 def _draw_seeds(axes: Axes, rows: pd.DataFrame, arms: list[str]) -> None:

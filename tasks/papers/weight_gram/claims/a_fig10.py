@@ -28,7 +28,7 @@ from tasks.papers.weight_gram.claims.shared.figures import (
 
 ID = "A.fig10"
 KIND = "statistical"
-TITLE = "A VAE of lower beta has more linear latents and reconstructs better"
+TITLE = "A VAE of lower β has more linear latents and reconstructs better"
 PRINTED = "TL falls and the reconstruction error rises with β from 0.05 to 10, Figure 10"
 MATH = (
     r"\beta < \beta' \;\implies\; \mathcal{T}_0(Z_\beta, X) > \mathcal{T}_0(Z_{\beta'}, X) \text{ and } "

@@ -207,9 +207,10 @@ STATEMENTS = (
         name="sudden increase of the middle layers",
         quote="the TL of the middle layers exhibits a sudden increase for p ≥ 0.75, unlike the cases with p ≤ 0.75. "
         "This may indicate the need for additional layers to fully memorize highly randomized labels. For p ≤ 0.75, "
-        "the model can achieve sufficiently low loss using modestly processed intermediate representations exploiting the "
-        "last layer, resulting in rapid early increases. However, for p ≥ 0.75, the model explores the parameter space "
-        "more extensively, showing slow early increases followed by sudden changes across multiple layers.",
+        "the model can achieve sufficiently low loss using modestly processed intermediate representations "
+        "exploiting the last layer, resulting in rapid early increases. However, for p ≥ 0.75, the model explores "
+        "the parameter space more extensively, showing slow early increases followed by sudden changes across multiple "
+        "layers.",
         place="Appendix B.8",
         rule=middle_layers_jump,
         reads=("target_linearity",),
@@ -245,18 +246,28 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     figure, grid = style.panels(claim, columns=len(probabilities) // 2 + 1, rows=2, height=5.2)
     panels = list(grid.flat)
     for axes, p in zip(panels, probabilities, strict=False):
-        style.layers(axes, linearity[linearity["p"] == p])
-        axes.set(title=f"p = {p:g}", ylim=(0, 1), xlabel="epoch")
-        style.accuracies(
-            axes, claim_rows[claim_rows["p"] == p], label="accuracy" if axes in (grid[0, -1], grid[1, -2]) else ""
-        )
-    for axes in grid[:, 0]:
-        axes.set_ylabel("Target Linearity")
+        axes.set(title=f"p = {p:g}", ylim=(0, 1.02), xlabel="epoch", ylabel="TL; accuracy")
+        _draw_course(axes, claim_rows[claim_rows["p"] == p], named=axes is grid[0, -1])
     for axes in panels[len(probabilities) : -1]:
         axes.remove()
     _draw_final(panels[-1], rows, form)
-    style.legend(figure, [panels[0]], 3, style.what_lines_are(claim_rows))
+    style.note(figure, style.what_lines_are(claim_rows))
     return figure
+
+
+def _draw_course(axes: Axes, rows: pd.DataFrame, named: bool) -> None:
+    """Target Linearity of every layer and both accuracies along training at one p, with the lines' names if asked."""
+    linearity = rows[rows["quantity"] == "target_linearity"]
+    names = sorted(linearity["layer"].unique())
+    lines = [(linearity[linearity["layer"] == layer], f"TL, layer {layer}", color, "-")
+             for layer, color in zip(names, style.layer_colors(len(names)), strict=True)]  # fmt: skip
+    lines += [(rows[rows["quantity"] == quantity], name, style.COLORS[name], dashes) for quantity, name, dashes in
+              (("train_accuracy", "training accuracy", "-."), ("test_accuracy", "test accuracy", "--"))]  # fmt: skip
+    for line, label, color, dashes in lines:
+        style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
+    if named:
+        style.label_ends(axes, [(float(line.loc[line["x"] == line["x"].max(), "value"].mean()), label, color)
+                                for line, label, color, _ in lines])  # fmt: skip
 
 
 def _draw_final(axes: Axes, rows: pd.DataFrame, form: str) -> None:

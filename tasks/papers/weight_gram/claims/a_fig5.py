@@ -23,7 +23,7 @@ from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by
 
 ID = "A.fig5"
 KIND = "statistical"
-TITLE = "A VAE of lower beta interpolates more linearly between images"
+TITLE = "A VAE of lower β interpolates more linearly between images"
 PRINTED = "“lower β (higher TL) yields near-linear transitions”, Figure 5; Proposition 3"
 MATH = (
     (

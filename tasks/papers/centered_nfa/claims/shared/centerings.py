@@ -52,7 +52,7 @@ CONTROLS = {  # of Figures 7 and 8
 }
 ROWS = 500, 250  # the least numbers of rows of a correlation and of a loss
 LAYERS = ("0", "2")  # the hidden layers, by their names in the network
-COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "train loss", "test_loss": "test loss"}
+COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "training loss", "test_loss": "test loss"}
 
 
 def over_layers(values: np.ndarray, label: str) -> Finding:

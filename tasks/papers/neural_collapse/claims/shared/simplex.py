@@ -1,5 +1,6 @@
 """Figures 1, 5 and 6: cosines between centred points after M^{1/2} in Deep RFM, sorted by class, layer by layer."""
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
@@ -12,7 +13,7 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, positive
 from tasks.judging.statement import Statement
-from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, on_each_case, ridges
+from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, in_words, on_each_case, ridges
 
 K = 10  # classes
 TOLERANCE = 0.1  # of "approximately equal": just below 1/(K-1), the smallest entry of the collapsed Gram matrix
@@ -107,7 +108,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             within, across = (values.get_group(f"gram/{name}").mean() for name in ("within", "across"))
             axes.set_title(f"layer {layer}: {within:.2f}, {across:.3f}", fontsize=style.SMALL)
             axes.title.set_color("black" if arm == "claim" else style.CONTROL)
-        panels[0].set_ylabel(case if arm == "claim" else f"✗ {arm.removeprefix('control: ')}", fontsize=style.SMALL)
+        name = textwrap.fill(in_words(case), 24) if arm == "claim" else f"✗ {arm.removeprefix('control: ')}"
+        panels[0].set_ylabel(name, fontsize=style.SMALL)
     figure.colorbar(image, ax=grid, shrink=0.6, label="cosine of two points, sorted by class")
     style.note(figure, f"above each: mean within classes (paper: 1), across (paper: −1/{K - 1} = {-1 / (K - 1):.3f})")
     return figure
