@@ -108,8 +108,19 @@ def _numbers(name: str, changes: list[Change], shown: int) -> Iterator[str]:
     changes = sorted(changes, key=lambda change: (change.path[-1].startswith("p"), -change.relative))
     for change in changes[:shown]:
         path = " / ".join(part for part in change.path if part not in ("statements", "forms"))
-        values = f"{_number(change.before)} -> {_number(change.now)} ({100 * change.relative:.2g} %)"
+        values = f"{_number(change.before)} -> {_number(change.now)} ({_percent(change.relative)})"
         yield f"  {name}: {path}: {values}" + (f"; {len(changes)} numbers" if len(changes) > 1 else "")
+
+
+def _percent(share: float) -> str:
+    """A share in per cent, without a power of ten where it is large.
+
+    Examples
+    --------
+    >>> _percent(1.94), _percent(0.0123)
+    ('194 %', '1.2 %')
+    """
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 def _number(value: float | None) -> str:

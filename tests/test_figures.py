@@ -1,5 +1,6 @@
 """Figures: the ready-made ones drawn from a small planted table, and those of the reports as they stand."""
 
+import html
 import re
 from pathlib import Path
 from types import ModuleType
@@ -304,3 +305,40 @@ def test_numbers_in_figures_have_minus_signs_and_no_negative_zero():
     texts = {"-0.00, -1.5": "0.00, −1.5", "A-2": "A-2", "1e-08": "1e-08", "-0.05": "−0.05", "$10^{-3}$": "$10^{-3}$",
              "[-0, -0.0]": "[0, 0.0]"}  # fmt: skip
     assert {text: style.typeset(text) for text in texts} == texts
+
+
+def test_greek_letters_and_transposes_of_control_names_are_set_as_such(tmp_path):
+    """Also in the names of ticks, which an axis writes anew as it is drawn; a part of a word stays."""
+    figure, grid = style.panels(claim_of("a_tl"))
+    names = ["ridge 2 n lambda", "S V^T counted in", "0.99 of M B delta", "best kappa", "test_kappa2", "deltas"]
+    grid[0, 0].barh(range(6), range(6))
+    grid[0, 0].set_yticks(range(6), names)
+    grid[0, 0].set_xticks([0, 5], [0, 5])  # names may be numbers
+    style.save(figure, tmp_path / "a.svg", "quick")
+    written = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "a.svg").read_text(encoding="utf-8"))
+    expected = {"ridge 2 n λ", "S Vᵀ counted in", "0.99 of M B δ", "best κ", "deltas", "0", "5"}
+    assert expected <= {html.unescape(text) for text in written}
+
+
+@pytest.mark.parametrize("color", ["#e3b7d0", style.SKY, style.BLUE, "#000000"])
+def test_labels_on_white_have_a_contrast_of_three(color):
+    """By WCAG 2.1, computed apart; a colour that is dark enough stays as it is."""
+
+    def contrast(channels) -> float:
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 1.05 / (sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True)) + 0.05)
+
+    given = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    shown = style.legible(color)
+    assert contrast(shown) >= 3 - 1e-9
+    assert contrast(given) < 3 or shown == pytest.approx(given)
+
+
+def test_the_null_of_figure_4_is_that_of_random_directions():
+    """Of a rank-one matrix with another the cosine is a squared entry of a random unit vector."""
+    from tasks.papers.fact.claims.c_fig4 import chance
+
+    first, u = np.diag([1.0, 0, 0, 0]), np.random.default_rng(1).standard_normal((200_000, 4))
+    entries = (u / np.linalg.norm(u, axis=1, keepdims=True))[:, 0] ** 2
+    assert chance(first, first, 20_000) == pytest.approx(np.quantile(entries, 0.975), abs=0.01)
+    assert chance(np.eye(4), first) == pytest.approx(0.5)

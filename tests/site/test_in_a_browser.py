@@ -75,6 +75,28 @@ def test_a_number_of_the_matrix_leads_to_its_claims(page, site, claims):
     assert all(key.startswith("b_") for key in rows(page))
 
 
+def test_rows_are_short_and_show_all_on_demand(page, site):
+    """A long cell is cut to a few lines on the screen, and its whole text is a pop-up; a box of the form shows all."""
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto((site / "index.html").as_uri())
+    table = page.locator("#claims")
+    cut = "cells => cells.filter(cell => cell.scrollHeight > cell.clientHeight + 2)"
+    without_title = f"cells => ({cut})(cells).filter(cell => cell.title !== cell.textContent).length"
+    short = table.bounding_box()["height"]
+    assert short < 8000
+    assert len(table.locator(".text").evaluate_all(f"cells => ({cut})(cells).map(cell => cell.title)")) > 20
+    assert table.locator(".text").evaluate_all(without_title) == 0
+    page.get_by_label("Whole texts").check()
+    assert "whole=yes" in page.url
+    assert table.locator(".text").evaluate_all(f"cells => ({cut})(cells).length") == 0
+    assert table.bounding_box()["height"] > short
+    page.reload()
+    assert page.get_by_label("Whole texts").is_checked()
+    page.get_by_label("Whole texts").uncheck()
+    page.emulate_media(media="print")
+    assert table.locator(".text").evaluate_all(f"cells => ({cut})(cells).length") == 0
+
+
 def test_sorting_by_the_keyboard(page, site):
     page.goto((site / "index.html").as_uri())
     button = page.locator("th[data-sort=verdict] button")

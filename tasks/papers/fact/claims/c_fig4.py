@@ -111,7 +111,7 @@ EQUAL_SEEDS = dict.fromkeys(
 STATEMENTS = (
     Statement(
         name="FACT at convergence",
-        quote=f"At convergence, FACT achieves {FACT} cosine similarity with",
+        quote=f"At convergence, FACT achieves {FACT} cosine similarity with WᵀW",
         place="Section 3.2",
         rule=fact_holds,
         reads=("fig4/minimiser/fact",),
@@ -141,7 +141,7 @@ STATEMENTS = (
     ),
     Statement(
         name="FACT above its null",
-        quote=f"At convergence, FACT achieves {FACT} cosine similarity with",
+        quote=f"At convergence, FACT achieves {FACT} cosine similarity with WᵀW",
         place="Section 3.2",
         rule=fact_above_null,
         reads=("fig4/minimiser/fact", "fig4/null/fact"),

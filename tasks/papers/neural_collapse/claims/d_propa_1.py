@@ -83,7 +83,7 @@ STATEMENTS = (
     ),
     Statement(
         name="closed form, by random W",
-        quote="be a weight matrix whose entries are initialized i.i.d. from",
+        quote="be a weight matrix whose entries are initialized i.i.d. from 𝒩(0, 2/D).",
         place="Proposition A.1",
         rule=within_standard_errors,
         reads=("propA1/away",),
@@ -94,7 +94,7 @@ STATEMENTS = (
     ),
     Statement(
         name="variance",
-        quote="Moreover, the variance of this dot product scales with",
+        quote="Moreover, the variance of this dot product scales with 1/D",
         place="Proposition A.1",
         rule=variance_falls,
         reads=("propA1/remainder",),

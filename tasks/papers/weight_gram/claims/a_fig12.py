@@ -222,7 +222,7 @@ STATEMENTS = (
             name=f"TL at p = {p:g}",
             quote="the last-layer TL drops from 0.45 (p=0.0) to 0.3 (p=0.5)"
             if p < 0.75
-            else "the last-layer TL at the end of training remains around",
+            else "the last-layer TL at the end of training remains around 0.25.",
             place="Appendix B.8",
             rule=partial(linearity_equals, p=p, printed=level, unit=unit),
             reads=("target_linearity",),

@@ -311,7 +311,8 @@ def table_statements(table: Table, behind: Collection[str] = ()) -> tuple[Statem
         ahead_of_others("symmetric fact", "its symmetrisation", ()),
         Statement(
             name="roots ahead",
-            quote="the eNFA and NFA predictions without square root are both less correlated to",
+            quote="the eNFA and NFA predictions without square root are both less correlated to the W₁ᵀW₁ than their "
+            "square root counterparts.",
             place="Section 3.1",
             rule=roots_ahead,
             reads=tuple(f"pearson/{name}" for name in OTHERS),
