@@ -316,7 +316,7 @@ def _rewrite(figure: Figure, change: Callable[[str], str]) -> None:
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         places, names = axis.get_major_locator(), axis.get_major_formatter()
         if isinstance(places, FixedLocator) and isinstance(names, FixedFormatter | FuncFormatter):
-            axis.set_major_formatter(FixedFormatter([change(str(name)) for name in names.format_ticks(places())]))
+            axis.set_major_formatter(FixedFormatter([change(str(name)) for name in names.format_ticks(list(places()))]))
 
 
 def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
