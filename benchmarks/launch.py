@@ -1,9 +1,10 @@
 """Tries a launch command on a dummy project of 19 stages that sleep: ``python benchmarks/launch.py "LAUNCH COMMAND"``.
 
 The engine must be there, with two nodes; examples/launch/README.md says how to start each, and has the last outputs.
-Tried are a whole run of two stages at once, Ctrl-C, `kill -9` of the flow, and a node on which every program fails. With
-``--lose COMMAND``, a shell command that ends one node while both work, also whether its stage runs on the other one.
-``--queue COMMAND`` prints a line for each program that the engine still has; without it the queue is not looked at.
+Tried are a whole run of two stages at once, Ctrl-C, `kill -9` of the flow, and a node on which every program fails.
+With ``--lose COMMAND``, a shell command that ends one node while both work, also whether its stage runs on the other
+one. ``--queue COMMAND`` prints a line for each program that the engine still has; without it the queue is not looked
+at.
 """
 
 import argparse

@@ -52,7 +52,7 @@ def runs(root: str, count: int) -> None:
 def pass_days(database: Path, days: float) -> None:
     """Date the runs and events of a server's database back."""
     with sqlite3.connect(database, timeout=60) as connection:
-        for table, column in (("flow_run", "end_time"), ("events", "occurred")):
+        for table, column in (("flow_run", "end_time"), ("events", "occurred"), ("event_resources", "occurred")):
             back = f"strftime('%Y-%m-%d %H:%M:%f000', {column}, '-{days} days')"
             connection.execute(f"UPDATE {table} SET {column} = {back} WHERE {column} IS NOT NULL")
 

@@ -57,8 +57,10 @@ def main() -> None:
                             more = ["--launch", launch] if launch else []
                         command = [sys.executable, "-m", "flows.reproduce", "simulate", "--root", str(clones[0])]
                         began = time.monotonic()
-                        subprocess.run([*command, "--workers", str(workers), *more], cwd=ROOT, env=env, check=True,
-                                       capture_output=True)  # fmt: skip
+                        command += ["--workers", str(workers), *more]
+                        done = subprocess.run(command, cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE,
+                                              stderr=subprocess.STDOUT)  # fmt: skip
+                        assert done.returncode == 0, done.stdout
                         wall = time.monotonic() - began
                     runs = sum((Counter(dummy_project.begun(clone)) for clone in clones), Counter())
                     work = chosen.seconds * runs.total()
@@ -75,7 +77,7 @@ def nodes(
     folder: Path, env: dict[str, str], names: tuple[str, ...], simulations: int, seconds: float, stack: ExitStack
 ) -> list[Path]:  # fmt: skip
     """A coordinator's clone and those of the nodes, with a worker in each that has started."""
-    clones = dummy_nodes.make(folder, dummy_project.params(simulations), names)
+    clones = dummy_nodes.make(folder, dummy_project.params(simulations), names, silence=90)
     for name in names:
         dummy_project.order(clones[name], seconds=seconds)
     if "GRAMLAB_DEPLOYED" not in env:  # the server's other runs use the same deployment

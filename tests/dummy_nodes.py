@@ -18,8 +18,10 @@ NODES = ("one", "two")
 AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@localhost")
 
 
-def make(folder: Path, settings: dict[str, Any] | None = None, nodes: Sequence[str] = NODES) -> dict[str, Path]:
-    """The clones, by ``coordinator`` and the names of the nodes."""
+def make(
+    folder: Path, settings: dict[str, Any] | None = None, nodes: Sequence[str] = NODES, silence: int = 40
+) -> dict[str, Path]:
+    """The clones, by ``coordinator`` and the names of the nodes; a run that is silent for so many seconds has died."""
     first = dummy_project.make(folder / "coordinator", settings or dummy_project.params(3), seconds=1)
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
@@ -28,7 +30,7 @@ def make(folder: Path, settings: dict[str, Any] | None = None, nodes: Sequence[s
         else:
             shutil.copy(ROOT / name, first / name)
     (first / "flows/automations.yaml").write_text(
-        (ROOT / "flows/automations.yaml").read_text().replace("within: 90", "within: 40")
+        (ROOT / "flows/automations.yaml").read_text().replace("within: 90", f"within: {silence}")
     )
     add_atlas(first)
     call("dvc", "remote", "add", "--quiet", "--default", "store", str(folder / "store"), cwd=first)
