@@ -95,7 +95,7 @@ def estimates(names: set[str], seconds: dict[str, float], scale: str) -> tuple[d
             missing[name] = share * trained[train]
         else:
             missing[name] = usual.get(kind(name), usual["verdicts"])
-    for name in {f"{each}@{key}" for each in ("train", "measure") for key in partly} & seconds.keys():
+    for name in {f"{step}@{key}" for step in ("train", "measure") for key in partly} & seconds.keys():
         key = name.split("@")[1]
         missing[name] = seconds[name] * counted[key] / recorded[key]
     return missing, rates

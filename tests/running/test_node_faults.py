@@ -186,8 +186,8 @@ def test_an_unknown_deployment_is_one_line(clones, env) -> None:
 
 def hanging(clones: dict[str, Path], stage: str) -> list[int]:
     """The processes of a stage that hangs on a node: its program, and the one that it waits for."""
-    found = [trace for clone in clones.values() for trace in traces(clone)]
-    return next((trace["processes"] for trace in found if (trace["event"], trace["stage"]) == ("hang", stage)), [])
+    left = [trace for clone in clones.values() for trace in traces(clone)]
+    return next((trace["processes"] for trace in left if (trace["event"], trace["stage"]) == ("hang", stage)), [])
 
 
 def test_nodes_end_the_stages_of_a_killed_coordinator_and_the_next_one_computes_nothing_twice(
