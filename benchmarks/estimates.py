@@ -3,11 +3,13 @@
 A training run takes its number of operations over a rate. The operations of a step are those of the forward and the
 backward pass through the network's matrix products and convolutions, two for each multiply-add, as torch counts them on
 a network without memory: about 6 a weight and sample of a linear layer. The rate is the median of the rates that the
-recorded training runs on the same kinds of data have reached.
+recorded training runs on the same kinds of data have reached. A record may be of a part of what a run trains today; the
+rest takes as long for its operations as the part did.
 """
 
 import statistics
 import sys
+from collections.abc import Container
 from math import prod
 from pathlib import Path
 
@@ -26,6 +28,8 @@ SETS = {
     "svhn": ((3, 32, 32), 73_257, 10),
     "celeba": ((3, 96, 96), 162_770, 2),
 }
+# runs to which corrected variants were added after their durations were recorded, and the variants that these are of
+RECORDED = {"a_fig4": ("CIFAR-10 text",), "a_fig12": ("text",), "c_tab2": ("1K", "2K")}
 
 
 def step_operations(run: Train, data: Data) -> float:
@@ -49,11 +53,13 @@ def step_operations(run: Train, data: Data) -> float:
     return counter.get_total_flops() / batch
 
 
-def operations(settings: Settings, key: str) -> float | None:
-    """Floating-point operations of a training run; nothing for a network or data that are not counted."""
+def operations(settings: Settings, key: str, variants: Container[str] | None = None) -> float | None:
+    """Floating-point operations of a training run, or of some variants; nothing for what is not counted."""
     run, total = settings.train[key], 0.0
     entry = settings.data[run.data]
-    for variant in run.each().values():
+    for name, variant in run.each().items():
+        if variants is not None and name not in variants:
+            continue
         data = entry.parts()[variant.part] if isinstance(entry, Sets) else entry
         if data.source not in SETS or variant.model.kind in ("vae", "deep_linear"):
             return None
@@ -66,11 +72,14 @@ def operations(settings: Settings, key: str) -> float | None:
 def estimates(names: set[str], seconds: dict[str, float], scale: str) -> tuple[dict[str, float], list[float]]:
     """Seconds of the stages without a duration, and the rates, in operations a second, of the recorded training runs.
 
-    A measurement takes the median share of its training's time, and any other stage the median of its kind.
+    A measurement takes the median share of its training's time, and any other stage the median of its kind. At the
+    papers' scale the stages of RECORDED are among those without a duration.
     """
     settings = reader.load(scale)
     counted = {key: total for key in settings.train if (total := operations(settings, key))}
-    rates = sorted(total / seconds[f"train@{key}"] for key, total in counted.items() if f"train@{key}" in seconds)
+    partly = RECORDED if scale == "paper" else {}
+    recorded = {key: operations(settings, key, partly.get(key)) or 0.0 for key in counted}
+    rates = sorted(total / seconds[f"train@{key}"] for key, total in recorded.items() if f"train@{key}" in seconds)
     rate = statistics.median(rates)
     trained = {**{f"train@{key}": total / rate for key, total in counted.items()}, **seconds}
     shares = [duration / seconds[train] for name, duration in seconds.items()
@@ -86,4 +95,7 @@ def estimates(names: set[str], seconds: dict[str, float], scale: str) -> tuple[d
             missing[name] = share * trained[train]
         else:
             missing[name] = usual.get(kind(name), usual["verdicts"])
+    for name in {f"{step}@{key}" for step in ("train", "measure") for key in partly} & seconds.keys():
+        key = name.split("@")[1]
+        missing[name] = seconds[name] * counted[key] / recorded[key]
     return missing, rates

@@ -1,9 +1,10 @@
 """Tries a launch command on a dummy project of 19 stages that sleep: ``python benchmarks/launch.py "LAUNCH COMMAND"``.
 
 The engine must be there, with two nodes; examples/launch/README.md says how to start each, and has the last outputs.
-Tried are a whole run of two stages at once, Ctrl-C, and `kill -9` of the flow. With ``--lose COMMAND``, a shell command
-that ends one node while both work, also whether its stage runs on the other one. ``--queue COMMAND`` prints a line for
-each program that the engine still has; without it the queue is not looked at.
+Tried are a whole run of two stages at once, Ctrl-C, `kill -9` of the flow, and a node on which every program fails.
+With ``--lose COMMAND``, a shell command that ends one node while both work, also whether its stage runs on the other
+one. ``--queue COMMAND`` prints a line for each program that the engine still has; without it the queue is not looked
+at.
 """
 
 import argparse
@@ -27,6 +28,14 @@ def seconds_until(met, limit: float = 60) -> str:
     """How long it takes, in words."""
     began = time.monotonic()
     return f"{time.monotonic() - began:.1f} s" if until(met, limit, 0.05) else f"not within {limit:.0f} s"
+
+
+def again(root: Path) -> dict[str, str]:
+    """The stages that have run more than once, and on which nodes."""
+    where: dict[str, list[str]] = {}
+    for trace in traces(root):
+        where.setdefault(trace["stage"], []).extend([str(trace["node"])] if trace["event"] == "begin" else [])
+    return {stage: " then ".join(nodes) for stage, nodes in where.items() if len(nodes) > 1}
 
 
 def main() -> None:
@@ -72,6 +81,10 @@ def main() -> None:
                     assert until(empty, 60)
                     outcome = f"the flow too, and the queue is empty, after {time.monotonic() - began:.1f} s"
                     print(f"{name}: the program has ended after {program}; {outcome}", flush=True)
+            (root / "trace.jsonl").unlink()
+            order(root, broken={sorted(nodes)[0]: 1})
+            status, ending = run("simulate", "--force")
+            print(f"a broken node, {sorted(nodes)[0]}: {ending}; run again: {again(root)}", flush=True)
             if chosen.lose:
                 (root / "trace.jsonl").unlink()
                 order(root, seconds=10)
@@ -79,11 +92,7 @@ def main() -> None:
                     assert until(lambda: len(begun(root)) == 2, 120), log.read_text()
                     subprocess.run(chosen.lose, shell=True, check=True)
                     assert flow.wait(600) == 0, log.read_text()
-                where = {trace["stage"]: [] for trace in traces(root)}
-                for trace in traces(root):
-                    where[trace["stage"]] += [trace["node"]] if trace["event"] == "begin" else []
-                again = {stage: " then ".join(nodes) for stage, nodes in where.items() if len(nodes) > 1}
-                print(f"a lost node: {len(where)} stages ended well; run again: {again}")
+                print(f"a lost node: {len(set(begun(root)))} stages ended well; run again: {again(root)}")
                 print("".join(f"    {line}\n" for line in log.read_text().splitlines() if line.startswith("[")), end="")
 
 

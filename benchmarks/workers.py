@@ -1,8 +1,9 @@
 """Wall time of a run at 1, 2 and 4 workers against the sum of its work: ``python benchmarks/workers.py``.
 
 The stages are a dummy project's, which sleep, so that the numbers show what the flow itself costs on any machine. They
-run on this machine (``here``), through `examples/launch/over_ssh.py` with a stand-in for ssh (``ssh``), or in two other
-clones of this machine (``nodes``). ``--launch`` sends them through another engine, as in docs/how-to/machines.md.
+run on this machine (``here``), through `examples/launch/over_ssh.py` with a stand-in for ssh and a host a worker
+(``ssh``), or in other clones of this machine, a clone a worker (``nodes``). ``--launch`` sends them through another
+engine, as in docs/how-to/machines.md.
 """
 
 import argparse
@@ -22,10 +23,12 @@ import dummy_nodes  # noqa: E402
 import dummy_project  # noqa: E402
 import dummy_ssh  # noqa: E402
 
+NAMES = ("one", "two", "three", "four")  # of nodes
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], choices=range(1, len(NAMES) + 1))
     parser.add_argument("--where", nargs="+", choices=["here", "ssh", "nodes"], default=["here", "ssh", "nodes"])
     parser.add_argument("--simulations", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=5, help="of each stage")
@@ -37,29 +40,31 @@ def main() -> None:
         env = dummy_project.environment(Path(folder) / "home", **dummy_project.at(dummy_project.port()))
         ssh = dummy_ssh.make(Path(folder) / "hosts")
         env["PATH"] = f"{ssh}{os.pathsep}{env['PATH']}"
-        over_ssh = f"{sys.executable} {ROOT / 'examples/launch/over_ssh.py'} one,two --"
+        over_ssh = f"{sys.executable} {ROOT / 'examples/launch/over_ssh.py'} {{hosts}} --"
         with dummy_project.server(Path(folder), env):
             for where in ["here"] if chosen.launch else chosen.where:
-                for workers in [2] if where == "nodes" else chosen.workers:
+                for workers in chosen.workers:
                     root = Path(folder) / f"{where}{workers}"
                     with ExitStack() as stack:
                         if where == "nodes":
-                            clones = nodes(root, env, chosen.simulations, chosen.seconds, stack)
+                            clones = nodes(root, env, NAMES[:workers], chosen.simulations, chosen.seconds, stack)
                             more = ["--nodes", "stage/node"]
                         else:
                             settings = dummy_project.params(chosen.simulations)
                             clones = [dummy_project.make(root, settings, seconds=chosen.seconds)]
-                            launch = chosen.launch or (over_ssh if where == "ssh" else "")
+                            hosts = ",".join(NAMES[:workers])
+                            launch = chosen.launch or (over_ssh.format(hosts=hosts) if where == "ssh" else "")
                             more = ["--launch", launch] if launch else []
                         command = [sys.executable, "-m", "flows.reproduce", "simulate", "--root", str(clones[0])]
                         began = time.monotonic()
-                        subprocess.run([*command, "--workers", str(workers), *more], cwd=ROOT, env=env, check=True,
-                                       capture_output=True)  # fmt: skip
+                        command += ["--workers", str(workers), *more]
+                        done = subprocess.run(command, cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE,
+                                              stderr=subprocess.STDOUT)  # fmt: skip
+                        assert done.returncode == 0, done.stdout
                         wall = time.monotonic() - began
                     runs = sum((Counter(dummy_project.begun(clone)) for clone in clones), Counter())
-                    at_once = min(workers, 2) if where == "ssh" else workers  # a program a host
                     work = chosen.seconds * runs.total()
-                    ideal = chosen.seconds * -(-runs.total() // at_once)
+                    ideal = chosen.seconds * -(-runs.total() // workers)
                     twice = sum(count - 1 for count in runs.values())
                     load = os.getloadavg()[0]
                     print(
@@ -68,15 +73,19 @@ def main() -> None:
                     )
 
 
-def nodes(folder: Path, env: dict[str, str], simulations: int, seconds: float, stack: ExitStack) -> list[Path]:
-    """A coordinator's clone and those of two nodes, with a worker in each that has started."""
-    clones = dummy_nodes.make(folder, dummy_project.params(simulations))
-    for name in ("one", "two"):
+def nodes(
+    folder: Path, env: dict[str, str], names: tuple[str, ...], simulations: int, seconds: float, stack: ExitStack
+) -> list[Path]:  # fmt: skip
+    """A coordinator's clone and those of the nodes, with a worker in each that has started."""
+    clones = dummy_nodes.make(folder, dummy_project.params(simulations), names, silence=90)
+    for name in names:
         dummy_project.order(clones[name], seconds=seconds)
-    workers = dummy_nodes.Workers(clones, dummy_nodes.deploy(clones, env), stack)
-    for name in ("one", "two"):
+    if "GRAMLAB_DEPLOYED" not in env:  # the server's other runs use the same deployment
+        env.update(dummy_nodes.deploy(clones, env), GRAMLAB_DEPLOYED="1")
+    workers = dummy_nodes.Workers(clones, env, stack)
+    for name in names:
         assert workers[name].poll() is None
-    assert dummy_project.until(lambda: dummy_nodes.logs(clones).count("started!") == 2, 120)
+    assert dummy_project.until(lambda: dummy_nodes.logs(clones).count("started!") == len(names), 120)
     return list(clones.values())
 
 

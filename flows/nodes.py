@@ -14,11 +14,19 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from uuid import UUID
 
 from prefect import flow, get_client, get_run_logger
-from prefect.client.schemas.objects import FlowRun, WorkerStatus
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, StateType, WorkerStatus
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelling, Completed, Failed, State
@@ -77,17 +85,21 @@ class Nodes:
         self.lock, self.runs, self.ended, self.warned = threading.Lock(), set[UUID](), False, False
         with get_client(sync_client=True) as client:
             try:
-                self.pool = client.read_deployment_by_name(deployment).work_pool_name
+                asked = client.read_deployment_by_name(deployment)
             except (ObjectNotFound, ValueError):
                 raise Refused(
                     f"the server has no deployment {deployment!r}; docs/how-to/machines.md has the commands"
                 ) from None
+        self.pool, self.id = asked.work_pool_name, asked.id
 
     def hand_out(
         self, names: list[str], scale: str, inputs: dict[str, str], force: bool, hours: float | None,
         say: Callable[[str], None],
     ) -> int:  # fmt: skip
-        """Have a node run these stages; wait for its end. Return 0 on success, 130 if the run was cancelled, else 1."""
+        """Have a node run these stages; wait for its end. Return 0 on success, 130 if the run was cancelled, else 1.
+
+        Where a node runs them for an earlier coordinator, which was killed, this waits for that run.
+        """
         if self.ended:
             return 130
         try:
@@ -97,13 +109,16 @@ class Nodes:
             return 1
         parameters = {"names": names, "scale": scale, "commit": commit, "inputs": inputs, "force": force,
                       "hours": hours}  # fmt: skip
-        run = cast(FlowRun, run_deployment(self.deployment, parameters=parameters, timeout=0, as_subflow=False))
-        with self.lock:
-            self.runs.add(run.id)
-        if self.ended:
-            self.cancel()
-        began = time.monotonic()
         with get_client(sync_client=True) as client:
+            if run := self._left_behind(client, parameters):
+                self.warn(f"waits for {', '.join(names)}, which a node runs for an earlier coordinator")
+            else:
+                run = cast(FlowRun, run_deployment(self.deployment, parameters=parameters, timeout=0, as_subflow=False))
+            with self.lock:
+                self.runs.add(run.id)
+            if self.ended:
+                self.cancel()
+            began = time.monotonic()
             while run.state is None or not run.state.is_final():
                 if self.ended:
                     return 130
@@ -117,6 +132,15 @@ class Nodes:
             return 0
         say(f"on a node: {run.state.name}: {run.state.message}")
         return 1
+
+    def _left_behind(self, client: SyncPrefectClient, parameters: dict[str, Any]) -> FlowRun | None:
+        """The run of the same stages on the same inputs that has not ended, though nobody here waits for it."""
+        begun = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING]))
+        runs = client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(state=begun),
+            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[self.id])),
+        )
+        return next((run for run in runs if run.id not in self.runs and run.parameters == parameters), None)
 
     def _look_for_workers(self) -> None:
         """Say once how to start a worker, where there is none."""

@@ -16,6 +16,7 @@ from flows.artifacts import publish, verdicts
 from flows.console import Progress, show
 from flows.gpus import limit, visible_gpus
 from flows.graph import Graph
+from flows.launch import Launch
 from flows.nodes import Nodes
 from flows.recorder import Outcome, Recorder, in_run_cache
 from flows.runner import LIBRARIES, Runner
@@ -48,8 +49,8 @@ class Options:
 
 @task(name="stages", task_run_name="{label}", cache_policy=NO_CACHE)
 def bring_up_to_date(
-    label: str, batch: Batch, recorder: Recorder, runner: Runner, nodes: Nodes | None, options: Options,
-    events: queue.SimpleQueue,
+    label: str, batch: Batch, recorder: Recorder, runner: Runner, launch: Launch | None, nodes: Nodes | None,
+    options: Options, events: queue.SimpleQueue,
 ) -> None:  # fmt: skip
     """Bring stages up to date whose dependencies are up to date. Put the outcome of each stage among the events."""
     log = get_run_logger().info
@@ -76,12 +77,15 @@ def bring_up_to_date(
             words[:] = last if status else ()
             return status
         last.clear()
-        launch = options.launch if kind(stage.name) in LAUNCHED else None
         environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
-        environment |= {"GRAMLAB_LAUNCHED": "1"} if launch or options.push else {}  # the provenance then names the node
+        environment |= {"GRAMLAB_LAUNCHED": "1"} if options.push else {}  # the provenance then names the node
+        before = None
+        if launch and kind(stage.name) in LAUNCHED:
+            before, more = launch.begin(stage.name)
+            environment |= more
         seconds = options.hours * 3600 if options.hours else None
         for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
-            if status := runner.run(command, environment, say, seconds, launch):
+            if status := runner.run(command, environment, say, seconds, before):
                 words.extend(last)
                 return status
         return 0
@@ -108,6 +112,7 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
     for gpu in gpus:
         with get_client(sync_client=True) as client:
             client.upsert_global_concurrency_limit_by_name(limit(gpu), 1)
+    launch = Launch(options.launch, graph.root) if options.launch else None
     slots = options.workers or os.cpu_count() or 1
     before = verdicts(graph)
     schedule = Schedule(graph, chosen, slots, gpus, options.force, options.keep_going)
@@ -120,7 +125,7 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
     def start(batch: Batch) -> None:
         name = kind(batch.names[0])
         call = bring_up_to_date.with_options(retries=options.retries_of(name), tags=[name])
-        future = call.submit(batch.label, batch, recorder, runner, nodes, options, events)
+        future = call.submit(batch.label, batch, recorder, runner, launch, nodes, options, events)
         future.add_done_callback(lambda future: events.put((batch, future)))
 
     try:

@@ -1,8 +1,9 @@
-"""A coordinator's clone of the dummy project and two nodes' clones: no shared folder but git's and DVC's remotes."""
+"""A coordinator's clone of the dummy project and nodes' clones: no shared folder but git's and DVC's remotes."""
 
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from dummy_project import ROOT, background, call, order
 COPIED = ("flows", "prefect.toml", "prefect.yaml")
 ATLAS = "pipeline/atlas/dvc.yaml"
 CELLS = {"groups": {"g": 1}, "seeds": 2, "slice": {"a": 1}, "stages": {"first": {"b": 1}, "second": {"c": 1}}}
+NODES = ("one", "two")
 AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@localhost")
 
 
-def make(folder: Path, settings: dict[str, Any] | None = None) -> dict[str, Path]:
-    """The clones, by ``coordinator``, ``one`` and ``two``."""
+def make(
+    folder: Path, settings: dict[str, Any] | None = None, nodes: Sequence[str] = NODES, silence: int = 40
+) -> dict[str, Path]:
+    """The clones, by ``coordinator`` and the names of the nodes; a run that is silent for so many seconds has died."""
     first = dummy_project.make(folder / "coordinator", settings or dummy_project.params(3), seconds=1)
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
@@ -26,15 +30,15 @@ def make(folder: Path, settings: dict[str, Any] | None = None) -> dict[str, Path
         else:
             shutil.copy(ROOT / name, first / name)
     (first / "flows/automations.yaml").write_text(
-        (ROOT / "flows/automations.yaml").read_text().replace("within: 90", "within: 40")
+        (ROOT / "flows/automations.yaml").read_text().replace("within: 90", f"within: {silence}")
     )
     add_atlas(first)
     call("dvc", "remote", "add", "--quiet", "--default", "store", str(folder / "store"), cwd=first)
     commit(first)
-    for name in ("one", "two"):
+    for name in nodes:
         call("git", "clone", "--quiet", str(first), str(folder / name), cwd=folder)
         order(folder / name, seconds=1, provenance=True)
-    return {name: folder / name for name in ("coordinator", "one", "two")}
+    return {name: folder / name for name in ("coordinator", *nodes)}
 
 
 def add_atlas(project: Path) -> None:
@@ -87,4 +91,4 @@ def coordinate(clones: dict[str, Path], *arguments: str) -> list[str]:
 
 def logs(clones: dict[str, Path]) -> str:
     """What the workers have said."""
-    return "".join(log.read_text() for name in ("one", "two") if (log := clones[name] / "worker.log").is_file())
+    return "".join(log.read_text() for clone in clones.values() if (log := clone / "worker.log").is_file())

@@ -35,10 +35,11 @@ import json, os, subprocess, sys, time
 from pathlib import Path
 
 name = os.environ["DVC_STAGE"].split(":")[-1]
+node = next((os.environ[key] for key in ("GRAMLAB_NODE", "NODE", "SLURMD_NODENAME") if key in os.environ), None)
 
 def trace(event, **more):
     line = {"stage": name, "event": event, "time": time.time(), "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"),
-            "node": os.environ.get("NODE", os.environ.get("SLURMD_NODENAME")), **more}
+            "node": node, **more}
     with open("trace.jsonl", "a") as file:
         file.write(json.dumps(line) + "\\n")
 
@@ -46,6 +47,8 @@ trace("begin")
 orders = json.loads(Path("orders.json").read_text())
 if name in orders.get("fail", []):
     sys.exit(name + " was told to fail")
+if node in orders.get("broken", {}):  # a node's programs end so, with no output
+    sys.exit(orders["broken"][node])
 if name in orders.get("edit", {}):
     with open(orders["edit"][name], "a") as file:
         file.write("\\n# edited\\n")
@@ -59,10 +62,16 @@ verdict = {"id": "C.1", "title": "a claim", "verdict": "holds", "evidence": "exa
 if orders.get("provenance"):
     record = Path("data/quick/provenance", name.replace("simulate@", "measure@") + ".json")
     record.parent.mkdir(parents=True, exist_ok=True)
-    node = {"node": Path.cwd().name} if "GRAMLAB_LAUNCHED" in os.environ else {}
-    record.write_text(json.dumps({"seconds": 1.5, "made": time.time_ns(), **node}))
-for out in map(Path, sys.argv[1:]):
+    where = {"node": Path.cwd().name} if "GRAMLAB_LAUNCHED" in os.environ else {}
+    record.write_text(json.dumps({"seconds": 1.5, "made": time.time_ns(), **where}))
+for out in sorted(map(Path, sys.argv[1:]), key=lambda out: out.suffix == ".svg"):  # figures last
     out.parent.mkdir(parents=True, exist_ok=True)
+    if out.suffix == ".svg" and name in orders.get("edit_at_figure", {}):
+        file, moment = orders["edit_at_figure"][name]
+        if moment == "during":
+            out.write_text("half")
+        with open(file, "a") as edited:
+            edited.write("\\n# edited\\n")
     if out.suffix:
         out.write_text(json.dumps({"c": verdict} if out.parent.name == "verdicts" else name))
     else:

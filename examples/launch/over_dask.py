@@ -2,8 +2,9 @@
 
     python -m flows.reproduce --workers 8 --launch "python examples/launch/over_dask.py tcp://scheduler:8786 --"
 
-Dask chooses the worker; start workers with `--nthreads 1` where a machine should run one program at a time. Dask cannot
-end a thread that runs, so the worker asks twice a second whether the program is still wanted.
+Dask chooses the worker; start workers with `--nthreads 1` where a machine should run one program at a time. A second
+try of a stage leaves out the workers whose names are in GRAMLAB_AVOID. Dask cannot end a thread that runs, so the
+worker asks twice a second whether the program is still wanted.
 """
 
 import os
@@ -13,7 +14,7 @@ import sys
 import time
 import uuid
 
-from distributed import Client, Event, get_client
+from distributed import Client, Event, get_client, get_worker
 
 PASSED_ON = ("DVC_", "GRAMLAB_", "OMP_", "OPENBLAS_", "MKL_", "PYTHON")  # beginnings of variables' names
 
@@ -21,7 +22,8 @@ PASSED_ON = ("DVC_", "GRAMLAB_", "OMP_", "OPENBLAS_", "MKL_", "PYTHON")  # begin
 def work(words: list[str], folder: str, variables: dict[str, str], name: str) -> tuple[int, str]:
     """On the worker: run the program until it ends or is no longer wanted; its exit status and output."""
     unwanted = Event(name, client=get_client())
-    process = subprocess.Popen(words, cwd=folder, env={**os.environ, **variables}, start_new_session=True, text=True,
+    environment = {**os.environ, **variables, "GRAMLAB_NODE": str(get_worker().name)}
+    process = subprocess.Popen(words, cwd=folder, env=environment, start_new_session=True, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
     while True:
         try:
@@ -32,6 +34,14 @@ def work(words: list[str], folder: str, variables: dict[str, str], name: str) ->
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def others(client: Client) -> list[str] | None:
+    """The addresses of the workers that GRAMLAB_AVOID does not name; nothing where those are all or none."""
+    avoid = os.environ.get("GRAMLAB_AVOID", "").split(",")
+    names = {address: str(worker["name"]) for address, worker in client.scheduler_info(n_workers=-1)["workers"].items()}
+    left = [address for address, name in names.items() if name not in avoid]
+    return left if 0 < len(left) < len(names) else None
+
+
 def main() -> int:
     """Run the program; its exit status."""
     address, separator, *words = sys.argv[1:]
@@ -40,7 +50,7 @@ def main() -> int:
     name = f"unwanted-{uuid.uuid4()}"
     with Client(address, set_as_default=False) as client:
         unwanted = Event(name, client=client)
-        future = client.submit(work, words, os.getcwd(), variables, name, pure=False, retries=0)
+        future = client.submit(work, words, os.getcwd(), variables, name, pure=False, retries=0, workers=others(client))
         ended: list[int] = []
         for kind in (signal.SIGINT, signal.SIGTERM):
             signal.signal(kind, lambda number, _: ended.append(number))

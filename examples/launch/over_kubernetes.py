@@ -3,7 +3,8 @@
     python -m flows.reproduce --workers 8 --launch "python examples/launch/over_kubernetes.py IMAGE VOLUME --gpus 1 --"
 
 IMAGE has Python and the libraries of .venv; VOLUME is a PersistentVolumeClaim that many pods may write to. The program
-has the PATH of the image. `kubectl` and its settings say which cluster and which namespace.
+has the PATH of the image. A second try of a stage prefers other machines than those in GRAMLAB_AVOID. `kubectl` and its
+settings say which cluster and which namespace.
 """
 
 import argparse
@@ -27,12 +28,20 @@ def pod(name: str, image: str, volume: str, gpus: int, words: list[str]) -> dict
         "image": image,
         "command": words,
         "workingDir": os.getcwd(),
-        "env": [{"name": variable, "value": value.replace("$(", "$$(")} for variable, value in variables.items()],
+        "env": [
+            *({"name": variable, "value": value.replace("$(", "$$(")} for variable, value in variables.items()),
+            {"name": "GRAMLAB_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        ],
         "resources": {"limits": {"nvidia.com/gpu": gpus}} if gpus else {},
         "volumeMounts": [{"name": "project", "mountPath": os.getcwd()}],
     }
     claim = {"name": "project", "persistentVolumeClaim": {"claimName": volume}}
-    return {"apiVersion": "v1", "spec": {"containers": [container], "volumes": [claim]}}
+    spec = {"containers": [container], "volumes": [claim]}
+    if avoid := os.environ.get("GRAMLAB_AVOID"):
+        other = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": avoid.split(",")}
+        preference = {"weight": 100, "preference": {"matchExpressions": [other]}}
+        spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
+    return {"apiVersion": "v1", "spec": spec}
 
 
 def main() -> int:

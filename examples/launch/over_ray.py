@@ -2,7 +2,8 @@
 
     python -m flows.reproduce --workers 8 --launch "python examples/launch/over_ray.py http://head:8265 --gpus 1 --"
 
-Ray chooses the machine: each job reserves one core, and so many GPUs. This side speaks HTTP with the head node's job
+Ray chooses the machine: each job reserves one core, and so many GPUs. A second try of a stage leaves out the nodes of
+Ray on which the first one failed; GRAMLAB_AVOID has their ids. This side speaks HTTP with the head node's job
 server and needs no Ray. `ray job submit` would not do: its job goes on when the command is ended.
 """
 
@@ -37,6 +38,14 @@ def ask(address: str, question: dict[str, Any] | None = None, method: str | None
         raise OSError(f"status {error.code}: {error.read().decode().strip().splitlines()[-1]}") from None
 
 
+def avoidable(address: str) -> list[str]:
+    """The nodes that GRAMLAB_AVOID names; none where the cluster has no other, for then the job would wait for ever."""
+    avoid = os.environ.get("GRAMLAB_AVOID", "").split(",")
+    nodes = ask(f"{address}/api/v0/nodes")["data"]["result"]["result"] if avoid != [""] else []
+    alive = {node["node_id"] for node in nodes if node["state"] == "ALIVE"}
+    return avoid if alive - set(avoid) else []
+
+
 def main() -> int:
     """Run the program; its exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -52,8 +61,10 @@ def main() -> int:
     settings = [f"{name}={value}" for name, value in variables.items()]
     jobs, name = f"{chosen.address.rstrip('/')}/api/jobs/", f"gramlab-{uuid.uuid4()}"
     entrypoint = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(['env', *settings, *chosen.words])}"
-    wanted = {"entrypoint_num_cpus": 1, "entrypoint_num_gpus": chosen.gpus}
+    wanted: dict[str, Any] = {"entrypoint_num_cpus": 1, "entrypoint_num_gpus": chosen.gpus}
     try:
+        if avoid := avoidable(chosen.address.rstrip("/")):
+            wanted["entrypoint_label_selector"] = {"ray.io/node-id": f"!in({','.join(avoid)})"}
         ask(jobs, {"entrypoint": entrypoint, "submission_id": name, **wanted})
     except OSError as error:
         print(f"{chosen.address} takes no job: {error}")
@@ -80,6 +91,11 @@ def main() -> int:
     print(ask(f"{jobs}{name}/logs")["logs"], end="")
     if job["status"] == "SUCCEEDED":
         return 0
+    if (file := os.environ.get("GRAMLAB_NODE_FILE")) and job[
+        "driver_node_id"
+    ]:  # the program's own word is a host's name
+        with open(file, "w") as node:
+            node.write(job["driver_node_id"])
     if not job["driver_exit_code"]:  # the program itself did not end: a lost node, for example
         print(job["message"].splitlines()[0])
     return job["driver_exit_code"] or 1

@@ -3,8 +3,9 @@
     python -m flows.reproduce --scale paper --workers 4 --launch "python examples/launch/over_ssh.py node1,node2 --"
 
 Each host runs one program at a time. The program starts in this folder with this environment's PATH and the variables
-below. A host that ssh cannot reach is left out for a minute, so that the flow's second try goes to another one. When
-this process ends, ssh closes the remote terminal, which ends the program.
+below. A second try of a stage leaves out the hosts in GRAMLAB_AVOID, where the first one failed. A host that ssh cannot
+reach is left out for a minute by all stages. When this process ends, ssh closes the remote terminal, which ends the
+program.
 """
 
 import fcntl
@@ -35,6 +36,8 @@ def lost(host: str) -> bool:
 def free_host(hosts: list[str]) -> tuple[str, TextIO]:
     """Wait for a host on which no other program of this clone runs; the host, and the lock that keeps it."""
     LOCKS.mkdir(parents=True, exist_ok=True)
+    avoid = os.environ.get("GRAMLAB_AVOID", "").split(",")
+    hosts = [host for host in hosts if host not in avoid] or hosts
     while True:
         for host in [host for host in hosts if not lost(host)] or hosts:
             lock = (LOCKS / host).open("w")
@@ -52,7 +55,7 @@ def main() -> int:
     assert separator == "--", __doc__
     host, lock = free_host(hosts.split(","))
     variables = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON) or name == "PATH"}
-    settings = [f"{name}={value}" for name, value in variables.items()]
+    settings = [f"{name}={value}" for name, value in (variables | {"GRAMLAB_NODE": host}).items()]
     remote = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(['env', *settings, *words])}"
     ssh = subprocess.Popen(["ssh", "-tt", "-o", "BatchMode=yes", host, remote], stdin=subprocess.DEVNULL)
     ended: list[int] = []

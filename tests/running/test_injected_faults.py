@@ -15,6 +15,7 @@ import psutil
 import pytest
 import yaml
 from dummy_project import ROOT, background, begun, call, environment, order, until, until_hanging
+from dvc.repo import Repo
 
 from flows.graph import Graph
 from flows.turn import FILE
@@ -82,6 +83,47 @@ def test_what_was_made_while_its_code_changed_is_not_recorded(project: Path, ser
     assert flow(server, project, "s0").returncode == 0
     assert begun(project).count("simulate@s0") == 2, "nothing of the first came from the run-cache"
     assert not stale(project, "simulate@s0")
+
+
+CHECK = "check@c_s0"  # its outputs: a finding, and the figure of it
+
+
+def edit(project: Path) -> None:
+    with (project / "stage.py").open("a") as file:
+        file.write("\n# edited\n")
+
+
+@pytest.mark.parametrize("moment", ["between check and figure", "while the figure is drawn", "before DVC hashes"])
+def test_a_check_whose_code_was_edited_at_any_moment_is_not_recorded(
+    project: Path, tmp_path: Path, server: dict[str, str], moment: str
+) -> None:
+    outs = Graph(project, "quick").stages[CHECK].outs
+    assert {Path(out.fs_path).suffix for out in outs} == {".json", ".svg"}
+    assert flow(server, project, "simulate@s0").returncode == 0
+    log, target = tmp_path / "log", [CHECK]
+    if moment == "before DVC hashes":
+        order(project, hang=[CHECK])
+        with background(command(project, *target), ROOT, server, log) as process:
+            program, waits = until_hanging(project, 120)
+            lock = Repo(str(project)).lock  # the flow waits for it when the program has ended
+            lock.lock()
+            os.kill(waits, signal.SIGTERM)
+            assert until(lambda: not dummy_project.alive(program), 60)
+            edit(project)
+            lock.unlock()
+            status = process.wait(120)
+    else:
+        order(project, edit_at_figure={CHECK: ["stage.py", "before" if "between" in moment else "during"]})
+        with background(command(project, *target), ROOT, server, log) as process:
+            status = process.wait(120)
+    assert status == 1, log.read_text()
+    assert f"{CHECK} failed: stage.py changed while it ran; run it again" in log.read_text()
+    assert f"{CHECK}:" not in (project / FACT).with_suffix(".lock").read_text()
+    assert stale(project, CHECK)
+    order(project)
+    assert flow(server, project, CHECK).returncode == 0
+    assert begun(project).count(CHECK) == 2, "nothing of the first came from the run-cache"
+    assert not stale(project, CHECK)
 
 
 def test_a_second_try_does_not_take_the_result_of_older_settings(project: Path, server: dict[str, str]) -> None:

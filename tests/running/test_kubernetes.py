@@ -24,6 +24,7 @@ from dummy_project import ROOT, alive, background, begun, order, traces, until, 
 LAUNCH = [sys.executable, str(ROOT / "examples/launch/over_kubernetes.py"), "image:1", "claim"]
 MANIFEST = list(yaml.safe_load_all((ROOT / "examples/nodes/kubernetes.yaml").read_text()))
 PODS = "/api/v1/namespaces/default/pods"
+NODE = "GRAMLAB_NODE"
 VERBS = ["create", "delete", "get", "list", "watch"]
 DISCOVERY: dict[str, Any] = {
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
@@ -53,7 +54,11 @@ def is_whole(spec: dict[str, Any], claims: set[str]) -> None:
         assert len(container["name"]) <= 63
         assert container["name"] == container["name"].lower()
         assert {mount["name"] for mount in container.get("volumeMounts", [])} <= volumes
-        assert all(isinstance(variable["value"], str) for variable in container.get("env", []))
+        for variable in container.get("env", []):
+            if variable["name"] == NODE:  # the kubelet fills it in
+                assert variable["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName"
+            else:
+                assert isinstance(variable["value"], str)
         assert all(str(limit).isdigit() for limit in container.get("resources", {}).get("limits", {}).values())
 
 
@@ -75,9 +80,11 @@ class Cluster(ThreadingHTTPServer):
         pod["metadata"]["namespace"] = "default"
         pod["status"] = {"phase": "Pending"}
         words = [word.replace("$$(", "$(") for word in container["command"]]  # as the kubelet does
-        variables = {variable["name"]: variable["value"].replace("$$(", "$(") for variable in container["env"]}
+        variables = {
+            variable["name"]: variable.get("value", "pod").replace("$$(", "$(") for variable in container["env"]
+        }
         program = subprocess.Popen(
-            words, cwd=container["workingDir"], env={"PATH": os.environ["PATH"], "NODE": "pod", **variables},
+            words, cwd=container["workingDir"], env={"PATH": os.environ["PATH"], **variables},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self.pods[name], self.programs[name] = pod, program
@@ -179,6 +186,17 @@ def test_a_pod_runs_the_words_as_they_are_and_gives_its_status(cluster: Cluster,
     assert pod["spec"]["restartPolicy"] == "Never"
     assert "SECRET" not in {variable["name"] for variable in container["env"]}
     assert cluster.deleted == [name], "nothing is left behind"
+
+
+@with_kubectl
+def test_a_pod_of_a_second_try_prefers_other_nodes(cluster: Cluster, tmp_path: Path) -> None:
+    for more in ({}, {"GRAMLAB_AVOID": "one,two"}):
+        subprocess.run([*LAUNCH, "--", "true"], cwd=tmp_path, env={**os.environ, **more}, check=True, timeout=120)
+    first, second = (pod["spec"].get("affinity") for pod in cluster.pods.values())
+    assert first is None
+    (preference,) = second["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    (other,) = preference["preference"]["matchExpressions"]
+    assert other == {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["one", "two"]}
 
 
 @with_kubectl

@@ -14,6 +14,22 @@ import pytest
 import yaml
 from dummy_project import ROOT, background, begun, order, traces, until, until_hanging
 
+# an engine that takes the first of two nodes that is not left out, and fails where none is
+ENGINE = f"""#!{sys.executable}
+import os, subprocess, sys
+options, program = sys.argv[1:sys.argv.index("sh")], sys.argv[sys.argv.index("sh"):]
+avoid = [name for option in options if option.startswith("--exclude=") for name in option[10:].split(",")]
+node = next(name for name in ("one", "two") if name not in avoid)
+sys.exit(subprocess.run(program, env={{**os.environ, "SLURMD_NODENAME": node}}, start_new_session=True).returncode)
+"""
+SLURM = f"sh {ROOT / 'examples/launch/over_slurm.sh'} -N1 -n1"
+LAUNCHES = {
+    "ssh": f"{sys.executable} {ROOT / 'examples/launch/over_ssh.py'} one,two --",
+    "slurm": SLURM,
+    "any engine with an option": "srun -N1 ${GRAMLAB_AVOID:+--exclude=$GRAMLAB_AVOID}",
+}
+SENT = ["prepare@roll", "train@run", "measure@run", "simulate@s0", "simulate@s1"]
+
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Path:
@@ -76,6 +92,40 @@ def test_the_second_try_goes_to_another_host(project: Path, hosts: Path, server:
     ran = [trace for trace in traces(project) if trace["event"] == "begin" and trace["stage"].startswith("simulate@")]
     assert sorted(trace["stage"] for trace in ran) == ["simulate@s0", "simulate@s1"]
     assert {trace["node"] for trace in ran} == {"two"}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize("status", [0, 1])
+def test_every_kind_of_stage_that_fails_on_a_node_runs_on_another(
+    project: Path, hosts: Path, server: dict[str, str], name: str, status: int
+) -> None:
+    """Status 0 is that of an ``srun`` whose node has died: the stage then has no output."""
+    dummy_nodes.add_atlas(project)
+    for program, content in {"srun": ENGINE, "sinfo": "#!/bin/sh\necho one; echo two\n"}.items():
+        (hosts / program).write_text(content)
+        (hosts / program).chmod(0o755)
+    order(project, broken={"one": status})
+    launch = ["--launch", LAUNCHES[name], "--workers", "1"]
+    for targets in (SENT, ["--scale", "atlas", "cells@first"]):
+        done = flow(server, hosts, project, *launch, *targets)
+        assert done.returncode == 0, done.stdout
+    nodes: dict[str, list[str]] = {}
+    for trace in traces(project):
+        if trace["event"] == "begin":
+            nodes.setdefault(trace["stage"], []).append(trace["node"])
+    assert nodes == {stage: ["one", "two"] for stage in [*SENT, "cells@first"]}
+    assert flow(server, hosts, project, *launch, "--force", "s0").returncode == 0, "a later run may try it again"
+    assert [trace["node"] for trace in traces(project) if trace["event"] == "begin"][-2:] == ["one", "two"]
+
+
+def test_a_second_try_stays_where_there_is_one_node(project: Path, hosts: Path, server: dict[str, str]) -> None:
+    for program, content in {"srun": ENGINE, "sinfo": "#!/bin/sh\necho one\n"}.items():
+        (hosts / program).write_text(content)
+        (hosts / program).chmod(0o755)
+    order(project, broken={"one": 1})
+    done = flow(server, hosts, project, "--launch", SLURM, "s0")
+    assert done.returncode == 1, done.stdout
+    assert [trace["node"] for trace in traces(project)] == ["one", "one"]
 
 
 def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path: Path, server: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dummy_nodes
 from dummy_nodes import commit, coordinate, logs
-from dummy_project import ROOT, alive, ask, background, begun, call, order, until, until_hanging
+from dummy_project import ROOT, alive, ask, background, begun, call, order, traces, until, until_hanging
 
 from flows.graph import Graph
 from flows.nodes import changed
@@ -182,3 +182,48 @@ def test_an_unknown_deployment_is_one_line(clones, env) -> None:
     assert done.returncode == 1
     assert "the server has no deployment 'stage/nodes'; docs/how-to/machines.md has the commands" in done.stdout
     assert "Traceback" not in done.stdout
+
+
+def hanging(clones: dict[str, Path], stage: str) -> list[int]:
+    """The processes of a stage that hangs on a node: its program, and the one that it waits for."""
+    left = [trace for clone in clones.values() for trace in traces(clone)]
+    return next((trace["processes"] for trace in left if (trace["event"], trace["stage"]) == ("hang", stage)), [])
+
+
+def test_nodes_end_the_stages_of_a_killed_coordinator_and_the_next_one_computes_nothing_twice(
+    clones, env, workers, tmp_path
+) -> None:
+    params = clones["coordinator"] / "params.yaml"
+    params.write_text(params.read_text().replace("lr: 0.1", "lr: 0.3"))
+    commit(clones["coordinator"])
+    forget(clones)
+    log, line = tmp_path / "log", "waits for {}, which a node runs for an earlier coordinator"
+    for name in ("one", "two"):  # while a node hangs, the other is free
+        order(clones[name], hang=["train@run", "measure@run"], provenance=True)
+        assert workers[name]
+    before = set(flow_runs(env, deployed=True))
+
+    def on_nodes() -> list[str]:
+        return begun(clones["one"]) + begun(clones["two"])
+
+    with background(coordinate(clones, "run"), ROOT, env, log) as first:
+        assert until(lambda: hanging(clones, "train@run"), 200), log.read_text() + logs(clones)
+        os.kill(first.pid, signal.SIGKILL)
+    program, waits = hanging(clones, "train@run")
+    with background(coordinate(clones, "run"), ROOT, env, log) as second:
+        handed_out_again = lambda: on_nodes().count("train@run") > 1  # noqa: E731
+        assert until(lambda: line.format("train@run") in log.read_text() or handed_out_again(), 200), log.read_text()
+        assert alive(program), "the node goes on"
+        os.kill(waits, signal.SIGTERM)  # the program no longer hangs
+        assert until(lambda: hanging(clones, "measure@run"), 200), log.read_text() + logs(clones)
+        os.kill(second.pid, signal.SIGKILL)
+    os.kill(hanging(clones, "measure@run")[1], signal.SIGTERM)
+    runs = lambda: {state for run, state in flow_runs(env, deployed=True).items() if run not in before}  # noqa: E731
+    assert until(lambda: runs() == {"Completed"}, 200), logs(clones)
+    done = run(coordinate(clones, "run"), env)
+    assert done.returncode == 0, done.stdout
+    assert "measure@run done" in done.stdout or "measure@run restored" in done.stdout, done.stdout
+    assert sorted(on_nodes()) == ["measure@run", "train@run"]
+    assert begun(clones["coordinator"]) == []
+    for name in ("one", "two"):
+        order(clones[name], provenance=True)
