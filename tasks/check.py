@@ -6,6 +6,7 @@ from tasks import papers
 from tasks import stage as stages
 from tasks.judging.contract import refuse_undescribed
 from tasks.judging.finding import find
+from tasks.judging.parts import refuse_incomplete
 from tasks.judging.rows import Rows
 
 
@@ -22,6 +23,7 @@ def main() -> None:
         table = tables.read(stage.table(experiment))
         rows = Rows(table)
         refuse_undescribed(rows, claim, stage.scale)
+        refuse_incomplete(rows, claim, stage.scale)
         letter = papers.paper(paper).LETTER
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
         if finding["ran"]:

@@ -3,9 +3,9 @@
 A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, the
 constants ID, KIND, TITLE, PRINTED (the print in short, with its place) and STATEMENTS, and ``draw(rows, claim)``. Where
 they apply it also has HYPOTHESES, CORRECTION (the form that we derive, in words), CONTROLS (by name, how a control's
-table differs from the claim's), EQUAL_SEEDS (quantities that two seeds may share, with the reason), NEEDS (what it
-needs and is not at hand: a download, a larger machine), SETTINGS (names of the settings that the report shows) and
-DATA_SETS (those of the training run that the claim concerns).
+table differs from the claim's), UNEVEN (why some of its cases lack layers), EQUAL_SEEDS (quantities that two seeds may
+share, with the reason), NEEDS (what it needs and is not at hand: a download, a larger machine), SETTINGS (names of the
+settings that the report shows) and DATA_SETS (those of the training run that the claim concerns).
 
 A rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where the print is wrong, and each
 ``control: ...``, where the hypothesis is broken on purpose. A control whose name ends in ", corrected" is set against

@@ -127,14 +127,23 @@ class Control:
         Why they are: what the control breaks does not enter them.
     scales
         The scales at which it is measured; the paper's table may be older than the control.
+    parts
+        The columns in which its parts are those of the claim's arm: its cases and layers but not its steps where
+        it is measured before training. Only statistical claims need it; an identity's control has its own instances.
+    parts_because
+        Why the parts differ in the other columns.
     """
 
     has: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     because: str = ""
     scales: tuple[str, ...] = ("quick", "paper")
+    parts: tuple[str, ...] = ("case", "layer", "step")
+    parts_because: str = ""
 
     def __post_init__(self) -> None:
+        if len(self.parts) < 3 and not self.parts_because:
+            raise ValueError("say why a control's parts are not those of the claim")
         if self.shares and not self.because:
             raise ValueError(f"say why a control shares {', '.join(self.shares)} with the claim")
 

@@ -175,7 +175,9 @@ def _sharper(name: str, equation: str, rule: Callable[[Rows], Finding], quantity
 
 CONTROLS = {
     "R has the data's eigenvectors": Control(
-        has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)")
+        has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)"),
+        parts=("layer",),
+        parts_because="Of the random data it has the isotropic normal case alone, with one network of each seed.",
     ),
     "R of another network": Control(
         has=(

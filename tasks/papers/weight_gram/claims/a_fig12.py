@@ -147,7 +147,7 @@ def _means(values: np.ndarray) -> str:
 
 
 CONTROLS = {
-    "untrained": Control(),
+    "untrained": Control(parts=("case", "layer"), parts_because="Before training is a single step."),
     "other labels": Control(
         shares=("test_accuracy", "train_accuracy"),
         because="It measures the claim's networks, and so their accuracies, beside labels that are drawn anew.",
@@ -202,6 +202,7 @@ STATEMENTS = (
         rule=gap_grows_midway,
         reads=ACCURACIES,
         cases=5,
+        corrected_at=("paper",),  # the quick settings memorise
     ),
     Statement(
         name="sudden increase of the middle layers",
@@ -216,6 +217,7 @@ STATEMENTS = (
         reads=("target_linearity",),
         printed="for p ≥ 0.75, unlike smaller p",
         cases=5,
+        corrected_at=("paper",),  # the quick settings memorise
     ),
     *(
         Statement(

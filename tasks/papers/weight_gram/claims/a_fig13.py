@@ -76,7 +76,10 @@ def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]
 
 
 CONTROLS = {
-    "no weight decay": Control(),
+    "no weight decay": Control(
+        parts=("layer", "step"),
+        parts_because="Its only case is the weight decay 0, which no case of the claim has.",
+    ),
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
         shares=("test_accuracy", "train_accuracy"),

@@ -80,6 +80,8 @@ CONTROLS = {
         has=whitening.READS,
         shares=("original/test_accuracy",),
         because="It replaces the whitened update; gradient descent, which both are compared with, is the same run.",
+        parts=("layer", "step"),
+        parts_because="It is measured at one learning rate of each data set.",
     ),
 }
 STATEMENTS = (

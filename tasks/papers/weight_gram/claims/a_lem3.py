@@ -68,8 +68,12 @@ def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> 
 
 
 QUOTE = "If a function f is m-positively homogeneous in h, then h_iᵀ∇_{h_k}f ≈ f(h_i) + (m − 1)f(h_k)."
+UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
-    "strongly non-homogeneous f": Control(),
+    "strongly non-homogeneous f": Control(
+        parts=("layer", "step"),
+        parts_because="Its only case is an f that no case of the claim has.",
+    ),
     "m one too many": Control(has=("lem3/remainder",)),
     "outputs of another sample": Control(has=("lem3/error", "lem3/size")),
 }

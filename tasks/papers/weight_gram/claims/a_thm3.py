@@ -147,13 +147,18 @@ def _numbers(name: str, correlations: np.ndarray, signs: np.ndarray, slopes: np.
 
 
 CHANGE = ("thm3/measured", "thm3/predicted")
+UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "shuffled y": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
         shares=("thm3/measured",),
         because="It shuffles the labels of the prediction; what is measured does not depend on them.",
     ),
-    "strongly non-homogeneous f": Control(has=("thm3/alignment", "thm3/measured", "thm3/predicted")),
+    "strongly non-homogeneous f": Control(
+        has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
+        parts=("layer", "step"),
+        parts_because="Its only case is an f that no case of the claim has.",
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -144,6 +144,7 @@ THEOREM = (
 )
 NAMES = {False: "m = 1", True: "m > 1"}
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
+UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "labels orthogonal to every layer": Control(),
     "untrained net": Control(
@@ -155,7 +156,9 @@ CONTROLS = {
             "thm4/step",
             "thm4/surrogate",
             "thm4/with readout",
-        )
+        ),
+        parts=("layer",),
+        parts_because="Before training every step is 0, and the null of the even target belongs to the trained net.",
     ),
 }
 STATEMENTS = (

@@ -43,6 +43,8 @@ CONTROLS = {  # of Figures 7 and 8
     "no training": Control(
         scales=("quick",),  # the paper's table is older than this control
         has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
+        parts=("case", "layer"),
+        parts_because="At step 0 its weights would be the claim's.",
     ),
     "random K": Control(
         has=("nfa/centered", "nfa/uncentered", "null/uncentered"),

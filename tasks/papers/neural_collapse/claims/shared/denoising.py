@@ -34,11 +34,15 @@ MATH = (
 )
 
 CONTROLS = {  # an arm for each data set, since a control must be rejected on each
-    f"{name}, {data_set}": Control(scales=(scale,))
-    for name in (
-        "before training",
-        "labels shuffled at the measure",
-        "right singular vectors drawn at random",
+    f"{name}, {data_set}": Control(
+        scales=(scale,),
+        parts=("layer",) if scale == "paper" else columns,
+        parts_because="It is measured on its data set alone, before training at step 0, and random vectors at the end.",
+    )
+    for name, columns in (
+        ("before training", ("case", "layer")),
+        ("labels shuffled at the measure", ("case", "layer", "step")),
+        ("right singular vectors drawn at random", ("case", "layer")),
     )
     for scale, data_sets in (("paper", ("MNIST", "CIFAR-10", "SVHN")), ("quick", ("digits",)))
     for data_set in data_sets
