@@ -1,7 +1,7 @@
 """D.fig9, D.fig12: NC1 through the parts of the head of VGG-11, and the NFA, along training.
 
 The initialisation is g = 0.3, on MNIST 0.2. VGG-11 is cut where the paper says; the authors' code cuts it before the
-fourth max-pool and pools to 4 x 4. The quick scale has g = 0.6 on digits, 640 steps, and an eighth of the width.
+fourth max-pool and pools to 4 x 4. The quick scale has g = 0.6 on digits, 1,024 steps, and an eighth of the width.
 
 The quick scale also multiplies the variances of the convolutions by 2.5, which keeps the size of the signal. Images
 have 16 x 16 pixels, and He's rule by fan-out counts nine places where the last two convolutions see only one. Without
