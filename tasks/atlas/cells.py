@@ -32,6 +32,7 @@ class Settings(Strict):
     optimizer: Literal["sgd", "momentum", "adam", "adamw", "muon", "whitened", "least squares", "none"]
     lr: float
     weight_decay: float
+    steps: int = 0  # 0: those of the group
     answer: str = ""  # what must come out, for a cell with a known answer
 
 
@@ -42,13 +43,18 @@ class Cell(Settings):
     of: Group
 
     @property
+    def last_step(self) -> int:
+        """How many steps its networks are trained."""
+        return self.steps or self.of.steps
+
+    @property
     def snapshots(self) -> tuple[int, ...]:
         """Twelve steps from 0 to the last one, the later ones evenly on a logarithmic scale."""
         if self.optimizer == "none":
             return (0,)
         if self.optimizer == "least squares":
             return (0, 1)
-        first, last = min(10, self.of.steps), self.of.steps
+        first, last = min(10, self.last_step), self.last_step
         steps = {0, last, *(round(first * (last / first) ** (number / 10)) for number in range(11))}
         return tuple(sorted(steps))
 

@@ -20,6 +20,9 @@ def shrink(project):
     content = yaml.safe_load(file.read_text())
     for group in content["groups"].values():
         group["steps"] = min(group["steps"], 40)
+    for of in [content["slice"], *content["stages"].values()]:
+        for cell in of.values():
+            cell.pop("steps", None)
     chosen = {stage: {name: of for name, of in cells.items() if name in CELLS}
             for stage, cells in content["stages"].items()}  # fmt: skip
     content |= {"seeds": 2, "slice": {name: of for name, of in content["slice"].items() if name in CELLS},

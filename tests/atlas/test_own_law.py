@@ -29,6 +29,8 @@ def project(copy_project, environment, printed):
     content = yaml.safe_load(file.read_text())
     for group in content["groups"].values():
         group["steps"] = min(group["steps"], 20)
+    for cell in content["slice"].values():
+        cell.pop("steps", None)
     file.write_text(yaml.safe_dump(content, sort_keys=False))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     commands.run(project, {**environment, "PATH": path}, timeout=1800)

@@ -32,6 +32,16 @@ def test_cells_are_named_once_and_measured_twelve_times():
     assert not any(name == "adamw" and not decays for _, name, decays in optimizers)
 
 
+def test_a_cell_with_decay_differs_from_its_twin_in_decay_and_steps_alone():
+    """So that the map's rows compare training with decay and without; AdamW's twin is Adam."""
+    cells = [cell for cell in all_cells().values() if not cell.answer]
+    twins = {(cell.group, cell.optimizer): cell for cell in cells if not cell.weight_decay}
+    for cell in (cell for cell in cells if cell.weight_decay):
+        twin = twins[cell.group, "adam" if cell.optimizer == "adamw" else cell.optimizer]
+        assert (cell.lr, cell.of) == (twin.lr, twin.of), cell.name
+        assert cell.last_step >= twin.last_step == twin.of.steps, cell.name
+
+
 def test_nodes_take_stages_of_every_scale():
     scales = {path.name for path in (ROOT / "pipeline").iterdir() if any(path.rglob("dvc.yaml"))}
     for flow in (stage, reproduce):

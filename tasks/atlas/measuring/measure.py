@@ -23,6 +23,7 @@ from tasks.atlas.layer import Layer
 from tasks.atlas.measuring.kernel import error_on_test, kernel_error
 from tasks.atlas.measuring.networks import network
 from tasks.atlas.measuring.scores import Rotations, haar, scores
+from tasks.atlas.measuring.standstill import OTHER_REST, distance_from_rest
 from tasks.atlas.measuring.training import Snapshot, layer_names, train
 
 SIDES = ("forward", "backward")
@@ -43,7 +44,8 @@ def measure(cell: Cell) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         Rows of `tasks.atlas.table`.
     facts : list of dict
         Rows of a gramlab table: losses, accuracies, test errors of the networks ("test_error") and of the kernels that
-        are frozen at initialisation ("kernel_test_error"), a layer's "stationarity", for the chain monomial
+        are frozen at initialisation ("kernel_test_error"), a layer's "stationarity" and "averaged_stationarity",
+        its "distance_from_rest" where the optimizer rests elsewhere than at critical points, for the chain monomial
         cosines of WᵀW and the AGOP of the first layer with the target's EGOP.
     """
     data, model = problem(cell)
@@ -215,6 +217,9 @@ def _facts(
             pull = cell.weight_decay * layer.W
             value = float((layer.weight_gradient + pull).norm() / pull.norm())
             yield {**labels, "layer": name, "quantity": "stationarity", "value": value}
+            if cell.optimizer in OTHER_REST:
+                value = distance_from_rest(cell.optimizer, layer.W, layer.weight_gradient, cell.weight_decay)
+                yield {**labels, "layer": name, "quantity": "distance_from_rest", "value": value}
         if cell.of.data["source"] == "chain_monomial" and name == next(iter(layers))[0]:
             egop = torch.from_numpy(chain_monomial_egop(np.eye(data.inputs), cell.of.data["rank"]))
             for quantity, matrix in (("egop_gram", layer.gram), ("egop_agop", layer.agop)):

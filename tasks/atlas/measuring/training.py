@@ -21,6 +21,7 @@ from gramlab.nets.stacked import Group
 from tasks.atlas.cells import Cell
 
 MOMENTUM = 0.9  # of "momentum" and of "muon"
+LAST = 100  # steps over which the gradient is averaged at the end
 NAMES = {"momentum": "sgd", "muon": "sgd", "none": "sgd"}  # of the settings' optimizers in gramlab.nets
 
 
@@ -86,11 +87,15 @@ class Follower:
         accumulated ← (1 − 2γλ) accumulated − γ (WᵀG + GᵀW)        gradient descent's form
 
     own and accumulated start from W₀ᵀW₀; on the backward side Wᵀ takes W's place. The numbers are float64.
+    From the step ``average_from`` on, ``averaged`` sums G + λW. Where a minimum lies on a kink of the loss, as a ReLU
+    has them, the gradient jumps between the sides of the kink from step to step, and the mean alone falls to 0.
     """
 
     def __init__(self, optimizer: Any, names: Sequence[str], layers: Sequence[str], weights: dict[str, Tensor],
-                 lr: float, weight_decay: float):  # fmt: skip
+                 lr: float, weight_decay: float, average_from: float = math.inf):  # fmt: skip
         self.optimizer, self.lr, self.weight_decay = optimizer, lr, weight_decay
+        self.average_from = average_from
+        self.averaged = {layer: torch.zeros_like(weights[f"{layer}.weight"].flatten(2)) for layer in layers}
         self.places = {layer: list(names).index(f"{layer}.weight") for layer in layers}
         self.sums: dict[str, dict[tuple[str, str], Tensor]] = {}
         for layer in layers:
@@ -112,6 +117,8 @@ class Follower:
                 for matrix in (before[layer], group.parameters[place], gradients[place])
             )
             U = after - W
+            if step >= self.average_from:
+                self.averaged[layer][group.members].add_(G).add_(W, alpha=self.weight_decay)
             for side, A, steps, pulls in (("forward", W.mT, U, G), ("backward", W, U.mT, G.mT)):
                 gram, accumulated, shifts = (
                     self.sums[layer][side, name][group.members] for name in ("own", "accumulated", "shifts")
@@ -143,7 +150,8 @@ def train(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list
     -------
     snapshots : list of Snapshot
     history : list of dict
-        Losses and accuracies: rows of a gramlab table.
+        Losses and accuracies, and with decay a layer's "averaged_stationarity", ‖mean of G + λW‖ / ‖λW‖ over the last
+        `LAST` steps: rows of a gramlab table.
 
     Raises
     ------
@@ -155,14 +163,15 @@ def train(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list
     config = TrainingConfig(
         loss=cell.of.loss, optimizer=NAMES.get(cell.optimizer, cell.optimizer), lr=cell.lr, batch=None,
         momentum=MOMENTUM if cell.optimizer == "momentum" else 0.0, weight_decay=cell.weight_decay, init=cell.of.init,
-        init_scale=cell.of.init_scale, epochs=cell.of.steps, dtype="float64", name=("atlas", cell.group),
+        init_scale=cell.of.init_scale, epochs=cell.last_step, dtype="float64", name=("atlas", cell.group),
     )  # fmt: skip
     ensemble = Ensemble(model, data, config, seeds, "cpu")
     names, layers, weights = ensemble.stacked.names, layer_names(model), ensemble.stacked.values
     optimizer: Any = ensemble.optimizer
     if cell.optimizer == "muon":
         optimizer = Muon(names, cell.lr, cell.weight_decay)
-    follower = Follower(optimizer, names, layers, weights, cell.lr, cell.weight_decay)
+    average_from = max(cell.last_step - LAST, 0)
+    follower = Follower(optimizer, names, layers, weights, cell.lr, cell.weight_decay, average_from)
     ensemble.optimizer = follower  # type: ignore[assignment]
     snapshots, history, rows = [], [], ensemble.batches.epoch(0)
     for step in range(cell.snapshots[-1] + 1):
@@ -174,6 +183,13 @@ def train(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list
         if step < cell.snapshots[-1]:
             factor = 0.5 * (1 + math.cos(math.pi * step / cell.snapshots[-1]))
             ensemble.advance(step, [factor], rows)
+    if cell.weight_decay and cell.optimizer != "none":
+        for layer in layers:
+            decay = cell.weight_decay * weights[f"{layer}.weight"].flatten(2)
+            pulls = follower.averaged[layer] / (cell.last_step - average_from)
+            distances = (pulls.norm(dim=(1, 2)) / decay.norm(dim=(1, 2))).tolist()
+            history += [{"seed": seed, "step": cell.last_step, "layer": layer, "quantity": "averaged_stationarity",
+                         "value": distance} for seed, distance in enumerate(distances)]  # fmt: skip
     return snapshots, history
 
 

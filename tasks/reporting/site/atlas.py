@@ -16,7 +16,7 @@ from tasks.atlas.cells import Cell, all_cells, stage_cells
 from tasks.atlas.judging.choices import CHOICES
 from tasks.atlas.judging.contest import NOBODY, TIE, family
 from tasks.reporting.atlas.findings import findings, laws
-from tasks.reporting.atlas.standing import CRITICAL, WRONG, at_critical_point, memorises
+from tasks.reporting.atlas.standing import CRITICAL, ELSEWHERE, WRONG, at_critical_point, end_of, memorises
 from tasks.reporting.fresh import fresh_cells, verdicts_of_cells
 from tasks.reporting.site.choices import universes
 from tasks.reporting.site.content import read
@@ -119,6 +119,11 @@ class Place:
     def critical(self) -> bool | None:
         """Whether it ends at a critical point; None without decay, or where it was not run."""
         return at_critical_point(self.judged) if self.judged else None
+
+    @property
+    def end(self) -> str | None:
+        """Where its networks end, as `end_of` has it; None without decay, or where it was not run."""
+        return end_of(self.judged) if self.judged else None
 
     @property
     def memorises(self) -> bool:
@@ -296,9 +301,19 @@ def wins(grid: list[Place]) -> list[tuple[str, list[int]]]:
 
 
 def ends(grid: list[Place]) -> dict[str, Any]:
-    """How many cells with decay end at a critical point and how many do not, and the limit of the distance."""
-    decayed = [place.critical for place in grid if place.critical is not None]
-    return {"yes": decayed.count(True), "no": decayed.count(False), "limit": CRITICAL}
+    """Where the cells with decay end.
+
+    "yes" and "no": how many do and do not end at a critical point; "gradient" and "critical", "kink": how many have
+    the decay in the gradient, and how many of them end at a critical point and on kinks; "others" and "elsewhere": how
+    many have an optimizer that rests elsewhere, and how many of them are at rest; "limit": of all distances.
+    """
+    run = [place for place in grid if place.end is not None]
+    gradient, others = ([place.end for place in run if (place.cell.optimizer in ELSEWHERE) == is_other]
+                        for is_other in (False, True))  # fmt: skip
+    yes = sum(place.end == "critical" for place in run)
+    return {"yes": yes, "no": len(run) - yes, "gradient": len(gradient), "critical": gradient.count("critical"),
+            "kink": gradient.count("kink"), "others": len(others), "elsewhere": others.count("elsewhere"),
+            "limit": CRITICAL}  # fmt: skip
 
 
 def own_laws(result: Mapping[str, Any]) -> list[str]:
