@@ -43,6 +43,7 @@ if (form) {
       count += !row.hidden;
     }
     shown.textContent = `${count} of ${rows.length} claims`;
+    table.classList.toggle("short", !form.elements.whole.checked);
     for (const head of heads) {
       const direction = falling ? "descending" : "ascending";
       head.setAttribute("aria-sort", head.dataset.sort === sorted ? direction : "none");
@@ -61,7 +62,8 @@ if (form) {
     if (text && !text.includes("=")) return;
     const state = new URLSearchParams(text);
     for (const field of form.elements) {
-      if (field.name) field.value = state.get(field.name) || "";
+      if (field.type === "checkbox") field.checked = state.has(field.name);
+      else if (field.name) field.value = state.get(field.name) || "";
     }
     const wanted = (state.get("sort") || "order").replace("-", "");
     sorted = wanted in keys ? wanted : "order";
@@ -91,6 +93,8 @@ if (form) {
   window.addEventListener("hashchange", fromAddress);
   show();
   fromAddress();
+  const cut = [...table.querySelectorAll(".text")].filter((text) => text.scrollHeight > text.clientHeight + 2);
+  for (const text of cut) text.title = text.textContent;
 }
 
 for (const details of document.querySelectorAll("details.provenance")) {

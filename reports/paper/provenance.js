@@ -1,611 +1,611 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.204,
+  "seconds": 1.189,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.731,
+  "seconds": 0.945,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.303,
+  "seconds": 1.769,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.628,
+  "seconds": 1.107,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 5.594,
+  "seconds": 6.078,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.423,
+  "seconds": 1.714,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.034,
+  "seconds": 2.203,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.561,
+  "seconds": 1.501,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.644,
+  "seconds": 1.678,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 1.799,
+  "seconds": 1.715,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.224,
+  "seconds": 1.163,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.176,
+  "seconds": 1.523,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 4.098,
+  "seconds": 4.851,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.309,
+  "seconds": 0.343,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.972,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 1.526,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 1.078,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.56,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.615,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 2.839,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 0.401,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2350466",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 0.852,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 0.605,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 1.146,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.492,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 0.717,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.121,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 1.057,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.925,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 4.793,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.792,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.766,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 1.366,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.462,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.736,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 4.095,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.627,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 3.6,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 3.205,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 3.831,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 4.82,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 5.217,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.586,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.914,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.473,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 2.803,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.843,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 3.38,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.224,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig11": {
-  "seconds": 0.584,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig4": {
-  "seconds": 1.072,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.881,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.257,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.917,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_lemd_2": {
-  "seconds": 0.931,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.415,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.448,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 2.072,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 1.551,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 0.206,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6efa886+",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab3": {
-  "seconds": 0.346,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 1.377,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.954,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 1.882,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.966,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 0.429,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig3": {
-  "seconds": 0.665,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 0.731,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 0.562,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 0.637,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_lemb_1": {
-  "seconds": 0.411,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_lemb_2": {
-  "seconds": 1.076,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_propa_1": {
-  "seconds": 0.88,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_svd": {
-  "seconds": 0.543,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "2c5c3a1dcfd34b1a"
- },
- "check@d_thm4_3": {
-  "seconds": 5.623,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "dde077d",
-  "settings": "4058e45090594004"
- },
- "check@d_thm4_4": {
   "seconds": 1.1,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 2.317,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 1.546,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.553,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.674,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 3.144,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 0.594,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.157,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.646,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 1.187,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.42,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.499,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 0.875,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.855,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 1.045,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 5.075,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 2.275,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.713,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 1.427,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.592,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.848,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 3.543,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.529,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 2.839,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 2.713,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 4.005,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 6.083,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 5.564,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.185,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 1.055,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.534,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.545,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.601,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 2.515,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.092,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig11": {
+  "seconds": 0.71,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig4": {
+  "seconds": 1.091,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.81,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 1.263,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.97,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.179,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.412,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.425,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.467,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 2.038,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 0.956,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab3": {
+  "seconds": 0.73,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 1.791,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.729,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 2.065,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 1.986,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.706,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig3": {
+  "seconds": 1.036,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 0.991,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 0.963,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 0.865,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.367,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 0.776,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
+  "seconds": 0.698,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_svd": {
+  "seconds": 0.619,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "2c5c3a1dcfd34b1a"
+ },
+ "check@d_thm4_3": {
+  "seconds": 5.988,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
+  "settings": "4058e45090594004"
+ },
+ "check@d_thm4_4": {
+  "seconds": 0.852,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "707b84d",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -930,13 +930,14 @@ provenance.paper = {
   "settings": "961082e4df51dc29"
  },
  "measure@c_tab2": {
-  "commit": "8b27606",
+  "seconds": 742.075,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 107.785,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "476651c",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "8ab9d61c96e6d5ad"
  },
  "measure@c_tabular": {
   "seconds": 511.681,
@@ -1236,44 +1237,45 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@c_tab2": {
-  "commit": "8b27606",
+  "seconds": 6376.241,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 1579.589,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "476651c",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "8ab9d61c96e6d5ad"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.071,
+  "seconds": 0.109,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.075,
+  "seconds": 0.09,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.131,
+  "seconds": 0.074,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "dde077d",
+  "commit": "707b84d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.108,
+  "seconds": 0.124,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2350466",
+  "commit": "707b84d",
   "settings": "4f53cda18c2baa0c"
  }
 };
