@@ -35,7 +35,7 @@ def with_short_trainings(raw: dict) -> dict:
     for paper in papers.names():
         for entry in (raw[paper].get("train") or {}).values():
             for scale in ("paper", "quick"):
-                entry[scale] = merged(entry[scale] or {}, SMALL)
+                entry[scale] = merged(entry.get(scale) or {}, SMALL)
                 for changes in ("arms", "variants"):
                     for change in entry[scale].get(changes, {}).values():
                         (change or {}).pop("epochs", None)
