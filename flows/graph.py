@@ -156,8 +156,11 @@ class Graph:
 
     def on_gpu(self, name: str) -> bool:
         """Whether params.yaml says ``gpu: true`` of a stage."""
-        entries = [entry for dep in self.stages[name].params for entry in dep.read_params().values()]
-        return any(entry.get("gpu") for entry in entries if isinstance(entry, dict))
+        values = [value for dep in self.stages[name].params for value in dep.read_params().values()]
+        entries = [value for value in values if isinstance(value, dict)]
+        # a quick stage depends on its whole entry, a stage of the papers' scale on `paper` alone
+        entries += [entry[scale] for entry in entries for scale in ("paper", "quick") if entry.get(scale)]
+        return any(entry.get("gpu") for entry in entries)
 
 
 load = cache(Graph)  # a project is read once

@@ -36,7 +36,7 @@ def planted_atlas(result):
     for index, (cell, outcome) in enumerate(zip(grid[:-2], itertools.cycle(OUTCOMES))):
         cells[cell.name] = copy.deepcopy(template)
         cells[cell.name]["sides"]["forward"]["change"]["winner"] = outcome
-        cells[cell.name]["facts"] |= {"stationarity": 0.3} if index % 2 else {}
+        cells[cell.name]["facts"] |= {"stationarity": 0.3, "averaged_stationarity": 0.3} if index % 2 else {}
         cells[cell.name]["facts"] |= {"test_error": 0.98, "test_accuracy": 0.02} if index % 3 == 0 else {}
     halves = {"cells": 85, "right": 44, "most_frequent_right": 31, "p": 0.0312}
     return {**result, "cells": cells, "missing": [cell.name for cell in grid[-2:]], "diverged": [grid[-1].name],
