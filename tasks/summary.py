@@ -27,7 +27,7 @@ def main() -> None:
             claim["id"], claim["title"], claim["verdict"], claim["reason"], statements_found(claim), controls(claim)
         )
     console.print(table)
-    number_of = counts(claims)
+    number_of = {verdict: number for verdict, number in counts(claims).items() if isinstance(number, int)}
     print(f"{number_of.pop('claims')} claims: " + ", ".join(f"{n} {name}" for name, n in number_of.items() if n))
     print(reproduction(stage.scale))
 
