@@ -6,8 +6,9 @@ import re
 import pytest
 
 from tasks.atlas.cells import all_cells
+from tasks.atlas.measuring.standstill import OTHER_REST
 from tasks.reporting.atlas.findings import findings
-from tasks.reporting.atlas.standing import end_of
+from tasks.reporting.atlas.standing import ELSEWHERE, end_of
 from tasks.reporting.site import atlas
 from tasks.reporting.site.atlas import Place, ends
 from tasks.reporting.site.pages import Renderer
@@ -24,6 +25,10 @@ CELLS = [  # optimizer, decay, distances: at every step, of the mean gradient, f
     ("whitened", 0.1, NEAR, NEAR, NEAR, "critical"),
     ("adam", 0.0, None, None, None, None),
 ]
+
+
+def test_the_report_and_the_measurements_name_the_same_optimizers():
+    assert set(ELSEWHERE) == set(OTHER_REST)
 
 
 def judged(optimizer, decay, distance, averaged, rest):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CRITICAL = 0.1  # ‖∇L + λW‖ / ‖λW‖ up to which a network counts as being at a critical point
-ELSEWHERE = ("adamw", "muon", "whitened")  # optimizers that do not come to rest at critical points
+ELSEWHERE = ("adamw", "muon", "whitened")  # those of standstill.py, which loads torch; the report does without
 WRONG = 0.95  # a share of test samples that are named wrongly, from which networks only memorise
 
 
@@ -45,7 +45,7 @@ def end_of(cell: Mapping[str, Any]) -> str | None:
         - "kink": ‖∇L + λW‖ is too large at every step and small for the mean gradient of the last steps, so that the
           gradient jumps around a point of rest, as it does where a minimum lies on kinks of ReLUs
         - "elsewhere": where an optimizer rests that does not rest at critical points, within the same limit
-        - "moving": nowhere of these, so that training was too short
+        - "moving": at none of these, because training was too short
         - None without weight decay
 
     Examples
