@@ -33,15 +33,14 @@ def run(
         key = key_of(claim, settings.claims)
         with _stdout_to_stderr():
             done = _bring_up_to_date(key, scale, force)
-        if not done:
-            raise typer.Exit(1)
-        finding = ROOT / "data" / scale / "findings" / settings.paper[key] / f"{key}.json"
-        entry = judged(json.loads(finding.read_text(encoding="utf-8")), key, scale)
-        print_json(entry) if as_json else describe(entry)
+        if done:
+            finding = ROOT / "data" / scale / "findings" / settings.paper[key] / f"{key}.json"
+            entry = judged(json.loads(finding.read_text(encoding="utf-8")), key, scale)
+            print_json(entry) if as_json else describe(entry)
         lacking = not_in_the_table(key, scale)
         for line in lacking:
             typer.echo(f"gramlab claims run: {line}", err=True)
-        if lacking:
+        if lacking or not done:
             raise typer.Exit(1)
 
 

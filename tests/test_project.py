@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,9 @@ def test_every_public_name_loads():
 
     for name in gramlab._HOME:
         assert getattr(gramlab, name).__doc__, name
+
+
+def test_two_files_of_tests_share_no_name():
+    """Without packages, pytest imports a file of tests by its bare name, and so only one of two equal names."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert max(names.values()) == 1, names.most_common(3)
