@@ -22,6 +22,9 @@ from flows.graph import Graph
 from flows.lockfiles import drop_entry, write_entry
 
 logging.getLogger("dvc").setLevel(logging.WARNING)  # else it announces each entry of dvc.lock, and how to add it to git
+logging.getLogger("dvc.rwlock").setLevel(logging.ERROR)  # else it warns where it removes the lock of a killed flow
+for name in ("dvc", "dvc_objects", "dvc_data"):
+    logging.getLogger(name).handlers.clear()  # importing DVC lets it print; its words go to the log file of a run
 Run = Callable[[PipelineStage], int]
 
 

@@ -15,6 +15,7 @@ def main() -> None:
     device = stages.compute(stage.settings)  # before the experiment's settings, whose module loads numpy and torch
     settings = stage.settings.experiments.pick(stage.key)
     from gramlab import tables
+    from tasks.measuring.resumable import forget_parts
 
     experiment = papers.experiment(stage.settings.paper[stage.key], stage.key)
     with stages.recorded(stage):
@@ -29,6 +30,7 @@ def main() -> None:
             rows = experiment.measure(Run(stage, device=device))
         labels = {"experiment": stage.key, "scale": stage.scale}
         tables.write(stage.table(stage.key), [{**labels, **row} for row in rows], seeds)
+        forget_parts(stage.key)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from gramlab.measures.batches import Data, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
+from gramlab.measures.kinds import Embedding
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
 
@@ -42,6 +43,8 @@ def features(
     -------
     dict of str to Tensor of shape (n, ...)
         In the model's dtype and on its device. The second call of a layer in one forward pass is "name:2", and so on.
+        Rows that all samples share, such as those of position ids of shape (1, T) or (T,), are repeated for each
+        sample. Ids of shape (T,) are taken for ids of samples if a batch has exactly T samples.
 
     Raises
     ------
@@ -72,7 +75,9 @@ def features(
                     counts[call.layer] = counts.get(call.layer, 0) + 1
                     values = call.input if what == "input" or call.output is None else call.output
                     values = measured[call.layer].by_sample(values, call.input)
-                    if len(values) == 1:  # the same for all samples, such as the ids of positions
+                    if len(values) != n and isinstance(measured[call.layer], Embedding) and call.input.ndim == 1:
+                        values = values.unsqueeze(0)  # ids of positions, of shape (T,)
+                    if len(values) == 1:  # the same for all samples
                         values = values.expand(n, *values.shape[1:])
                     parts.setdefault((counts[call.layer], call.layer), []).append(values)
     if missed := [name for name in measured if (1, name) not in parts]:

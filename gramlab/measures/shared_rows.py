@@ -23,16 +23,24 @@ Call = tuple[str, int]  # a layer, and which of its calls in a forward pass
 def suspects(layers: Mapping[str, Layer], run: Run, batch: Batch) -> dict[Call, LayerCall]:
     """Return the calls whose rows may serve several samples: by their shape, or because they never saw the batch."""
     n = len(run.outputs)
-    storages = {t.untyped_storage().data_ptr() for t in input_tensors(batch.inputs)}
+    addresses = {_address(t) for t in input_tensors(batch.inputs)} - {None}
     chosen = {}
     for key, call in numbered(run.calls):
         h = call.input
         first = next(iter(layers[call.layer].row_axes(h)), h.shape[0] if h.ndim else 1)
         ids = isinstance(layers[call.layer], Embedding) and h.ndim < 2
         constant = call.source is not None and call.source.is_leaf and h.is_floating_point()
-        if first != n or ids or (constant and h.untyped_storage().data_ptr() not in storages):
+        if first != n or ids or (constant and _address(h) not in addresses):
             chosen[key] = call
     return chosen
+
+
+def _address(tensor: Tensor) -> int | None:
+    """Return where a tensor's numbers lie; None for a subclass that wraps other tensors and has no storage."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except RuntimeError:
+        return None
 
 
 def shared_calls(layers: Mapping[str, Layer], run: Run, calls: Mapping[Call, LayerCall]) -> list[Call]:

@@ -45,9 +45,6 @@ class FakeTensor(torch.Tensor):
     def tolist(self) -> Any:
         return self.cpu_tensor.tolist()  # a GPU has it too, but torch refuses it to subclasses
 
-    def untyped_storage(self) -> torch.UntypedStorage:
-        return self.cpu_tensor.untyped_storage()  # views share it, as on a GPU
-
     def __repr__(self, **_: Any) -> str:
         return f"FakeTensor({self.cpu_tensor})"
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 from torch.func import functional_call, jacrev
+from torch.utils._pytree import tree_map
 
 import gramlab
 
@@ -147,3 +148,40 @@ def test_features_have_a_row_for_each_sample():
     for batch_size in (1, 3, 8):
         h = gramlab.features(model, x, "position", batch_size=batch_size)["position"]
         assert torch.equal(h, torch.arange(LENGTH).expand(8, -1))
+
+
+@pytest.mark.parametrize("ids", ["row", "flat", "all"])
+def test_features_repeat_the_rows_of_positions_for_each_sample(ids):
+    model = Positions(ids)
+    x, _ = inputs(model, 7)
+    outputs = gramlab.features(model, x, what="output", batch_size=4)
+    torch.testing.assert_close(outputs["position"], model.position.weight.expand(7, LENGTH, 4))
+    torch.testing.assert_close(outputs["token"], model.token(x))
+    assert gramlab.features(model, x, "position", batch_size=4)["position"].equal(torch.arange(LENGTH).expand(7, -1))
+
+
+class Wrapper(torch.Tensor):
+    """A tensor that holds another and has no storage, as quantized and distributed tensors do."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
+        inner = tree_map(lambda value: value.inner if isinstance(value, cls) else value, (args, kwargs or {}))
+        result = operation(*inner[0], **inner[1])
+        return tree_map(lambda value: cls(value) if isinstance(value, torch.Tensor) else value, result)
+
+
+def test_inputs_without_storage_are_measured():
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)).double()
+    x, y = torch.randn(5, 4).double(), torch.arange(5) % 3
+    options = {"loss": "cross_entropy", "weight_decay": 0.1}
+    wrapped = gramlab.measure(model, [(Wrapper(x), y)], **options)
+    for name, layer in gramlab.measure(model, x, y, **options).items():
+        torch.testing.assert_close(wrapped[name].agop, layer.agop)
+        torch.testing.assert_close(wrapped[name].fact, layer.fact)

@@ -69,6 +69,10 @@ def test_the_server_of_a_killed_flow_ends_too(project: Path, tmp_path: Path) -> 
         assert any("flows.server" in child.cmdline() for child in others)
         os.kill(process.pid, signal.SIGKILL)
         assert until(lambda: not any(dummy_project.alive(child.pid) for child in others), 15)
+    order(project)
+    again = flow(environment(tmp_path / "home"), project, "run")
+    assert again.returncode == 0
+    assert "Pid" not in again.stdout, "DVC says on the terminal that it removes the killed flow's lock"
 
 
 def test_what_was_made_while_its_code_changed_is_not_recorded(project: Path, server: dict[str, str]) -> None:
@@ -319,6 +323,7 @@ def test_a_failure_names_the_log_file_and_shows_the_last_words(project: Path, se
     done = flow(server, project, "simulate")
     assert "simulate@s0 restored, " in done.stdout
     assert ", 1 restored" in done.stdout
+    assert "skipping run" not in done.stdout, "DVC's words are in the log file"
 
 
 def test_on_a_terminal_a_line_replaces_the_one_before(project: Path, server: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from torch import nn
 from gramlab.data import DataError
 from gramlab.streams import stream
 from tasks.judging.finding import rejects
+from tasks.measuring import resumable
 from tasks.papers.weight_gram.claims import a_fig11 as claim
 from tasks.papers.weight_gram.experiments import a_fig11
 from tasks.papers.weight_gram.experiments.a_fig11 import SHUFFLED, Corpus, Settings
@@ -171,7 +172,7 @@ def test_seeds_and_tasks_are_measured_once_each_and_kept(root, tmp_path, monkeyp
         measured.append((task, seed))
         yield {"case": task, "seed": seed, "quantity": "q", "value": settings.lr}
 
-    monkeypatch.setattr(a_fig11, "ROOT", tmp_path)
+    monkeypatch.setattr(resumable, "FOLDER", tmp_path)
     monkeypatch.setattr(a_fig11, "of_task", of_task)
     tasks = {"tags": TAGS, "left out": None, "sentences": SENTENCES}
     first = list(a_fig11.measure(settings(tasks=tasks, instances=1)))

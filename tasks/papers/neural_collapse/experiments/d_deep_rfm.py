@@ -16,6 +16,7 @@ the true classes together; M of the same spectrum with random eigenvectors; feat
 
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
 from tasks.measuring.invariants import at, check_traces
 from tasks.measuring.nulls import collapse_nulls, in_random_directions
+from tasks.measuring.resumable import rows_of_part
 from tasks.settings import load
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -71,7 +73,8 @@ def measure(settings: Settings) -> Iterator[dict]:
                 model = DeepRFM(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
                                 gram_samples=SHOWN)  # fmt: skip
                 labels = {"case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
-                for row in _fitted(model, images, classes):
+                part = [source, len(images), model.get_params()]
+                for row in rows_of_part("d_deep_rfm", part, partial(_fitted, model, images, classes)):
                     if row["quantity"] not in IMAGES or seed == 0:
                         yield {**labels, **row}
 

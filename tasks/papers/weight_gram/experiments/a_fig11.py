@@ -9,9 +9,8 @@ The reductions of this machine: a smaller encoder; 1,000 sentences, or 400 of ta
 are measured; batches of 4, for more steps; products in bfloat16 while training; texts of at most 64 sub-words.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,13 +19,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import gramlab
-from gramlab.data import texts as data_texts
 from gramlab.data.texts import Texts, read_texts
-from gramlab.files import atomic, sha256
-from gramlab.nets import encoders
 from gramlab.nets.encoders import encoder_place, fine_tune, hidden_states, load_encoder, tokenize
-from gramlab.streams import stream, stream_root
-from tasks.settings import ROOT, load
+from gramlab.streams import stream
+from tasks.measuring.resumable import rows_of_part
+from tasks.settings import load
 from tasks.settings.fields import Count, Rate, Strict
 from tasks.settings.simulation import Simulation
 
@@ -78,21 +75,9 @@ def measure(settings: Settings) -> Iterator[dict]:
     for seed in range(settings.instances):
         for task, corpus in settings.tasks.items():
             if corpus:
-                yield from rows_of_task(settings, task, corpus, seed)
-
-
-def rows_of_task(settings: Settings, task: str, corpus: Corpus, seed: int) -> list[dict]:
-    """The rows of a task and a seed; kept in .scratch, so that an interrupted run goes on with the next."""
-    made_with = [settings.model_dump(exclude={"tasks", "instances"}), corpus.model_dump(), task, seed, stream_root(),
-                 torch.__version__]  # fmt: skip
-    made_by = [sha256(Path(str(module))) for module in (data_texts.__file__, encoders.__file__, __file__)]
-    name = hashlib.sha256(json.dumps([made_with, made_by]).encode()).hexdigest()[:16]
-    path = ROOT / ".scratch" / "a_fig11" / f"{name}.json"
-    if not path.is_file():
-        rows = list(of_task(settings, task, corpus, seed, load("paper").machine.root()))
-        with atomic(path) as temporary:
-            temporary.write_text(json.dumps(rows))
-    return json.loads(path.read_text())
+                part = [settings.model_dump(exclude={"tasks", "instances"}), corpus.model_dump(), task, seed]
+                root = load("paper").machine.root()
+                yield from rows_of_part("a_fig11", part, partial(of_task, settings, task, corpus, seed, root))
 
 
 def of_task(settings: Settings, task: str, corpus: Corpus, seed: int, root: Path) -> Iterator[dict]:

@@ -1,0 +1,46 @@
+"""Parts of a long measurement, so that an interrupted stage goes on after the last part that it finished."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gramlab.files import atomic, sha256
+from gramlab.streams import stream_root
+from tasks.settings import ROOT
+
+FOLDER = ROOT / ".scratch" / "rows"
+CODE = ("gramlab", "tasks/measuring", "tasks/papers/*/experiments")
+
+
+def rows_of_part(experiment: str, part: list[Any], measure: Callable[[], Iterable[dict[str, Any]]]) -> list[dict]:
+    """Return the rows that ``measure`` yields, from a file if an interrupted stage has measured the part.
+
+    Parameters
+    ----------
+    experiment
+        The experiment's key.
+    part
+        Settings, names of data, seeds: all that the rows depend on, beside the code, the root of the random streams,
+        torch and its threads. JSON can hold it.
+    measure
+        Measures the part.
+    """
+    import torch  # here: experiments that do not need it forget their parts too
+
+    made_with = [part, stream_root(), torch.__version__, torch.get_num_threads()]
+    digest = hashlib.sha256(json.dumps(made_with).encode())
+    for path in sorted(path for folder in CODE for path in ROOT.glob(f"{folder}/**/*.py")):
+        digest.update(sha256(path).encode())
+    path = FOLDER / experiment / f"{digest.hexdigest()[:16]}.json"
+    if not path.is_file():
+        rows = list(measure())
+        with atomic(path) as temporary:
+            temporary.write_text(json.dumps(rows), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def forget_parts(experiment: str) -> None:
+    """Remove the files of the experiment's parts, when its table is written."""
+    shutil.rmtree(FOLDER / experiment, ignore_errors=True)
