@@ -40,7 +40,7 @@ def line(cell: Cell, seeds: int) -> str:
         last = [row["value"] for row in history if row["quantity"] == quantity and row["step"] == cell.last_step]
         return sum(last) / len(last) if last else float("nan")
 
-    fit = "train_accuracy" if cell.of.loss == "cross_entropy" else "train_loss"
+    fit = "train_accuracy" if cell.shared.loss == "cross_entropy" else "train_loss"
     numbers = {"distance": sum(distances) / len(distances), "averaged": mean("averaged_stationarity"),
                "from rest": sum(rests) / len(rests) if rests else float("nan"), fit: mean(fit)}  # fmt: skip
     words = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())

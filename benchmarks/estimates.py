@@ -57,7 +57,7 @@ def operations(settings: Settings, key: str, variants: Container[str] | None = N
     """Floating-point operations of a training run, or of some variants; nothing for what is not counted."""
     run, total = settings.train[key], 0.0
     entry = settings.data[run.data]
-    for name, variant in run.each().items():
+    for name, variant in run.by_variant().items():
         if variants is not None and name not in variants:
             continue
         data = entry.parts()[variant.part] if isinstance(entry, Sets) else entry

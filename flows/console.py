@@ -20,7 +20,7 @@ from flows.recorder import Outcome, duration
 from flows.schedule import kind
 
 LOGS = Path(".scratch", "logs")
-KEPT = 20  # log files
+LOG_FILES = 20  # log files
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -127,7 +127,7 @@ def logged(root: Path, scale: str) -> Iterator[Path]:
     """Write the messages of Prefect, DVC and the stages' programs to a file, not to the terminal. Return the file."""
     folder = root / LOGS
     folder.mkdir(parents=True, exist_ok=True)
-    for old in sorted(folder.glob("*.log"))[: 1 - KEPT]:
+    for old in sorted(folder.glob("*.log"))[: 1 - LOG_FILES]:
         old.unlink(missing_ok=True)
     path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{scale}.log"
     handler = logging.FileHandler(path, encoding="utf-8")

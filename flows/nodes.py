@@ -110,7 +110,7 @@ class Nodes:
         parameters = {"names": names, "scale": scale, "commit": commit, "inputs": inputs, "force": force,
                       "hours": hours}  # fmt: skip
         with get_client(sync_client=True) as client:
-            if run := self._left_behind(client, parameters):
+            if run := self._earlier_run(client, parameters):
                 self.warn(f"waits for {', '.join(names)}, which a node runs for an earlier coordinator")
             else:
                 run = cast(FlowRun, run_deployment(self.deployment, parameters=parameters, timeout=0, as_subflow=False))
@@ -133,7 +133,7 @@ class Nodes:
         say(f"on a node: {run.state.name}: {run.state.message}")
         return 1
 
-    def _left_behind(self, client: SyncPrefectClient, parameters: dict[str, Any]) -> FlowRun | None:
+    def _earlier_run(self, client: SyncPrefectClient, parameters: dict[str, Any]) -> FlowRun | None:
         """The run of the same stages on the same inputs that has not ended, though nobody here waits for it."""
         begun = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING]))
         runs = client.read_flow_runs(

@@ -16,7 +16,7 @@ from flows.graph import Graph
 from gramlab.files import atomic
 
 
-def keep(graph: Graph, stage: PipelineStage) -> None:
+def store(graph: Graph, stage: PipelineStage) -> None:
     """Put the provenance that a stage's program has left beside the entry of its result."""
     record = graph.provenance(stage.name)
     if record.is_file():
@@ -24,7 +24,7 @@ def keep(graph: Graph, stage: PipelineStage) -> None:
             shutil.copyfile(record, temporary)
 
 
-def take(graph: Graph, stage: PipelineStage) -> None:
+def restore(graph: Graph, stage: PipelineStage) -> None:
     """Give a restored result the provenance of the run that made it, where the flow has kept it."""
     record, copy = graph.provenance(stage.name), _copy(graph, stage)
     if copy.is_file():

@@ -82,7 +82,7 @@ class Recorder:
             try:
                 tell(self._reproduce(self.graph.stages[name], run))
             except DvcException as error:
-                tell(Outcome(name, failure=_words(error)))
+                tell(Outcome(name, failure=_one_line(error)))
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise
@@ -132,7 +132,7 @@ class Recorder:
                 pass  # refused before anything is removed where somebody else works on its files
             stage.remove_outs(ignore_remove=False, force=False)
             restored, started = self._restored(stage), time.monotonic()
-            made_here = not restored
+            computed_here = not restored
             before = {dep.def_path: dep.hash_info for dep in stage.deps}
             if not restored:
                 with self.graph.reserved(stage), self.graph.unlocked():
@@ -146,7 +146,7 @@ class Recorder:
                         missing = "DVC's remote has no result of it for this code, data and settings"
                         return Outcome(stage.name, failure="it failed on a node" if status else missing)
                     self.shared.add(stage.name)
-                    made_here = False
+                    computed_here = False
             seconds = time.monotonic() - started
             stage.save(run_cache=False)
             if changed := [dep.def_path for dep in stage.deps if dep.hash_info != before[dep.def_path]]:
@@ -158,7 +158,7 @@ class Recorder:
                 self.repo.stage_cache.save(stage)
             stage.commit()
             if in_run_cache(stage):
-                (provenance.keep if made_here else provenance.take)(self.graph, stage)
+                (provenance.store if computed_here else provenance.restore)(self.graph, stage)
             if self.push and in_run_cache(stage):
                 self._push(stage)
                 self.repo.stage_cache.push(None)  # last, so that its entries name what is there
@@ -185,7 +185,7 @@ class Recorder:
         return False
 
 
-def _words(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     """An error and its causes, in one line."""
     parts = [str(error)]
     while (error := error.__cause__) is not None:  # type: ignore[assignment]

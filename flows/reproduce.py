@@ -82,7 +82,7 @@ def reproduce(
         with turn(Path(root), log):
             graph, chosen = choose(root, scale, targets)
             if dry_run:
-                return Completed(message="\n".join(what_is_stale(graph, chosen)))
+                return Completed(message="\n".join(stale_lines(graph, chosen)))
             if nodes:
                 committed(graph.root)
             options = Options(
@@ -93,7 +93,7 @@ def reproduce(
         return Failed(message=str(error))
 
 
-def what_is_stale(graph: Graph, chosen: list[str]) -> list[str]:
+def stale_lines(graph: Graph, chosen: list[str]) -> list[str]:
     """A line for each stage that is stale by itself, and how many need one of those."""
     stale, likely = graph.stale(chosen), graph.likely_stale(chosen)
     lines = [f"{name} is stale" for name in chosen if name in stale]
@@ -147,7 +147,7 @@ def run(options: dict[str, Any], console: Console) -> int:
     """Run the flow where something is stale; the exit status."""
     graph, chosen = choose(*(options[name] for name in ("root", "scale", "targets")))
     if options["dry_run"]:
-        print(*what_is_stale(graph, chosen), sep="\n")
+        print(*stale_lines(graph, chosen), sep="\n")
         return 0
     stale = set(chosen) if options["force"] else graph.likely_stale(chosen)
     settings = get_current_settings()

@@ -88,7 +88,7 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
         yield "Numbers, by claim, moved verdicts first, then the most different; p values last within a claim:"
     for name in differs.by_size:
         yield from _numbers(name, [change for change in numbers if change.claim == name], shown)
-    yield from _why(Causes(before, now, scale), differs.moved, differs.changes, second | first)
+    yield from _cause_lines(Causes(before, now, scale), differs.moved, differs.changes, second | first)
     yield from _packages(before, now)
 
 
@@ -127,7 +127,7 @@ def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _why(causes: Causes, moved: list[str], changes: list[Change], claims: dict[str, Any]) -> Iterator[str]:
+def _cause_lines(causes: Causes, moved: list[str], changes: list[Change], claims: dict[str, Any]) -> Iterator[str]:
     """Each cause of a change once, with its stages and the moved claims that rest on it."""
     stages: dict[Cause, dict[str, None]] = {}
     resting: dict[Cause, dict[str, None]] = {}
@@ -145,14 +145,14 @@ def _why(causes: Causes, moved: list[str], changes: list[Change], claims: dict[s
                 resting.setdefault(cause, {})[claim] = None
     alike: dict[tuple[str, str, str], list[str]] = {}  # the texts of causes of a kind, by their stages and claims
     for cause in sorted(stages, key=lambda cause: (cause.kind == "", -len(resting[cause]), cause)):
-        lists = _some(list(stages[cause])), _some(list(resting[cause]))
+        lists = _shortened(list(stages[cause])), _shortened(list(resting[cause]))
         alike.setdefault((cause.kind, *lists), []).append(cause.text)
     yield "What changed, the stages that use it, and the claims above that rest on it:"
     for (kind, where, names), texts in alike.items():
-        yield f"  {f'{kind}: ' if kind else ''}{_some(texts)}{f' [{where}]' if kind else ''}: {names}"
+        yield f"  {f'{kind}: ' if kind else ''}{_shortened(texts)}{f' [{where}]' if kind else ''}: {names}"
 
 
-def _some(names: list[str], shown: int = 5) -> str:
+def _shortened(names: list[str], shown: int = 5) -> str:
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 

@@ -92,7 +92,8 @@ def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
     if kind == "prepare":
         return [settings.entry("data", key), *root]
     if kind in ("train", "measure") and key in settings.train:
-        return [{name: run.model_dump(exclude_unset=True) for name, run in settings.train[key].each().items()}, *root]
+        variants = settings.train[key].by_variant()
+        return [{name: variant.model_dump(exclude_unset=True) for name, variant in variants.items()}, *root]
     return [settings.entry("simulate", key), *root] if kind == "measure" else []
 
 

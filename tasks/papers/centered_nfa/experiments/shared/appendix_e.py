@@ -69,9 +69,8 @@ def expansions(A: Tensor, B: Tensor, R: Tensor) -> dict[str, float]:
 def word_errors(A: Tensor, B: Tensor, R: Tensor, r: Sequence[float]) -> Iterator[dict]:
     """Rows of the relative error that (20), (22) and (28) make in each word of (19), (22) and (27); r are R's moments.
 
-    A and B are replaced by P and Q, the centered A and B divided by the roots of tr[P²] and tr[Q²]. Where the right
-    side is 0, the error is relative to the trace of the word's power of R. (28) as printed has tr[P]² = 0 in place of
-    tr[P²].
+    P and Q replace A and B: they are centered, with tr[P²] = tr[Q²] = 1. If the right side is 0, the error is relative
+    to the trace of the word's power of R. (28) as printed has tr[P]² = 0 instead of tr[P²].
     """
     r1, r2, r3, r4 = r
     eye = torch.eye(len(A), dtype=A.dtype)
