@@ -1,4 +1,4 @@
-"""Timing of several candidates in one process: they take turns, and ratios are computed within each round.
+"""Time several candidates in one process: they take turns, and ratios are computed within each round.
 
 Seconds are the CPU time of the process, by default on one thread, so that other work on the machine matters least.
 """
@@ -33,6 +33,15 @@ def show(title, seconds, pairs):
             print(f"  {name:<32} {statistics.median(values):9.4f} s   ({len(values)} rounds)")
     for over, under in pairs if next(iter(seconds.values())) else ():
         print(f"  {over} / {under}: {ratio(seconds, over, under)}")
+
+
+def epoch(ensemble):
+    """Take the steps of an epoch, as in fit()."""
+    batches = ensemble.batches.epoch(0)
+    for first in range(0, len(batches), ensemble.steps_per_call):
+        rows = batches[first : first + ensemble.steps_per_call]
+        ensemble.advance(first, [1.0] * len(rows), rows)
+    ensemble.check_finite()
 
 
 def gap(a, b):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gramlab.streams import stream
 from gramlab.theory import Traces, combined, data_moments, gaussian_moments, moments
-from tasks.papers.centered_nfa.experiments.shared.appendix_e import expansions, printed, tr, word_errors
+from tasks.papers.centered_nfa.experiments.shared.appendix_e import derivatives, expansions, printed, tr, word_errors
 from tasks.papers.centered_nfa.experiments.shared.eigenvectors import with_eigenvalues_of
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -91,11 +91,8 @@ def network(k: int, d: int, *name: str | int) -> tuple[Tensor, Tensor]:
 
 
 def observed(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[float, float, float]:
-    """The three traces of (10) over d from Ẇ = JᵀYX and K = JᵀJ, J = ∂f/∂h (n, k), through S = ẆẆᵀ (k, k)."""
-    J = X @ W.T * a
-    W_dot = J.T @ (y * X)
-    S, K = W_dot @ W_dot.T, J.T @ J
-    KS, d = K @ S, X.shape[1]
+    """The three traces of (10) over d, through S = ẆẆᵀ and KS."""
+    (S, KS), d = derivatives(X, y, a, W), X.shape[1]
     return float((KS * S).sum()) / d, float(S.square().sum()) / d, float((KS * KS.T).sum()) / d
 
 

@@ -1,4 +1,4 @@
-"""The equations of Appendix E, on matrices and numbers; A = (XᵀYX)², B = XᵀX and R = Wᵀ diag(a²) W as in (16)."""
+"""The equations of Appendix E on matrices and numbers, with A = (XᵀYX)², B = XᵀX and R = Wᵀ diag(a²) W as in (16)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
@@ -13,6 +13,14 @@ def tr(*factors: Tensor) -> float:
     if not first:
         return float(last.trace()) / len(last)
     return float((reduce(torch.matmul, first) * last.T).sum()) / len(last)
+
+
+def derivatives(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
+    """S = ẆẆᵀ and KS (k, k) of f = ½ aᵀ(Wx)², with Ẇ = JᵀYX, K = JᵀJ and J = ∂f/∂h (n, k)."""
+    J = X @ W.T * a
+    W_dot = J.T @ (y * X)
+    S = W_dot @ W_dot.T
+    return S, J.T @ J @ S
 
 
 def printed(A: Tensor, B: Tensor) -> Callable[[Sequence[float]], tuple[float, float, float]]:
