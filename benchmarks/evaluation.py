@@ -1,9 +1,9 @@
-"""The share of an epoch that the evaluation of ``fit`` takes, and its time relative to bare forward passes.
+"""Measure the evaluation of ``fit``: its share of an epoch, and its time relative to bare forward passes.
 
     python benchmarks/evaluation.py [--seeds 1 5] [--rounds 7]
 
 A.fig4's network (3072 inputs, 4 x 256 GELU, batch 64) on 2,560 training and 512 test samples, a twentieth of CIFAR-10.
-One thread, CPU time; training, evaluation and the bare passes take turns.
+Training, evaluation and the bare passes take turns on one thread, by CPU time.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Time of target linearity and surrogate against the formulas as paper A and its authors' code state them.
+"""Time target linearity and surrogate against the formulas of paper A and of its authors' code.
 
     python benchmarks/linearity.py [--n 50000] [--threads 1] [--rounds 3]
 

@@ -1,9 +1,9 @@
-"""Correlations through k x k products, and the AGOP of many outputs, against the plain ways; agreement comes first.
+"""Time correlations by k x k products, and the AGOP of many outputs, against the plain ways, after they agree.
 
-python benchmarks/outputs.py [--rounds 3] [--images 8]
+    python benchmarks/outputs.py [--rounds 3] [--images 8]
 
-On one thread, CPU time; the candidates take turns. The convolutional network is torchvision's ResNet-18 with random
-weights, on images of 32 x 32; that with many outputs is an MLP 256-256-256-1000.
+The candidates take turns on one thread, by CPU time. The convolutional network is torchvision's ResNet-18 with random
+weights, on images of 32 x 32; the network with many outputs is an MLP 256-256-256-1000.
 """
 
 import argparse

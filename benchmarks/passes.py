@@ -1,4 +1,4 @@
-"""Time of a measurement, relative to the bare matrix products and to per-layer vmap(jacrev).
+"""Time a measurement against the bare matrix products and against per-layer vmap(jacrev).
 
     python benchmarks/passes.py [--n 10000] [--threads 1] [--rounds 5] [--jacrev-rounds 1]
 

@@ -1,4 +1,4 @@
-"""Time of each value in paper B's Figure 3: a predicted and an observed correlation, the data, and R's moments.
+"""Time the parts of paper B's Figure 3: a predicted and an observed correlation, a data set, and R's moments.
 
     PYTHONPATH=. python benchmarks/prediction.py [--size 1024] [--threads 1] [--rounds 3]
 

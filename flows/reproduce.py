@@ -165,7 +165,7 @@ def run(options: dict[str, Any], console: Console) -> int:
         APILogHandler().flush()  # while there is a server
     console.note(str(state.message))
     if not state.is_completed():
-        console.note(f"all that was said is in {LOGS / log.name}")
+        console.note(f"the whole log is in {LOGS / log.name}")
     return 0 if state.is_completed() else 1
 
 

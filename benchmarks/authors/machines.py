@@ -14,8 +14,8 @@ from gramlab.kernels.solve import dual
 from gramlab.kernels.updates import next_features
 
 BANDWIDTH, RIDGE = 2.5, 1e-3
-EACH = 20  # samples of a class
-DIAGONAL = 1e-6  # what is left where a code divides by distances of a sample to itself, which are √round-off, not 0
+PER_CLASS = 20  # samples
+DIAGONAL = 1e-6  # the rest after a division by distances of a sample to itself, which are √round-off there
 
 SELF = "A sample's distance to itself is the root of round-off, where ours is 0."
 
@@ -24,7 +24,7 @@ class Problem:
     """A kernel regression of the labels, and features M that are not the identity."""
 
     def __init__(self, subject: Subject, name: str, bandwidth: float = BANDWIDTH, ridge: float = RIDGE):
-        self.x, labels = subject.few(EACH)
+        self.x, labels = subject.few(PER_CLASS)
         self.y = nn.functional.one_hot(labels, CLASSES).double()
         W = subject.weights[0]
         self.M = W.T @ W
@@ -33,7 +33,7 @@ class Problem:
         self.names = ("gramlab.kernels.functions.Kernel", "gramlab.kernels.updates.next_features")
 
     def features(self, centered: bool = True) -> Tensor:
-        """The next features by ours."""
+        """The next features by gramlab."""
         return next_features("agop", self.kernel, self.x, self.alpha, self.M, centered=centered)
 
 
@@ -89,7 +89,7 @@ def quadratic(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
         taken.quadratic_M(problem.x, problem.x, problem.M), ours, "Their kernel has a factor of 3.", 3 * ours,
     )  # fmt: skip
     updated, _ = taken.quad_M_update(problem.x, problem.x, problem.alpha.T, problem.M)
-    # the square is the AGOP: of directions without gradients the root shows the root of round-off
+    # the square is the AGOP; in directions without gradients its root would be the root of round-off
     exact = agop(problem.kernel, problem.x, problem.x, problem.alpha, problem.M, centered=True, hold=False)
     yield Functions(checkout, f"{path}: quad_M_update", problem.names[1]).compare(
         "square of the quadratic machine's next M",
@@ -104,7 +104,7 @@ def of_network(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     """The AGOP of a network of two layers by their three functions."""
     weights = (subject.weights[0], subject.weights[2])
     model = network(weights)
-    x, labels = subject.few(EACH)
+    x, labels = subject.few(PER_CLASS)
     ours = gramlab.measure(model, x, quantities=["agop"], layers="0")["0"].agop
     available = {"F": nn.functional}
     theirs = checkout.take("models/neural_nets.py", "OneLayerFCN", **available).OneLayerFCN(
