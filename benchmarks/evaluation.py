@@ -6,10 +6,8 @@ A.fig4's network (3072 inputs, 4 x 256 GELU, batch 64) on 2,560 training and 512
 Training, evaluation and the bare passes take turns on one thread, by CPU time.
 """
 
-import argparse
-
 import torch
-from timing import epoch, race, ratio
+from timing import arguments, epoch, race, ratio
 from torch.nn import functional as F
 
 from gramlab.data import DataSet
@@ -20,12 +18,7 @@ BLOCK = 2**19 // 3072  # rows that the evaluation takes at once
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 5])
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
+    options = arguments(__doc__, seeds=[1, 5], rounds=7)
     parts = [(torch.randn(n, 3072), torch.randint(10, (n,))) for n in (2560, 512)]
     data = DataSet("benchmark", *parts[0], *parts[1], classes=10)
     model = mlp(3072, [256] * 4, 10)

@@ -3,8 +3,26 @@
 Seconds are the CPU time of the process, by default on one thread, so that other work on the machine matters least.
 """
 
+import argparse
 import statistics
 import time
+
+import torch
+
+
+def arguments(description, **defaults):
+    """Parse the command line: an option for each default, such as ``--rounds 5``; a list takes several values.
+
+    Sets torch's seed, and its number of threads to the option ``threads``, or to 1.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in defaults.items():
+        first, count = (default[0], "*") if isinstance(default, list) else (default, None)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(first), nargs=count, default=default)
+    options = parser.parse_args()
+    torch.set_num_threads(getattr(options, "threads", 1))
+    torch.manual_seed(0)
+    return options
 
 
 def race(candidates, rounds=5, warm=True):
