@@ -1,4 +1,4 @@
-"""The scale of the alignment-reversing data: observed and predicted centered NFA by the scale of X₁ and the balance.
+"""Compute observed and predicted centered NFA on alignment-reversing data by the scale of X₁ and the balance.
 
     PYTHONPATH=. python benchmarks/alignment_scale.py [--size 1024] [--networks 30]
 

@@ -1,11 +1,11 @@
-"""Where the atlas's cells with weight decay end, on random streams of their own; no law is scored.
+"""Measure where the training of the atlas's cells with weight decay ends, on other random streams, without any law.
 
     GRAMLAB_STREAM_ROOT=302 PYTHONPATH=. python benchmarks/atlas_pilot.py [WORD ...] [--seeds 5] [--decay λ] [--steps n]
 
-A cell whose name has one of the words is trained, with its settings in pipeline/atlas/cells.yaml or with those that are
-given. A line has the means over layers and seeds of ‖∇L + λW‖ / ‖λW‖ at the end, of the same with the gradient averaged
-over the last steps, and, for optimizers that rest elsewhere, of the distance from their rest; the accuracy on the
-training set, or the loss where the answers are numbers; and the processor time. docs/atlas.md says how it was used.
+The program trains the cells whose name has one of the words, with the settings in pipeline/atlas/cells.yaml or of the
+options. A line has the mean over layers and seeds of ‖∇L + λW‖ / ‖λW‖ at the end, the same with the gradient averaged
+over the last steps, and the distance from rest of optimizers that do not rest at critical points. It ends with the
+training accuracy, or the loss of a regression, and the processor time. docs/atlas.md says how the numbers were used.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tasks.atlas.measuring.training import train
 
 
 def line(cell: Cell, seeds: int) -> str:
-    """Where the networks of a cell end."""
+    """The line of a cell."""
     data, model = problem(cell)
     start = time.process_time()
     snapshots, history = train(cell, model, data, seeds)
@@ -40,7 +40,7 @@ def line(cell: Cell, seeds: int) -> str:
         last = [row["value"] for row in history if row["quantity"] == quantity and row["step"] == cell.last_step]
         return sum(last) / len(last) if last else float("nan")
 
-    fit = "train_accuracy" if cell.of.loss == "cross_entropy" else "train_loss"
+    fit = "train_accuracy" if cell.shared.loss == "cross_entropy" else "train_loss"
     numbers = {"distance": sum(distances) / len(distances), "averaged": mean("averaged_stationarity"),
                "from rest": sum(rests) / len(rests) if rests else float("nan"), fit: mean(fit)}  # fmt: skip
     words = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
@@ -55,11 +55,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    asked = {name: value for name, value in (("weight_decay", options.decay), ("steps", options.steps)) if value}
+    changes = {name: value for name, value in (("weight_decay", options.decay), ("steps", options.steps)) if value}
     for cell in all_cells().values():
         if cell.weight_decay and not cell.answer and any(word in cell.name for word in options.words):
             try:
-                print(line(cell.model_copy(update=asked), options.seeds), flush=True)
+                print(line(cell.model_copy(update=changes), options.seeds), flush=True)
             except Diverged as error:
                 print(f"{cell.name}: {error}", flush=True)
 

@@ -2,7 +2,7 @@
 
     python benchmarks/channels_last.py [--network cnn resnet18 vgg11] [--rounds 5]
 
-Images of 32 x 32, float32, one thread, CPU time; the formats take turns. The differences are those that rounding makes.
+The images are 32 x 32 in float32. The formats take turns on one thread, by CPU time. They differ by round-off.
 """
 
 import argparse

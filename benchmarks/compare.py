@@ -1,12 +1,12 @@
-"""gramlab beside other programs that compute the same numbers: agreement first, then the ratio of CPU times.
+"""Compare gramlab with other programs that compute the same numbers: first agreement, then the ratio of CPU times.
 
     python benchmarks/compare.py [--peers FOLDER ...] [--authors FOLDER] [--rounds 7] [--only WORD ...] [--out FILE]
 
-FOLDER of ``--peers`` holds packages that the environment lacks (``pip install --no-deps --target FOLDER xrfm``); that
-of ``--authors`` holds checkouts of the authors' repositories, which docs/authors.md names and says how to get.
-A peer that is not there is named with what installs it. On one thread; the programs take turns, and a ratio is taken
-within each round: above 1 the peer takes longer. A pair whose numbers do not agree is not timed, and the program ends
-with an error. ``--out benchmarks/results.json`` writes what the report shows; the pairs that ran replace those there.
+FOLDER of ``--peers`` holds packages that the environment lacks (``pip install --no-deps --target FOLDER xrfm``).
+FOLDER of ``--authors`` holds checkouts of the authors' repositories; docs/how-to/authors.md says how to get them. For a
+missing peer the program prints how to install it. The programs take turns on one thread, and a ratio is taken within
+each round: above 1 the peer takes longer. If the numbers of a pair do not agree, the program ends with an error before
+it times them. ``--out benchmarks/results.json`` writes the report's numbers and replaces the pairs that ran.
 """
 
 import argparse
@@ -32,7 +32,7 @@ HEAD = "| peer | quantity | size | largest relative difference | time of the pee
 
 
 def measure(pair: Pair, checkout: Checkout | None, rounds: int) -> dict[str, Any]:
-    """Raises ArithmeticError if the programs do not agree."""
+    """The row of a pair. Raises ArithmeticError if the programs do not agree."""
     torch.manual_seed(0)
     ours, theirs = pair.programs(checkout) if pair.checkout else pair.programs()
     difference = gap(ours(), theirs())
@@ -56,14 +56,14 @@ def measure(pair: Pair, checkout: Checkout | None, rounds: int) -> dict[str, Any
 
 
 def version(pair: Pair, checkout: Checkout | None) -> str:
-    """Of the package, or the first letters of the checkout's commit."""
+    """The version of the peer's package, or the first letters of the checkout's commit."""
     if checkout is not None:
         return checkout.commit[:10]
     return importlib.metadata.version(pair.install).partition("+")[0]
 
 
 def available(pair: Pair, folder: Path | None) -> tuple[bool, Checkout | None]:
-    """Whether the peer is here, and the authors' checkout."""
+    """Whether the peer is installed, and the authors' checkout."""
     if pair.checkout:
         is_there = folder is not None and (folder / pair.needs).is_dir()
         return is_there, Checkout(folder / pair.needs) if is_there else None
@@ -71,7 +71,7 @@ def available(pair: Pair, folder: Path | None) -> tuple[bool, Checkout | None]:
 
 
 def results(folder: Path | None, rounds: int, only: list[str]) -> Iterator[dict[str, Any]]:
-    """Of every pair whose peer is here; prints a row for each."""
+    """The rows of all pairs with an installed peer. Prints each row."""
     print(HEAD)
     for pair in PAIRS:
         if only and not any(word in f"{pair.peer} {pair.quantity} {pair.size}" for word in only):

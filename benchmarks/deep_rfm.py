@@ -8,12 +8,11 @@ minus its memory before the first fit, printed beside the size of the n x n kern
 the first of several dtypes has a peak of its own.
 """
 
-import argparse
 import resource
 import time
 
 import torch
-from timing import gap, race, show
+from timing import arguments, gap, race, show
 from torch.func import jacrev, vmap
 
 from gramlab import DeepRFM
@@ -67,15 +66,7 @@ def layer(samples, dimension, rounds, dtypes):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--samples", type=int, default=4000)
-    parser.add_argument("--dimension", type=int, default=3072)
-    parser.add_argument("--dtypes", nargs="*", default=["float64", "float32"])
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
+    options = arguments(__doc__, threads=2, rounds=3, samples=4000, dimension=3072, dtypes=["float64", "float32"])
     jacobians(500, 784, 10, options.rounds)
     layer(options.samples, options.dimension, options.rounds, options.dtypes)
 

@@ -1,10 +1,9 @@
 """Durations of stages that have not run, from operation counts; `benchmarks/scaling.py` uses them.
 
 A training run takes its number of operations over a rate. The operations of a step are those of the forward and the
-backward pass through the network's matrix products and convolutions, two for each multiply-add, as torch counts them on
-a network without memory: about 6 a weight and sample of a linear layer. The rate is the median of the rates that the
-recorded training runs on the same kinds of data have reached. A record may be of a part of what a run trains today; the
-rest takes as long for its operations as the part did.
+backward pass through matrix products and convolutions, two for each multiply-add, as torch counts them on a network of
+the device "meta": about 6 a weight and sample of a linear layer. The rate is the median of the recorded training runs
+on the same kinds of data. If a record covers only a part of a run of today, the rest takes as long per operation.
 """
 
 import statistics
@@ -28,7 +27,7 @@ SETS = {
     "svhn": ((3, 32, 32), 73_257, 10),
     "celeba": ((3, 96, 96), 162_770, 2),
 }
-# runs to which corrected variants were added after their durations were recorded, and the variants that these are of
+# runs that have more variants today than their recorded durations cover, and the covered variants
 RECORDED = {"a_fig4": ("CIFAR-10 text",), "a_fig12": ("text",)}
 
 
@@ -54,10 +53,10 @@ def step_operations(run: Train, data: Data) -> float:
 
 
 def operations(settings: Settings, key: str, variants: Container[str] | None = None) -> float | None:
-    """Floating-point operations of a training run, or of some variants; nothing for what is not counted."""
+    """Floating-point operations of a training run, or of some variants; None for a kind that is not counted."""
     run, total = settings.train[key], 0.0
     entry = settings.data[run.data]
-    for name, variant in run.each().items():
+    for name, variant in run.by_variant().items():
         if variants is not None and name not in variants:
             continue
         data = entry.parts()[variant.part] if isinstance(entry, Sets) else entry

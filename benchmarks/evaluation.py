@@ -1,15 +1,13 @@
-"""The share of an epoch that the evaluation of ``fit`` takes, and its time relative to bare forward passes.
+"""Measure the evaluation of ``fit``: its share of an epoch, and its time relative to bare forward passes.
 
     python benchmarks/evaluation.py [--seeds 1 5] [--rounds 7]
 
 A.fig4's network (3072 inputs, 4 x 256 GELU, batch 64) on 2,560 training and 512 test samples, a twentieth of CIFAR-10.
-One thread, CPU time; training, evaluation and the bare passes take turns.
+Training, evaluation and the bare passes take turns on one thread, by CPU time.
 """
 
-import argparse
-
 import torch
-from timing import race, ratio
+from timing import arguments, epoch, race, ratio
 from torch.nn import functional as F
 
 from gramlab.data import DataSet
@@ -20,27 +18,13 @@ BLOCK = 2**19 // 3072  # rows that the evaluation takes at once
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 5])
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
+    options = arguments(__doc__, seeds=[1, 5], rounds=7)
     parts = [(torch.randn(n, 3072), torch.randint(10, (n,))) for n in (2560, 512)]
     data = DataSet("benchmark", *parts[0], *parts[1], classes=10)
-    model, settings = (
-        mlp(3072, [256] * 4, 10),
-        TrainingConfig(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("b",)),
-    )
+    model = mlp(3072, [256] * 4, 10)
+    settings = TrainingConfig(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("b",))
     for seeds in options.seeds:
         ensemble = Ensemble(model, data, settings, seeds, "cpu")
-        batches = ensemble.batches.epoch(0)
-
-        def train(ensemble=ensemble, batches=batches):
-            for first in range(0, len(batches), ensemble.steps_per_call):
-                some = batches[first : first + ensemble.steps_per_call]
-                ensemble.advance(first, [1.0] * len(some), some)
-            ensemble.check_finite()
 
         @torch.no_grad()
         def bare(seeds=seeds):
@@ -51,9 +35,12 @@ def main() -> None:
                         F.cross_entropy(outputs, y[rows])
                         (outputs.argmax(1) == y[rows]).sum()
 
-        seconds = race(
-            {"training": train, "evaluation": lambda e=ensemble: e.evaluate(1), "bare": bare}, options.rounds
-        )
+        candidates = {
+            "training": lambda e=ensemble: epoch(e),
+            "evaluation": lambda e=ensemble: e.evaluate(1),
+            "bare": bare,
+        }
+        seconds = race(candidates, options.rounds)
         seconds["both"] = [a + b for a, b in zip(seconds["training"], seconds["evaluation"], strict=True)]
         print(f"{seeds} seeds: evaluation / (training + evaluation) {ratio(seconds, 'evaluation', 'both')}; "
               f"evaluation / bare forward passes {ratio(seconds, 'evaluation', 'bare')}", flush=True)  # fmt: skip

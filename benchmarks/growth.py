@@ -1,4 +1,4 @@
-"""How time and memory grow with samples, inputs, width, depth, outputs and seeds, with fitted slopes.
+"""Measure how time and memory grow with samples, inputs, width, depth, outputs and seeds, and fit slopes.
 
     python benchmarks/growth.py [--only AXIS ...] [--rounds 5] [--out FILE]
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 from machine import machine, recorded
-from timing import race
+from timing import epoch, race
 
 import gramlab
 from gramlab.data import DataSet
@@ -52,7 +52,7 @@ Program = Callable[[int], None]  # of the number of samples
 
 def prepare(task: str, size: dict[str, int]) -> Program:
     torch.manual_seed(0)
-    return epoch(size) if task == "training" else measurement(task, size)
+    return training(size) if task == "training" else measurement(task, size)
 
 
 def times(task: str, sizes: list[dict[str, int]], rounds: int) -> list[float]:
@@ -66,7 +66,7 @@ def peak(task: str, size: dict[str, int]) -> float:
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
-        # the first use of torch's parts takes memory that is not counted
+        # torch's first calls take memory, which does not count
         prepare(task, {**size, "inputs": 4, "width": 4, "depth": 2, "outputs": 4})(8)
         program = prepare(task, size)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -82,7 +82,7 @@ def peak(task: str, size: dict[str, int]) -> float:
 
 
 def measurement(task: str, size: dict[str, int]) -> Program:
-    """The data come batch by batch and are not in memory."""
+    """A measurement of data that come batch by batch and are not in memory."""
     model = mlp(size["inputs"], [size["width"]] * size["depth"], size["outputs"], "relu")
     names = ("gram", "agop", "ptk") if task == "output side" else ("fact", "enfa")
     loss = {} if task == "output side" else {"loss": "cross_entropy", "weight_decay": 1e-3}
@@ -98,7 +98,7 @@ def measurement(task: str, size: dict[str, int]) -> Program:
     return run
 
 
-def epoch(size: dict[str, int]) -> Program:
+def training(size: dict[str, int]) -> Program:
     """An epoch of the seeds together."""
     model = mlp(size["inputs"], [size["width"]] * size["depth"], size["outputs"])
     settings = TrainingConfig(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("growth",))
@@ -106,17 +106,13 @@ def epoch(size: dict[str, int]) -> Program:
     def run(n: int) -> None:
         x, y = torch.randn(n, size["inputs"]), torch.randint(size["outputs"], (n,))
         data = DataSet("growth", x, y, x[:0], y[:0], classes=size["outputs"])
-        ensemble = Ensemble(model, data, settings, size["seeds"], "cpu")
-        batches = ensemble.batches.epoch(0)
-        for first in range(0, len(batches), ensemble.steps_per_call):
-            some = batches[first : first + ensemble.steps_per_call]
-            ensemble.advance(first, [1.0] * len(some), some)
+        epoch(Ensemble(model, data, settings, size["seeds"], "cpu"))
 
     return run
 
 
 def slope(sizes: list[int], values: list[float]) -> float:
-    """Least squares of the logarithms."""
+    """The slope of the logarithms, by least squares."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 

@@ -1,10 +1,9 @@
-"""Tries a launch command on a dummy project of 19 stages that sleep: ``python benchmarks/launch.py "LAUNCH COMMAND"``.
+"""Try a launch command on a dummy project of 19 stages that sleep: ``python benchmarks/launch.py "LAUNCH COMMAND"``.
 
-The engine must be there, with two nodes; examples/launch/README.md says how to start each, and has the last outputs.
-Tried are a whole run of two stages at once, Ctrl-C, `kill -9` of the flow, and a node on which every program fails.
-With ``--lose COMMAND``, a shell command that ends one node while both work, also whether its stage runs on the other
-one. ``--queue COMMAND`` prints a line for each program that the engine still has; without it the queue is not looked
-at.
+The engine must run with two nodes; examples/launch/README.md says how to start each engine, and has the last outputs.
+The program tries a whole run of two stages at once, Ctrl-C, `kill -9` of the flow, and a node on which every program
+fails. The shell command of ``--lose`` ends a node while both work; its stage must then run on the other node. The
+command of ``--queue`` prints a line for each program that the engine still has; without it nothing checks the queue.
 """
 
 import argparse
@@ -25,17 +24,17 @@ from dummy_project import alive, background, begun, order, traces, until, until_
 
 
 def seconds_until(met, limit: float = 60) -> str:
-    """How long it takes, in words."""
+    """The time until ``met`` is true, in words."""
     began = time.monotonic()
     return f"{time.monotonic() - began:.1f} s" if until(met, limit, 0.05) else f"not within {limit:.0f} s"
 
 
 def again(root: Path) -> dict[str, str]:
-    """The stages that have run more than once, and on which nodes."""
-    where: dict[str, list[str]] = {}
+    """The nodes of each stage that ran more than once."""
+    nodes_by_stage: dict[str, list[str]] = {}
     for trace in traces(root):
-        where.setdefault(trace["stage"], []).extend([str(trace["node"])] if trace["event"] == "begin" else [])
-    return {stage: " then ".join(nodes) for stage, nodes in where.items() if len(nodes) > 1}
+        nodes_by_stage.setdefault(trace["stage"], []).extend([str(trace["node"])] if trace["event"] == "begin" else [])
+    return {stage: " then ".join(nodes) for stage, nodes in nodes_by_stage.items() if len(nodes) > 1}
 
 
 def main() -> None:
@@ -48,7 +47,7 @@ def main() -> None:
     def empty() -> bool:
         return not chosen.queue or not subprocess.run(chosen.queue, shell=True, capture_output=True).stdout.strip()
 
-    # all lies below this folder, which the engine's nodes must see under the same name
+    # the engine's nodes must see this folder, which holds all files, under the same name
     with tempfile.TemporaryDirectory() as folder:
         root, log = Path(folder) / "project", Path(folder) / "log"
         dummy_project.make(root, dummy_project.params(6), seconds=2)

@@ -1,4 +1,4 @@
-"""Time of target linearity and surrogate against the formulas as paper A and its authors' code state them.
+"""Time target linearity and surrogate against the formulas of paper A and of its authors' code.
 
     python benchmarks/linearity.py [--n 50000] [--threads 1] [--rounds 3]
 
@@ -8,23 +8,14 @@ inverse. They need 4 n² bytes in float32 (10 GB at n = 50,000). The identity al
 is timed at a smaller n.
 """
 
-import argparse
-
 import torch
-from timing import race, show
+from timing import arguments, race, show
 
 import gramlab
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--n", type=int, default=50_000)
-    parser.add_argument("--identity-n", type=int, default=8_000)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
+    options = arguments(__doc__, n=50_000, identity_n=8_000, threads=1, rounds=3)
     H, W = torch.randn(options.n, 256), torch.randn(256, 256) / 16
     Y = torch.nn.functional.one_hot((H[:, :10] + torch.randn(options.n, 10)).argmax(1), 10).float()
     Y -= Y.mean(0)

@@ -1,10 +1,10 @@
-"""Time, memory and predictions of kernel machines, compared with xRFM on the same data and settings.
+"""Compare time, memory and predictions of kernel machines with xRFM, on the same data and settings.
 
     python benchmarks/machines.py [--xrfm FOLDER] [--sizes 1000 5000] [--dimensions 20 100 500] [--dtype float64]
         [--updates 2]
 
-FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is a separate process.
-Printed are CPU seconds, and the peak memory beyond the data in n x n matrices. M is the AGOP divided by its largest
+FOLDER holds the package xrfm (`pip install --no-deps --target FOLDER xrfm`). Each run is a separate process. The
+program prints CPU seconds, and the peak memory beyond the data in n x n matrices. M is the AGOP divided by its largest
 entry, as in xRFM. (The package `rfm` of the package index is for customer segmentation.)
 """
 

@@ -1,9 +1,9 @@
-"""Many flow runs of a tiny pipeline against one server, and what grows: ``python benchmarks/many_runs.py --runs 200``.
+"""Measure the growth over many flow runs against one server: ``python benchmarks/many_runs.py --runs 200``.
 
-Each run runs one stage anew; 25 runs share a process, to spend the time on runs and not on imports. Reported are the
-memory of the server and of the flow's process, the database, DVC's cache, and the files of the clone. With
-``--days 30`` so many days pass between two processes, in the database alone: its runs and events are dated back, and
-the server deletes what is older than prefect.toml says.
+Each run repeats one stage of a tiny pipeline; 25 runs share a process, to save imports. The program reports the memory
+of the server and of the flow's process, the size of the database and of DVC's cache, and the number of files of the
+clone. With ``--days 30`` the runs and events in the database are dated back by so many days between two processes, and
+the server deletes those that are older than prefect.toml allows.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import dummy_project  # noqa: E402
 
 
 def files(folder: Path) -> tuple[int, float]:
-    """How many files there are below a folder, and their size in MB."""
+    """The number of files below a folder, and their size in MB."""
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     return len(sizes), sum(sizes) / 1e6
 
@@ -41,7 +41,7 @@ def memory(port: int) -> float:
 
 
 def runs(root: str, count: int) -> None:
-    """Run the flow so often in this process; print its resident memory in MB."""
+    """Run the flow ``count`` times in this process, and print its resident memory in MB."""
     from flows.reproduce import reproduce
 
     for _ in range(count):

@@ -1,6 +1,6 @@
-"""Runs a node in a container of examples/nodes/Dockerfile: ``python benchmarks/node_image.py``, as root, on Debian.
+"""Run a node in a container of examples/nodes/Dockerfile: ``python benchmarks/node_image.py``, as root, on Debian.
 
-Needs ``buildah`` and the image `gramlab-node`; examples/nodes/README.md says how to build it. The image's own command
+It needs ``buildah`` and the image `gramlab-node`, as in examples/nodes/README.md. The image's own command
 clones a dummy project of stages that cost nothing and serves a coordinator, which runs outside; git's and DVC's remotes
 are folders that both see. Last output, where Debian 12 with its Python 3.11.2 stood in for python:3.11-slim:
 

@@ -1,16 +1,15 @@
-"""Correlations through k x k products, and the AGOP of many outputs, against the plain ways; agreement comes first.
+"""Time correlations by k x k products, and the AGOP of many outputs, against the plain ways, after they agree.
 
-python benchmarks/outputs.py [--rounds 3] [--images 8]
+    python benchmarks/outputs.py [--rounds 3] [--images 8]
 
-On one thread, CPU time; the candidates take turns. The convolutional network is torchvision's ResNet-18 with random
-weights, on images of 32 x 32; that with many outputs is an MLP 256-256-256-1000.
+The candidates take turns on one thread, by CPU time. The convolutional network is torchvision's ResNet-18 with random
+weights, on images of 32 x 32; the network with many outputs is an MLP 256-256-256-1000.
 """
 
-import argparse
 from dataclasses import replace
 
 import torch
-from timing import gap, race, show
+from timing import arguments, gap, race, show
 from torch import nn
 from torchvision.models import resnet18
 
@@ -73,11 +72,7 @@ def many_outputs(rounds: int) -> None:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--images", type=int, default=8)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
+    options = arguments(__doc__, rounds=3, images=8)
     many_outputs(options.rounds)
     correlations(options.images, options.rounds)
 

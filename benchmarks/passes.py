@@ -1,4 +1,4 @@
-"""Time of a measurement, relative to the bare matrix products and to per-layer vmap(jacrev).
+"""Time a measurement against the bare matrix products and against per-layer vmap(jacrev).
 
     python benchmarks/passes.py [--n 10000] [--threads 1] [--rounds 5] [--jacrev-rounds 1]
 
@@ -6,11 +6,10 @@ MLP 3072-1024-1024-1024-10, ReLU, float32. "floor" computes the same matrix prod
 without checks and hooks.
 """
 
-import argparse
 from itertools import pairwise
 
 import torch
-from timing import gap, race, show
+from timing import arguments, gap, race, show
 from torch import nn
 from torch.func import jacrev, vmap
 from torch.nn import functional as F
@@ -96,14 +95,7 @@ def by_jacrev(model, x, chunk):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--n", type=int, default=10_000)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--jacrev-rounds", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=2500)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = arguments(__doc__, n=10_000, threads=1, rounds=5, jacrev_rounds=1, batch=2500)
     model = network()
     x, y = torch.randn(options.n, 3072), torch.randint(0, 10, (options.n,))
     decay, results = 1e-3, {}

@@ -1,14 +1,11 @@
-"""Time of each value in paper B's Figure 3: a predicted and an observed correlation, the data, and R's moments.
+"""Time the parts of paper B's Figure 3: a predicted and an observed correlation, a data set, and R's moments.
 
     PYTHONPATH=. python benchmarks/prediction.py [--size 1024] [--threads 1] [--rounds 3]
 
 n = d = k = size, in float64. "n x n" computes the paper's (4) with the full matrix 𝒦 = X Wᵀ diag(a²) W Xᵀ.
 """
 
-import argparse
-
-import torch
-from timing import race, show
+from timing import arguments, race, show
 
 from gramlab.data.alignment import alignment_reversing
 from gramlab.theory import centered_nfa, gaussian_moments, moments
@@ -16,12 +13,7 @@ from tasks.papers.centered_nfa.experiments.b_fig3 import network, observed
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--size", type=int, default=1024)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = arguments(__doc__, size=1024, threads=1, rounds=3)
     n = options.size
     a, W = network(n, 0)
     r = gaussian_moments(n, n)

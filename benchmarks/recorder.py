@@ -1,9 +1,9 @@
-"""What the recorder costs: one measurement against an epoch of training, and which parts of it take the time.
+"""Measure the recorder's cost: a measurement against an epoch of training, and a profile of its parts.
 
     python benchmarks/recorder.py [--network mlp|digits|resnet] [--samples 1000] [--rounds 3] [--profile]
 
-On one thread, CPU time. An epoch is that of 50,000 samples in batches of 64 with SGD in a plain loop; so many of its
-steps are timed as ``--steps`` says. The recorder measures all its quantities on ``--samples`` samples once an epoch;
+The program measures CPU time on one thread. An epoch has 50,000 samples in batches of 64, with SGD in a plain loop;
+``--steps`` of its steps are timed. The recorder measures all its quantities on ``--samples`` samples once an epoch;
 its overhead is the time of a measurement after the first, divided by that of the epoch.
 """
 

@@ -1,8 +1,8 @@
 """Two clones share results through an S3-compatible server on this machine: ``python benchmarks/s3_remote.py``.
 
 Needs ``dvc-s3`` and ``moto[server]`` beside the extra [pipeline]. The first clone runs a dummy project of stages that
-cost nothing and pushes; the second one pulls. Reported are the stages that ran, whether the second clone's results and
-provenance are those of the first, what lies in the bucket, and seconds. Last output, with dvc-s3 3.3.0 and moto 5.2.5,
+cost nothing and pushes; the second clone pulls. The program reports the stages that ran, whether both clones have the
+same results and provenance, the objects in the bucket, and seconds. Last output, with dvc-s3 3.3.0 and moto 5.2.5,
 on two cores that many other jobs kept busy (load 20), which the seconds show:
 
     first clone, --push: 10 stages ran, 487 s
@@ -27,7 +27,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS
 
 
 def contents(project: Path) -> dict[str, bytes]:
-    """What the stages of a clone have left, with their provenance."""
+    """The outputs of a clone's stages, and their provenance."""
     return {
         str(path.relative_to(project)): path.read_bytes() for path in project.glob("data/quick/**/*") if path.is_file()
     }
@@ -64,7 +64,7 @@ def main() -> None:
             print(f"the second clone has the results and the provenance of the first: {same}")
             program = (
                 "import boto3, sys, collections; s3 = boto3.client('s3', endpoint_url=sys.argv[1]); "
-                "keys = [each['Key'] for each in s3.list_objects_v2(Bucket='store')['Contents']]; "
+                "keys = [item['Key'] for item in s3.list_objects_v2(Bucket='store')['Contents']]; "
                 "print(dict(collections.Counter(key.split('/')[1] for key in keys)))"
             )
             print(
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether the server is there."""
+    """Whether the server answers."""
     try:
         urllib.request.urlopen(address, timeout=5).close()
     except OSError:

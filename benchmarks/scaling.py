@@ -1,9 +1,9 @@
 """Replay recorded durations through the flow's own schedule, with 1 to 64 workers: ``python benchmarks/scaling.py``.
 
-Time is simulated: each stage takes what its provenance says that it took, plus what the flow itself spends on a stage.
-The provenance is that of the committed report, or of the clone's last run where no report has any. A stage without
-provenance takes what `benchmarks/estimates.py` computes from operation counts. The schedule (flows/schedule.py) decides
-what begins when, as in a real run. docs/performance/scaling.md has the tables.
+Time is simulated. Each stage takes the seconds of its provenance, plus the time that the flow spends on a stage. The
+provenance is that of the committed report or, without a report, of the clone's last run. `benchmarks/estimates.py`
+estimates stages without provenance from operation counts. The schedule (flows/schedule.py) starts the stages, as in a
+real run. docs/performance/scaling.md has the tables.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from flows.schedule import Schedule, kind  # noqa: E402
 
 
 def durations(graph: Graph) -> dict[str, float]:
-    """Seconds by stage: of the committed report, or of the clone's own last run where no report has them."""
+    """Seconds by stage, from the committed report or, without one, from the clone's last run."""
     folder = ROOT / "data" / graph.scale / "provenance"
     committed = ROOT / "reports" / graph.scale / "provenance.json"
     if committed.is_file():
@@ -57,7 +57,7 @@ def replay(graph: Graph, seconds: dict[str, float], workers: int, gpus: int, ove
 
 
 def longest_chain(graph: Graph, seconds: dict[str, float], overhead: float) -> tuple[float, list[str]]:
-    """The time that no number of workers can shorten, and the stages that take it."""
+    """The length of the longest chain of stages, which no number of workers can shorten, and its stages."""
     weighted = networkx.DiGraph()
     weighted.add_nodes_from(graph.stages)
     for name, needed in graph.needs.items():

@@ -1,4 +1,4 @@
-"""gramlab.RFM and xRFM as a user would use both, untuned: accuracy and CPU time on small tables of many kinds.
+"""Compare untuned gramlab.RFM and xRFM, as a user calls them: accuracy and CPU time on many small tables.
 
     python benchmarks/tables.py TABLES [--xrfm FOLDER] [--half development|report|all] [--splits 5] [--out FILE]
 

@@ -1,7 +1,7 @@
-"""Time of training relative to hand-written loops, of seeds together relative to one after the other, of WhitenedSGD.
+"""Time training against hand-written loops, seeds together against seeds in turn, and WhitenedSGD.
 
-It also measures the share of an epoch that loading its data takes, how a member and the same network trained alone
-diverge by round-off, and whether their final losses have the same distribution.
+The program also measures the share of an epoch that loading its data takes, how a member and the same network trained
+alone diverge by round-off, and whether their final losses have the same distribution.
 
     python benchmarks/training.py [--authors FOLDER] [--rounds N] [--compiled]
 
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from scipy import stats
-from timing import gap, race, show
+from timing import epoch, gap, race, show
 from torch._inductor.utils import fresh_cache
 from torch.nn import functional as F
 
@@ -56,15 +56,6 @@ def drawn(model, seed):
     copied = copy.deepcopy(model)
     copied.load_state_dict(initialize(model, ("benchmark", seed)))
     return copied
-
-
-def epoch(ensemble):
-    """The steps of an epoch, as in fit()."""
-    batches = ensemble.batches.epoch(0)
-    for first in range(0, len(batches), ensemble.steps_per_call):
-        some = batches[first : first + ensemble.steps_per_call]
-        ensemble.advance(first, [1.0] * len(some), some)
-    ensemble.check_finite()
 
 
 def step_against_bare(inputs, n, rounds):

@@ -1,4 +1,4 @@
-"""Bring the verdicts of today in docs/rules/verdicts.md up to date: ``python benchmarks/verdicts.py``.
+"""Bring today's verdicts in docs/rules/verdicts.md up to date: ``python benchmarks/verdicts.py``.
 
 The page compares the verdicts before and after the judging was changed. The verdicts before and the words stay as they
 are; the columns "now" are those of reports/quick/claims.json and reports/paper/claims.json.
@@ -25,7 +25,7 @@ def verdict(claims: dict[str, Any], name: str) -> str:
 
 
 def updated(text: str, claims: dict[str, dict[str, Any]]) -> str:
-    """The page with today's verdicts, by scale and claim."""
+    """The page with today's verdicts."""
     lines = []
     for line in text.split("\n"):
         cells = line.split(" | ")

@@ -1,9 +1,8 @@
 """Wall time of a run at 1, 2 and 4 workers against the sum of its work: ``python benchmarks/workers.py``.
 
-The stages are a dummy project's, which sleep, so that the numbers show what the flow itself costs on any machine. They
-run on this machine (``here``), through `examples/launch/over_ssh.py` with a stand-in for ssh and a host a worker
-(``ssh``), or in other clones of this machine, a clone a worker (``nodes``). ``--launch`` sends them through another
-engine, as in docs/how-to/machines.md.
+The stages of a dummy project sleep, so that the numbers show the cost of the flow on any machine. They run on this
+machine (``here``), through `examples/launch/over_ssh.py` with a fake ssh and one host per worker (``ssh``), or in other
+clones on this machine, one per worker (``nodes``). ``--launch`` uses another engine, as in docs/how-to/machines.md.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Bring a few stages up to date in this process, without Prefect: ``python -m flows check@a_fig7``.
 
-The stages are named as for `flows.reproduce`, and DVC says which are stale. One claim takes a few seconds: DVC's own
-command reads all stages of both scales first, and Prefect's takes as long to start.
+Targets are named as for `flows.reproduce`, and DVC finds the stale stages. A claim takes a few seconds. DVC's command
+would read all stages of both scales first, and Prefect's would take as long to start.
 """
 
 import argparse
@@ -12,17 +12,16 @@ from pathlib import Path
 
 from dvc.stage import PipelineStage
 
-from flows.graph import Graph, Refused
+from flows.graph import Graph, Refused, commands, dvc_environment
 from flows.recorder import Recorder
 from flows.turn import OtherMachine, turn
 
 
 def run(stage: PipelineStage) -> int:
     """Run a stage's program as DVC does, and return its exit status."""
-    environment = {**os.environ, "DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}
+    environment = {**os.environ, **dvc_environment(stage)}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for `python`
-    command = stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd)
-    return subprocess.run(command, shell=True, cwd=stage.repo.root_dir, env=environment).returncode
+    return subprocess.run(" && ".join(commands(stage)), shell=True, cwd=stage.repo.root_dir, env=environment).returncode
 
 
 def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
@@ -40,20 +39,20 @@ def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
 
 
 def main() -> None:
-    """Exit with status 2 on a mistake, and with 1 if a stage has failed."""
+    """Exit with status 2 on a mistake, and with status 1 if a stage failed."""
     parser = argparse.ArgumentParser(prog="python -m flows", description="Bring a few stages up to date.")
     parser.add_argument("targets", nargs="+", help="stages, or keys of claims and experiments")
     parser.add_argument("--scale", default="quick", help="quick or paper")
     parser.add_argument("--force", "-f", action="store_true", help="run also what is up to date")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
         with turn(Path.cwd(), print):
-            done = bring_up_to_date(Graph(Path.cwd(), asked.scale), asked.targets, asked.force)
+            succeeded = bring_up_to_date(Graph(Path.cwd(), options.scale), options.targets, options.force)
     except (Refused, OtherMachine) as error:
         parser.exit(2, f"{error}\n")
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    raise SystemExit(not done)
+    raise SystemExit(not succeeded)
 
 
 if __name__ == "__main__":

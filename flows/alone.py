@@ -1,7 +1,7 @@
-"""Run the stages that a node was handed, and no other: ``python -m flows.alone JSON``.
+"""Run the stages that a coordinator gives to a node, and no others: ``python -m flows.alone JSON``.
 
-`flows.nodes.stage` starts it in a process of its own, so that the code is that of the commit which it has checked out,
-and holds the clone's turn meanwhile. What other stages have made comes from DVC's remote, or the stage fails.
+`flows.nodes.stage` starts this in a separate process, with the code of the commit that it has checked out, and holds
+the clone's turn meanwhile. The inputs from other stages come from DVC's remote; a stage without them fails.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dvc.stage import PipelineStage
 
-from flows.graph import Graph, Refused
+from flows.graph import Graph, Refused, commands, dvc_environment
 from flows.recorder import Outcome, Recorder
 from flows.runner import Runner
 
@@ -24,11 +24,8 @@ def run_stages(
     outcomes: list[Outcome] = []
 
     def run(stage: PipelineStage) -> int:
-        environment = {"DVC_ROOT": str(graph.root), "DVC_STAGE": stage.addressing, "GRAMLAB_LAUNCHED": "1"}
-        for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
-            if status := runner.run(command, environment, print, hours * 3600 if hours else None):
-                return status
-        return 0
+        environment = {**dvc_environment(stage), "GRAMLAB_LAUNCHED": "1"}
+        return runner.run_all(commands(stage), environment, print, hours)
 
     try:
         recorder = Recorder(graph, force, pull=True, push=True, inputs=inputs)

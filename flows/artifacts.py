@@ -1,4 +1,4 @@
-"""What a run shows in Prefect's interface: how it went, the verdicts, what changed, and a link to the report."""
+"""The artifacts of a run in Prefect's interface: its outcome, the verdicts, their changes, and a link to the report."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ COLUMNS = ("id", "title", "verdict", "reason", "supported", "asserted", "measure
 
 
 def verdicts(graph: Graph) -> dict[str, dict[str, Any]]:
-    """The verdicts that the report shows, by the claims' ids: those of the stages ``verdicts@PAPER``, after Holm."""
+    """The report's verdicts by the claims' ids, from the stages ``verdicts@PAPER``, after Holm's correction."""
     rows: dict[str, dict[str, Any]] = {}
     for name, stage in graph.stages.items():
         file = Path(stage.outs[0].fs_path)
@@ -24,7 +24,7 @@ def verdicts(graph: Graph) -> dict[str, dict[str, Any]]:
 
 
 def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str, address: str | None) -> None:
-    """Show how the run went, and how the verdicts differ from those ``before`` it.
+    """Show the outcome of the run, and the verdicts that differ from those ``before`` it.
 
     ``address`` is the report's address for a browser. Without it the report's path is shown, because browsers block
     links from a server's page to files.
@@ -50,17 +50,17 @@ def publish(graph: Graph, before: dict[str, dict[str, Any]], summary: str, addre
 
 
 def changes(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
-    """A line for each claim whose verdict has changed, is new, or is no longer there."""
+    """A line for each claim whose verdict has changed, is new, or is gone."""
     lines = []
     for name in sorted(before.keys() | after.keys()):
-        was, now = (_verdict(rows[name]) if name in rows else "nothing" for rows in (before, after))
-        if was != now:
-            lines.append(f"- {text(name)}: {text(was)} before, {text(now)} now")
+        old, new = (_verdict(rows[name]) if name in rows else "nothing" for rows in (before, after))
+        if old != new:
+            lines.append(f"- {text(name)}: {text(old)} before, {text(new)} now")
     return lines
 
 
 def text(words: str) -> str:
-    """Words that Markdown shows as they are: neither HTML, nor a link, nor an emphasis."""
+    """The words with escapes, so that Markdown shows no HTML, link or emphasis."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]#|" else letter for letter in escape(words, quote=False))
 
 

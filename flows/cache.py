@@ -1,8 +1,8 @@
 """Compare every object of DVC's cache with its name, which is its hash: ``python -m flows.cache``.
 
-DVC trusts an object that nobody may write to and never reads it again, so an object that a full disk or a crash cut off
-would be checked out as if it were whole. Damaged objects are removed, and so are their copies in the working tree:
-the next run fetches them with ``--pull``, or makes them anew.
+DVC trusts a read-only object and never reads it again. So it would check out an object that a full disk or a crash cut
+off. This program removes damaged objects and their copies in the working tree; the next run fetches them with
+``--pull``, or makes them again.
 """
 
 import hashlib
@@ -21,33 +21,33 @@ CHECKED = "checked_objects.json"  # in .dvc/tmp
 
 
 def damaged(folder: Path, checked: dict[str, list[int]]) -> Iterable[Path]:
-    """The objects below a cache's folder whose content has another hash than their name says.
+    """The objects below a cache's folder whose content does not have the hash in their name.
 
-    ``checked`` holds the size, time and place of each object at its last check. An object that still has them is not
-    read again. Sound objects are added to ``checked``.
+    ``checked`` holds the size, time and inode of each object at its last check. An object with the same three is not
+    read again. Intact objects are added to ``checked``.
     """
     for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*")):
         if path.suffix in ("", ".dir") and not path.is_dir():
             with path.open("rb") as file:
                 name, status = path.parent.name + path.name, os.fstat(file.fileno())
-                now = [status.st_size, status.st_mtime_ns, status.st_ino]
-                if checked.get(name) == now:
+                signature = [status.st_size, status.st_mtime_ns, status.st_ino]
+                if checked.get(name) == signature:
                     continue
                 content = hashlib.file_digest(file, "md5").hexdigest()
             if content == path.parent.name + path.stem:
-                checked[name] = now
+                checked[name] = signature
             else:
                 yield path
 
 
-def mend(repo: Repo, again: bool = True, outs: Iterable[Output] | None = None) -> list[str]:
+def mend(repo: Repo, recheck: bool = True, outs: Iterable[Output] | None = None) -> list[str]:
     """Remove damaged objects and their copies in the working tree. Return the hashes of these objects.
 
-    Without ``again`` an object is read only where its size, time or place differ from those of its last check: a node
-    checks its cache before each stage.
+    With ``recheck`` every object is read. Otherwise an object is read only if its size, time or inode differ from those
+    of its last check; a node checks its cache so before each stage.
     """
     folder, record = Path(repo.cache.local.path), Path(repo.tmp_dir, CHECKED)
-    checked = {} if again else _read(record)
+    checked = {} if recheck else _read(record)
     objects = {path.parent.name + path.name: path for path in damaged(folder, checked)}
     if objects:
         for out in repo.index.outs if outs is None else outs:
@@ -64,7 +64,7 @@ def mend(repo: Repo, again: bool = True, outs: Iterable[Output] | None = None) -
 def _read(record: Path) -> dict[str, list[int]]:
     try:
         return dict(json.loads(record.read_text(encoding="utf-8")))
-    except (OSError, ValueError):  # there is none yet
+    except (OSError, ValueError):  # no earlier check
         return {}
 
 
@@ -78,7 +78,7 @@ def _files(out: Output, folder: Path) -> Iterable[tuple[Path, str]]:
         return
     try:
         entries = json.loads((folder / name[:2] / name[2:]).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # DVC finds the folder stale by itself
+    except (OSError, ValueError):  # DVC itself finds the folder stale
         return
     for entry in entries:
         yield path / entry["relpath"], entry["md5"]

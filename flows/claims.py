@@ -1,4 +1,4 @@
-"""``gramlab claims run``: bring what a claim rests on up to date, and judge the claim."""
+"""``gramlab claims run``: bring the stages of a claim up to date, and judge the claim."""
 
 import json
 import os
@@ -27,20 +27,20 @@ def run(
     force: Annotated[bool, typer.Option("--force", "-f", help="run also what is up to date")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run what is stale of a claim and judge it. The paper's other claims count as the report has them."""
+    """Run the stale stages of a claim and judge it. The paper's other claims count as in the report."""
     with one_line("claims run"):
         settings = load(scale)
         key = key_of(claim, settings.claims)
         with _stdout_to_stderr():
-            done = _bring_up_to_date(key, scale, force)
-        if done:
+            succeeded = _bring_up_to_date(key, scale, force)
+        if succeeded:
             finding = ROOT / "data" / scale / "findings" / settings.paper[key] / f"{key}.json"
             entry = judged(json.loads(finding.read_text(encoding="utf-8")), key, scale)
             print_json(entry) if as_json else describe(entry)
         lacking = not_in_the_table(key, scale)
         for line in lacking:
             typer.echo(f"gramlab claims run: {line}", err=True)
-        if lacking or not done:
+        if lacking or not succeeded:
             raise typer.Exit(1)
 
 
@@ -58,7 +58,7 @@ def _bring_up_to_date(key: str, scale: str, force: bool) -> bool:
 
 
 def not_in_the_table(key: str, scale: str) -> list[str]:
-    """Lines on the quantities that the claim's statements read, and that its experiment's table does not have."""
+    """Lines on the quantities that the claim's statements read and its experiment's table lacks."""
     settings = load(scale)
     claim = import_module(f"tasks.papers.{settings.paper[key]}.claims.{key}")
     table = ROOT / "data" / scale / "tables" / f"{settings.claims[key]}.parquet"
@@ -77,7 +77,7 @@ def not_in_the_table(key: str, scale: str) -> list[str]:
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Send what is printed here and by the stages' programs to stderr: stdout is the claim's."""
+    """Send the output of this block and of the stages' programs to stderr, so that stdout shows the claim alone."""
     sys.stdout.flush()
     stdout = os.dup(1)
     os.dup2(2, 1)

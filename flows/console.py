@@ -1,4 +1,4 @@
-"""What a person sees of a run: a line that is rewritten on a terminal, or plain lines; all else is in a log file."""
+"""The output of a run for people: one changing line on a terminal, otherwise plain lines. A log file has the rest."""
 
 import json
 import logging
@@ -20,12 +20,12 @@ from flows.recorder import Outcome, duration
 from flows.schedule import kind
 
 LOGS = Path(".scratch", "logs")
-KEPT = 20  # log files
+LOG_FILES = 20  # log files that are kept
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class Console:
-    """Where lines go. On a terminal a line of progress replaces the one before it; failures and notes stay."""
+    """The output of lines. On a terminal a line of progress replaces the last one; failures and notes stay."""
 
     def __init__(self, stream: TextIO = sys.stdout):
         self.stream, self.live, self.width = stream, stream.isatty(), 0
@@ -47,7 +47,7 @@ class Console:
         print(f"{clear}{line}", file=self.stream, flush=True)
 
 
-terminal: Console | None = None  # where a person has typed the command
+terminal: Console | None = None  # of the person who typed the command
 
 
 def attach(stream: TextIO = sys.stdout) -> Console:
@@ -68,18 +68,18 @@ def show(line: str, words: tuple[str, ...], failed: bool) -> None:
 
 
 class Progress:
-    """How many stages are finished, and how long the others may take. The estimate rests on their last durations."""
+    """The number of finished stages, and the time that the others may take, from their last durations."""
 
     def __init__(self, graph: Graph, chosen: list[str], stale: set[str], workers: int):
         self.total, self.workers, self.restored = len(chosen), workers, 0
         self.left = {name: last_duration(graph, name) for name in chosen if name in stale}
-        self.taken: dict[str, list[float]] = {}  # by kind, of this run
+        self.durations: dict[str, list[float]] = {}  # durations in this run, by kind
 
     def ended(self, outcome: Outcome, running: int) -> str:
-        """The line that says what became of a stage, while so many others run."""
+        """The line on a stage's outcome, while ``running`` other stages run."""
         self.left.pop(outcome.name, None)
         if outcome.seconds is not None:
-            self.taken.setdefault(kind(outcome.name), []).append(outcome.seconds)
+            self.durations.setdefault(kind(outcome.name), []).append(outcome.seconds)
         elif not outcome.failure:
             self.restored += 1
         parts = [f"[{self.total - len(self.left)}/{self.total}] {outcome}", f"{running} running"]
@@ -88,17 +88,17 @@ class Progress:
         return ", ".join([*parts, *([f"about {duration(seconds)} left"] if seconds else [])])
 
     def up_to_date(self, names: Iterable[str]) -> None:
-        """Take note of stages that need not run."""
+        """Record stages that need not run."""
         for name in names:
             self.left.pop(name, None)
 
     def seconds_left(self) -> float | None:
-        """The work that is left, divided by the number of stages at once; None where no duration is known."""
+        """The remaining work over the number of workers; None if no duration is known."""
         known = [seconds for seconds in self.left.values() if seconds is not None]
-        known += [seconds for durations in self.taken.values() for seconds in durations]
+        known += [seconds for durations in self.durations.values() for seconds in durations]
         if not known or not self.left:
             return None
-        usual = {name: statistics.mean(durations) for name, durations in self.taken.items()}
+        usual = {name: statistics.mean(durations) for name, durations in self.durations.items()}
         average = statistics.median(known)
         expected = [usual.get(kind(name), average) if last is None else last for name, last in self.left.items()]
         return max(sum(expected) / self.workers, max(expected))
@@ -127,7 +127,7 @@ def logged(root: Path, scale: str) -> Iterator[Path]:
     """Write the messages of Prefect, DVC and the stages' programs to a file, not to the terminal. Return the file."""
     folder = root / LOGS
     folder.mkdir(parents=True, exist_ok=True)
-    for old in sorted(folder.glob("*.log"))[: 1 - KEPT]:
+    for old in sorted(folder.glob("*.log"))[: 1 - LOG_FILES]:
         old.unlink(missing_ok=True)
     path = folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{scale}.log"
     handler = logging.FileHandler(path, encoding="utf-8")

@@ -1,9 +1,10 @@
 """Repeat every verdict of the quick scale, or of the atlas, on fresh seeds: ``python -m flows.fresh 11 12 13``.
 
 Each root of the random streams has a copy of the project, ``.scratch/fresh/ROOT``, whose params.yaml names this root.
-The flow runs in the copy, and DVC says there what is stale: a call that was interrupted goes on, and a change of code
-or settings repeats only the stages that it concerns. reports/fresh.json says how often each verdict came back. With
-``--scale atlas`` the copy runs the whole atlas, and reports/atlas_fresh.json says in which cells its verdict came back.
+The flow runs in the copy, where DVC finds the stale stages. So an interrupted call goes on, and a change of code or
+settings repeats only the stages that depend on it. reports/fresh.json counts how often each verdict came back. With
+``--scale atlas`` the copy runs the whole atlas, and reports/atlas_fresh.json shows whether each cell's verdict came
+back.
 """
 
 import filecmp
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CODE = ("flows", "gramlab", "pipeline", "tasks")
 OF_ATLAS = ("cells", "chart")  # kinds of the atlas's stages
 NO_GIT = "[core]\n    no_scm = true\n[cache]\n    type = reflink,hardlink,copy\n"
-# by scale: the record, the report that it counts against, what makes that, and the target that a copy brings up to date
+# by scale: the record, the report that it is compared with, the command that makes this report, and the copy's target
 RUNS = {"quick": (FILE, "reports/quick/claims.json", "make repro", "verdicts"),
         "atlas": (ATLAS_FILE, "reports/atlas.json", "make atlas", "chart@whole")}  # fmt: skip
 
@@ -50,14 +51,14 @@ def main(
         raise typer.BadParameter(f"{report} is missing; `{maker}` makes it")
     copies = {root: copy(root) for root in roots}
     failed = [str(root) for root in roots if run(copies[root], jobs, scale, target)]
-    if failed:  # a root that is left out would be chosen by its outcome
+    if failed:  # without it the roots would be chosen by their outcome
         print(f"{record_file} is not written: root {', '.join(failed)} failed", file=sys.stderr)
         raise SystemExit(1)
     committed = json.loads((ROOT / report).read_text(encoding="utf-8"))
     recorded = json.loads((ROOT / record_file).read_text(encoding="utf-8")) if keep else {}
     if scale == "atlas":
         record = summary_of_cells(committed, copies)
-        shares = f"{sum(of['came back'] for of in record['cells'].values())} of {len(record['cells']) * len(roots)}"
+        shares = f"{sum(cell['came back'] for cell in record['cells'].values())} of {len(record['cells']) * len(roots)}"
         last_line = f"{len(record['cells'])} cells on {len(roots)} roots; {shares} verdicts came back"
     else:
         record = with_recorded_roots(summary(committed, copies), recorded, committed)
@@ -70,7 +71,7 @@ def main(
 
 
 def copy(root: int) -> Path:
-    """Bring the root's copy of the project up to date, and leave alone what DVC has made in it."""
+    """Bring the files of the root's copy of the project up to date, except the outputs of DVC's stages."""
     folder = ROOT / ".scratch" / "fresh" / str(root)
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -98,12 +99,12 @@ def run(folder: Path, jobs: int, scale: str, target: str) -> int:
     print(f"root {folder.name}", flush=True)
     options = ["--scale", scale, "--root", str(folder), "--workers", str(jobs)]
     command = [sys.executable, "-m", "flows.reproduce", target, *options]
-    raw = str(load("quick").machine.root())  # the project's own, so that nothing is downloaded for each root
+    raw = str(load("quick").machine.root())  # the project's folder, so that no root downloads data
     return subprocess.run(command, cwd=folder, env={**os.environ, "GRAMLAB_DATA": raw}).returncode
 
 
 def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:
-    """By claim the verdict of the report and that of each root; claims whose table never changes are left out."""
+    """The verdicts of the report and of each root on each claim, without claims whose table never changes."""
     settings = load("quick")
     verdicts = {root: _verdicts(folder) for root, folder in copies.items()}
     if any(of_root.keys() != committed.keys() for of_root in verdicts.values()):
@@ -132,7 +133,7 @@ def with_recorded_roots(record: dict[str, Any], recorded: dict[str, Any], commit
 
 
 def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:
-    """By cell the verdict of the map and that of each root; which known answers came out, and which sentences hold."""
+    """Each cell's verdicts on the map and on each root; by root the known answers and sentences that hold."""
     of_map, results = verdicts_of_cells(committed), {str(root): _atlas(folder) for root, folder in copies.items()}
     verdicts = {root: verdicts_of_cells(result) for root, result in results.items()}
     if any(of_root.keys() != of_map.keys() for of_root in verdicts.values()):
@@ -164,7 +165,7 @@ def _roots(copies: dict[int, Path], of_atlas: bool) -> dict[str, dict[str, float
 
 
 def _seconds(folder: Path, of_atlas: bool) -> float:
-    """The seconds that the stages of a copy took; no repeated or interrupted call changes them."""
+    """The seconds of the last run of each stage of a copy, so that repeated and interrupted calls do not count."""
     records = [path for path in (folder / "data" / "quick" / "provenance").glob("*.json")
                if (path.name.split("@")[0] in OF_ATLAS) == of_atlas]  # fmt: skip
     return round(sum(json.loads(path.read_text(encoding="utf-8"))["seconds"] for path in records), 1)

@@ -16,10 +16,10 @@ def visible_gpus(device: str) -> list[str]:
     if device == "cpu":
         return []
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        named = [gpu.strip() for gpu in visible.split(",") if gpu.strip()]
-        return named[: named.index("-1")] if "-1" in named else named  # CUDA stops at it too
+        gpus = [gpu.strip() for gpu in visible.split(",") if gpu.strip()]
+        return gpus[: gpus.index("-1")] if "-1" in gpus else gpus  # CUDA also ignores the GPUs after -1
     if not shutil.which("nvidia-smi"):
         return []
     query = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True)
-    return done.stdout.split() if done.returncode == 0 else []  # where it fails it says so on stdout
+    result = subprocess.run(query, capture_output=True, text=True)
+    return result.stdout.split() if result.returncode == 0 else []  # a failure prints its message to stdout

@@ -21,7 +21,7 @@ from flows import parameters
 from flows.lockfiles import mend_lock_file, remove_torn_process_list
 from gramlab.files import did_you_mean
 
-# files of stages that belong to a scale and do not lie in its folder
+# files of a scale's stages that do not lie in its folder
 BESIDE = {"quick": ["dvc.yaml"], "atlas": ["pipeline/quick/atlas/dvc.yaml"]}
 
 
@@ -96,10 +96,10 @@ class Graph:
             yield
 
     def select(self, targets: Iterable[str]) -> list[str]:
-        """The stages that the targets name, and all that those need; every stage where there is no target.
+        """The stages that the targets name, and the stages that these need. Without a target, every stage.
 
         A target is a stage (``train@a_fig7``), a kind of stage (``train``), or the key of a claim, an experiment or a
-        data set (``a_fig7``), which stands for all stages of that key. Stages that begin the longest chains come first.
+        data set (``a_fig7``), which names all stages of this key. Stages that begin the longest chains come first.
         """
         words = {name: (name, *name.split("@")) for name in self.stages}
         wanted = set() if (targets := list(targets)) else set(self.stages)
@@ -111,11 +111,11 @@ class Graph:
                     f"unknown target {target!r}{nearest}; allowed: {kinds}, a key of params.yaml, or KIND@KEY"
                 )
             wanted |= named.union(*(networkx.descendants(self.edges, name) for name in named))
-        following = dict.fromkeys(wanted, 0)  # one after the other
+        chain = dict.fromkeys(wanted, 0)  # the length of the longest chain after a stage
         for user in networkx.topological_sort(self.edges.subgraph(wanted)):
             for name in self.needs[user]:
-                following[name] = max(following[name], following[user] + 1)
-        return sorted(wanted, key=lambda name: (-following[name], name))
+                chain[name] = max(chain[name], chain[user] + 1)
+        return sorted(wanted, key=lambda name: (-chain[name], name))
 
     def stale(self, names: Iterable[str]) -> set[str]:
         """The stages among ``names`` that DVC would run.
@@ -138,7 +138,7 @@ class Graph:
         try:
             with self.locked(), self.reserved(*stages, write=False):
                 return {stage.name for stage in stages if stale(stage)}
-        except LockError:  # somebody else works on one of them; the task of that stage will say so
+        except LockError:  # another process works on one of them; the task of this stage reports it
             return {stage.name for stage in stages}
 
     def likely_stale(self, names: Iterable[str]) -> set[str]:
@@ -151,11 +151,11 @@ class Graph:
         return self.likely
 
     def provenance(self, name: str) -> Path:
-        """Where the program of a stage says when, where and with which code it ran."""
+        """The file with the machine, the time and the code of a stage's last run."""
         return self.root / "data" / self.scale / "provenance" / f"{name.replace('simulate@', 'measure@')}.json"
 
     def on_gpu(self, name: str) -> bool:
-        """Whether params.yaml says ``gpu: true`` of a stage."""
+        """Whether params.yaml has ``gpu: true`` for a stage."""
         values = [value for dep in self.stages[name].params for value in dep.read_params().values()]
         entries = [value for value in values if isinstance(value, dict)]
         # a quick stage depends on its whole entry, a stage of the papers' scale on `paper` alone
@@ -164,3 +164,13 @@ class Graph:
 
 
 load = cache(Graph)  # a project is read once
+
+
+def commands(stage: PipelineStage) -> list[str]:
+    """The commands of a stage."""
+    return [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd
+
+
+def dvc_environment(stage: PipelineStage) -> dict[str, str]:
+    """The variables that DVC sets for a stage's commands."""
+    return {"DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}

@@ -1,9 +1,9 @@
-"""Programs that a launch command runs on other machines, and how a second try finds another machine.
+"""Run programs on other machines by a launch command, and let a second try avoid the first machine.
 
-The program is started through a small script, which writes the name of its node into a file of the shared folder. Where
-the program fails, the next try of its stage has GRAMLAB_AVOID in its environment: the names of the nodes on which it
-failed, with commas. A launch command chooses the node, so it leaves these out: an engine's own option does, or an
-example of examples/launch.
+A small script starts the program and writes the name of its node into a file of the shared folder. If the program
+fails, the next try of its stage has GRAMLAB_AVOID in its environment: the comma-separated names of the nodes on which
+it failed. The launch command chooses the node and must leave these out, by an option of its engine or as in
+examples/launch.
 """
 
 from pathlib import Path
@@ -23,15 +23,15 @@ class Launch:
 
     def __init__(self, command: str, root: Path):
         self.command, self.folder = command, root / FOLDER
-        self.tries: dict[str, list[str]] = {}  # by stage, the nodes of the tries that have failed
+        self.tries: dict[str, list[str]] = {}  # the nodes of failed tries, by stage
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "start.sh").write_text(SCRIPT)
 
     def begin(self, stage: str) -> tuple[str, dict[str, str]]:
-        """What stands before the program of a stage, and its environment; a stage that begins again has failed."""
+        """A prefix for the stage's command, and its environment. A later call for the stage means that a try failed."""
         file = self.folder / stage
         if stage in self.tries:
-            node = file.read_text().strip() if file.is_file() else ""  # none where the program did not begin
+            node = file.read_text().strip() if file.is_file() else ""  # none if the program did not begin
             self.tries[stage] += [node] if node and node not in self.tries[stage] else []
         file.unlink(missing_ok=True)
         avoid = self.tries.setdefault(stage, [])

@@ -1,6 +1,6 @@
 """Write and mend the files dvc.lock, and mend DVC's list of the files that running processes use.
 
-DVC writes these files in place. A kill at that moment leaves only their beginning, which DVC then refuses.
+DVC writes these files in place. A kill during a write leaves a torn file, which DVC then refuses.
 """
 
 import json

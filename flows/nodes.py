@@ -1,9 +1,9 @@
 """Stages that run in other clones: the coordinator's side, which hands them out, and the node's, the flow ``stage``.
 
 The clones share a git remote and DVC's remote, and no folder. A coordinator (``python -m flows.reproduce --nodes
-stage/node``) asks a deployment for each stage that is stale, and takes the result from DVC's remote. It computes only
-what DVC's cache does not hold: the pages and the map of the atlas. A node checks out the coordinator's commit, takes
-what the stage reads from the remote, runs the stage and no other, and pushes the result (`flows.alone`).
+stage/node``) sends each stale stage to a deployment, and takes the result from DVC's remote. It computes only what
+DVC's cache does not hold: the pages and the map of the atlas. A node checks out the coordinator's commit, fetches the
+stage's inputs from the remote, runs this stage alone, and pushes the result (`flows.alone`).
 """
 
 import json
@@ -36,28 +36,28 @@ from flows.runner import Runner
 from flows.turn import OtherMachine, turn
 
 CODE = ("flows", "gramlab", "tasks", "pipeline", "params.yaml", "dvc.yaml", ".dvc/config")
-SECONDS = 1.0  # between two questions of the coordinator about a run
-PATIENCE = 10.0  # seconds until the coordinator asks whether anybody serves the pool
+SECONDS = 1.0  # between two requests for the state of a run
+PATIENCE = 10.0  # seconds until the coordinator looks for workers of the pool
 
 
 def git(*command: str, folder: Path | str = ".") -> str:
     """Return the output of a git command. If git fails, raise Refused with its message."""
-    done = subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        raise Refused(" ".join(f"git {command[0]}: {done.stderr}".split()))
-    return done.stdout.strip()
+    result = subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True)
+    if result.returncode:
+        raise Refused(" ".join(f"git {command[0]}: {result.stderr}".split()))
+    return result.stdout.strip()
 
 
 def changed(folder: Path, *paths: str) -> list[str]:
-    """The files below these paths, or anywhere, that differ from the commit, without lock files and stages' outputs.
+    """The files that differ from the commit, without lock files and stages' outputs; with ``paths``, below these.
 
-    Files that git does not track count if they are code, because stages read them.
+    Untracked files count if they are code, because stages read them.
     """
     names = git("diff", "--name-only", "--no-renames", "-z", "HEAD", "--", *paths, folder=folder)
     names += git("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE, folder=folder)
-    left = [name for name in names.split("\0") if name and Path(name).name != "dvc.lock"]
-    written = outputs(folder) if left else set()
-    return [name for name in left if not written & {name, *map(str, Path(name).parents)}]
+    edited = [name for name in names.split("\0") if name and Path(name).name != "dvc.lock"]
+    stage_outputs = outputs(folder) if edited else set()
+    return [name for name in edited if not stage_outputs & {name, *map(str, Path(name).parents)}]
 
 
 def outputs(folder: Path) -> set[str]:
@@ -77,7 +77,7 @@ def committed(folder: Path) -> str:
 class Nodes:
     """A deployment that runs stages in other clones, and its runs for one coordinator.
 
-    ``warn`` gets a line where nobody serves the deployment's work pool.
+    ``warn`` receives a line if no worker serves the deployment's work pool.
     """
 
     def __init__(self, deployment: str, root: Path, warn: Callable[[str], None]):
@@ -85,12 +85,12 @@ class Nodes:
         self.lock, self.runs, self.ended, self.warned = threading.Lock(), set[UUID](), False, False
         with get_client(sync_client=True) as client:
             try:
-                asked = client.read_deployment_by_name(deployment)
+                remote = client.read_deployment_by_name(deployment)
             except (ObjectNotFound, ValueError):
                 raise Refused(
                     f"the server has no deployment {deployment!r}; docs/how-to/machines.md has the commands"
                 ) from None
-        self.pool, self.id = asked.work_pool_name, asked.id
+        self.pool, self.id = remote.work_pool_name, remote.id
 
     def hand_out(
         self, names: list[str], scale: str, inputs: dict[str, str], force: bool, hours: float | None,
@@ -98,7 +98,7 @@ class Nodes:
     ) -> int:  # fmt: skip
         """Have a node run these stages; wait for its end. Return 0 on success, 130 if the run was cancelled, else 1.
 
-        Where a node runs them for an earlier coordinator, which was killed, this waits for that run.
+        If a node still runs them for an earlier coordinator, which was killed, this waits for that run.
         """
         if self.ended:
             return 130
@@ -110,7 +110,7 @@ class Nodes:
         parameters = {"names": names, "scale": scale, "commit": commit, "inputs": inputs, "force": force,
                       "hours": hours}  # fmt: skip
         with get_client(sync_client=True) as client:
-            if run := self._left_behind(client, parameters):
+            if run := self._earlier_run(client, parameters):
                 self.warn(f"waits for {', '.join(names)}, which a node runs for an earlier coordinator")
             else:
                 run = cast(FlowRun, run_deployment(self.deployment, parameters=parameters, timeout=0, as_subflow=False))
@@ -133,8 +133,8 @@ class Nodes:
         say(f"on a node: {run.state.name}: {run.state.message}")
         return 1
 
-    def _left_behind(self, client: SyncPrefectClient, parameters: dict[str, Any]) -> FlowRun | None:
-        """The run of the same stages on the same inputs that has not ended, though nobody here waits for it."""
+    def _earlier_run(self, client: SyncPrefectClient, parameters: dict[str, Any]) -> FlowRun | None:
+        """An unfinished run of the same stages on the same inputs, which an earlier coordinator has started."""
         begun = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING]))
         runs = client.read_flow_runs(
             flow_run_filter=FlowRunFilter(state=begun),
@@ -143,7 +143,7 @@ class Nodes:
         return next((run for run in runs if run.id not in self.runs and run.parameters == parameters), None)
 
     def _look_for_workers(self) -> None:
-        """Say once how to start a worker, where there is none."""
+        """If no worker is online, say once how to start one."""
         with get_client(sync_client=True) as client:
             workers = client.read_workers_for_work_pool(self.pool or "")
             process = client.read_work_pool(self.pool or "").type == "process"
@@ -181,14 +181,14 @@ def stage(
 
     try:
         with turn(root, log):
-            if edited := changed(root):  # else somebody's work would be lost, or taken for the commit's
+            if edited := changed(root):  # the checkout would lose it, or the result would depend on it
                 raise Refused(f"{edited[0]} in the node's clone {root} is not committed; commit it there")
             if git("rev-parse", "HEAD") != commit:
                 git("fetch", "--quiet", "--all")
                 git("checkout", "--quiet", "--force", "--detach", commit)
-            asked = {"names": names, "scale": scale, "inputs": inputs, "force": force, "hours": hours}
-            # a new process, for this one may have loaded the code of another commit; `exec` makes the runner start one
-            command = f"exec {shlex.join(['python', '-m', 'flows.alone', json.dumps(asked)])}"
+            request = {"names": names, "scale": scale, "inputs": inputs, "force": force, "hours": hours}
+            # `exec` makes the runner start a new process, because this one may hold the code of another commit
+            command = f"exec {shlex.join(['python', '-m', 'flows.alone', json.dumps(request)])}"
             runner = Runner(root, 1, ())
             try:
                 status = runner.run(command, {}, say)

@@ -1,7 +1,7 @@
 """params.yaml, parsed once for all stages.
 
-DVC parses it anew for each stage and each dvc.yaml, and walks through all of it for each key: with some 180 stages that
-takes ten seconds. Once this module is imported, DVC parses a file of parameters again only after it has changed.
+DVC parses the file for each stage and each dvc.yaml, and walks through all of it for each key, which takes ten seconds
+for some 180 stages. After the import of this module, DVC parses a file of parameters again only if it has changed.
 """
 
 import os
@@ -31,13 +31,13 @@ def _parsed(path: str, *version: int) -> Any:
 
 
 def load(path: str, *_: Any, **__: Any) -> Any:
-    """The parsed file. It is shared, so nobody may change it."""
+    """The parsed file. All callers share it and must not change it."""
     status = os.stat(path)
     return _parsed(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def check_keys(content: Any) -> None:
-    """Refuse a key that is not of small letters, digits and ``_``; commands and paths are made of keys."""
+    """Refuse a key with other characters than small letters, digits and ``_``; keys are parts of commands and paths."""
     for section, entries in content.items() if isinstance(content, dict) else ():
         names = [section]
         if section == "data":
@@ -50,9 +50,9 @@ def check_keys(content: Any) -> None:
 
 
 def check_data(settings: dict[str, Any]) -> None:
-    """Refuse a training run without a data set: DVC cannot make the stages of the whole scale then.
+    """Refuse a training run without a data set. With it DVC could make no stage of the scale.
 
-    DVC's own message names a line of dvc.yaml, which is right, and not the entry, which is wrong.
+    DVC's message would name a line of dvc.yaml, which is right, and not the entry of params.yaml, which is wrong.
     """
     for paper, sections in settings.items():
         for key, entry in ((sections.get("train") if isinstance(sections, dict) else None) or {}).items():

@@ -1,7 +1,7 @@
-"""Provenance that travels with a result: a copy of it lies in DVC's run-cache, which clones push and pull.
+"""Keep a copy of each result's provenance in DVC's run-cache, which clones push and pull.
 
-No stage depends on provenance, so DVC keeps none of it. A result that comes from another clone or from the cache would
-have no provenance, or that of another result.
+No stage depends on provenance, so DVC does not keep it. Without the copy, a result from another clone or from the cache
+would have no provenance, or that of another result.
 """
 
 import hashlib
@@ -16,16 +16,16 @@ from flows.graph import Graph
 from gramlab.files import atomic
 
 
-def keep(graph: Graph, stage: PipelineStage) -> None:
-    """Put the provenance that a stage's program has left beside the entry of its result."""
+def store(graph: Graph, stage: PipelineStage) -> None:
+    """Copy the provenance of a stage's run beside the run-cache's entry of its result."""
     record = graph.provenance(stage.name)
     if record.is_file():
         with atomic(_copy(graph, stage)) as temporary:
             shutil.copyfile(record, temporary)
 
 
-def take(graph: Graph, stage: PipelineStage) -> None:
-    """Give a restored result the provenance of the run that made it, where the flow has kept it."""
+def restore(graph: Graph, stage: PipelineStage) -> None:
+    """Restore the provenance of the run that made a restored result, if there is a copy."""
     record, copy = graph.provenance(stage.name), _copy(graph, stage)
     if copy.is_file():
         with atomic(record) as temporary:

@@ -1,7 +1,7 @@
-"""What ``dvc repro`` does before and after the program of a stage, for all stages in one process.
+"""Do in one process, for all stages, the steps of ``dvc repro`` before and after a stage's program.
 
 The order is that of DVC's ``Stage.reproduce``, ``Stage.run`` and ``run_stage``; the caller runs the program. DVC hashes
-what a stage depends on after its program; this compares the hashes from before and after it.
+a stage's dependencies after its program; this module compares their hashes before and after it.
 """
 
 import errno
@@ -30,7 +30,7 @@ Run = Callable[[PipelineStage], int]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a stage: its program ran for so many seconds, its results were restored, or it failed."""
+    """The outcome of a stage: its program ran for so many seconds, its results were restored, or it failed."""
 
     name: str
     seconds: float | None = None
@@ -51,7 +51,7 @@ def duration(seconds: float) -> str:
 
 
 def in_run_cache(stage: PipelineStage) -> bool:
-    """Whether DVC's run-cache keeps results of this stage. It keeps no pages, which are in git."""
+    """Whether DVC's run-cache keeps the results of this stage. It keeps no pages, because git does."""
     return all(out.use_cache for out in stage.outs if not (out.is_metric or out.is_plot))
 
 
@@ -59,8 +59,8 @@ class Recorder:
     """Brings stages up to date. ``recorded`` holds the names of those that are.
 
     With ``push`` their results go to DVC's remote. With ``remote`` the programs run in other clones, and their results
-    come from there. ``inputs`` are the hashes, by path, of what other stages have made and these read; they come from
-    DVC's remote.
+    come from DVC's remote. ``inputs`` are the hashes, by path, of the stages' inputs from other stages, which come from
+    the remote too.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Recorder:
         self.shared: set[str] = set()  # stages whose results are in DVC's remote
         if pull:
             with graph.locked():
-                cache.mend(self.repo, again=False)  # a damaged object would be checked out, and never be fetched again
+                cache.mend(self.repo, recheck=False)  # DVC would check out a damaged object and never fetch it again
                 self.repo.stage_cache.pull(None)
 
     def reproduce(self, names: Iterable[str], run: Run, tell: Callable[[Outcome], None]) -> None:
-        """Bring these stages up to date, one after the other; ``tell`` gets what became of each.
+        """Bring these stages up to date, one after the other. ``tell`` receives the outcome of each.
 
         ``run`` runs the program of a stage and returns its exit status.
         """
@@ -85,7 +85,7 @@ class Recorder:
             try:
                 tell(self._reproduce(self.graph.stages[name], run))
             except DvcException as error:
-                tell(Outcome(name, failure=_words(error)))
+                tell(Outcome(name, failure=_one_line(error)))
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise
@@ -93,7 +93,7 @@ class Recorder:
                 tell(Outcome(name, failure=full))
 
     def share_inputs(self, names: Iterable[str]) -> dict[str, str]:
-        """Push the inputs that other stages have made. Return their hashes by path."""
+        """Push the stages' inputs from other stages. Return their hashes by path."""
         inputs: dict[str, str] = {}
         with self.graph.locked():
             for name in sorted(set().union(*(self.graph.needs[name] for name in names))):
@@ -104,14 +104,14 @@ class Recorder:
         return inputs
 
     def _push(self, stage: PipelineStage) -> None:
-        """Have DVC's remote hold the results of a stage."""
+        """Push the results of a stage to DVC's remote."""
         for objects in stage.get_used_objs().values():
             if self.repo.cloud.push(objects).failed:
                 raise DvcException(f"{stage.name} has results that DVC's remote did not take, or its cache lacks")
         self.shared.add(stage.name)
 
     def _fetch_inputs(self, stage: PipelineStage) -> None:
-        """Fetch from DVC's remote the inputs of this stage that other stages have made."""
+        """Fetch a stage's inputs from other stages from DVC's remote."""
         for name in sorted(self.graph.needs[stage.name]):
             for out in self.graph.stages[name].outs:
                 if (digest := self.inputs.get(self._path(out))) is None:
@@ -132,24 +132,24 @@ class Recorder:
         with self.graph.locked(), self.repo.scm_context(quiet=True):
             self._fetch_inputs(stage)
             with self.graph.reserved(stage):
-                pass  # refused before anything is removed where somebody else works on its files
+                pass  # if another process uses its files, this fails before anything is removed
             stage.remove_outs(ignore_remove=False, force=False)
             restored, started = self._restored(stage), time.monotonic()
-            made_here = not restored
+            computed_here = not restored
             before = {dep.def_path: dep.hash_info for dep in stage.deps}
             if not restored:
                 with self.graph.reserved(stage), self.graph.unlocked():
                     status = run(stage)
-                elsewhere = self.remote and in_run_cache(stage)
-                if status and not elsewhere:
+                on_node = self.remote and in_run_cache(stage)
+                if status and not on_node:
                     return Outcome(stage.name, failure=f"its program ended with status {status}")
-                if elsewhere:
+                if on_node:
                     self.repo.stage_cache.pull(None)
                     if (status and self.force) or not self._restored(stage, force=False):
                         missing = "DVC's remote has no result of it for this code, data and settings"
                         return Outcome(stage.name, failure="it failed on a node" if status else missing)
                     self.shared.add(stage.name)
-                    made_here = False
+                    computed_here = False
             seconds = time.monotonic() - started
             stage.save(run_cache=False)
             if changed := [dep.def_path for dep in stage.deps if dep.hash_info != before[dep.def_path]]:
@@ -161,7 +161,7 @@ class Recorder:
                 self.repo.stage_cache.save(stage)
             stage.commit()
             if in_run_cache(stage):
-                (provenance.keep if made_here else provenance.take)(self.graph, stage)
+                (provenance.store if computed_here else provenance.restore)(self.graph, stage)
             if self.push and in_run_cache(stage):
                 self._push(stage)
                 self.repo.stage_cache.push(None)  # last, so that its entries name what is there
@@ -170,11 +170,11 @@ class Recorder:
             return Outcome(stage.name, None if restored else seconds)
 
     def _restored(self, stage: PipelineStage, force: bool | None = None) -> bool:
-        """Whether the results came from DVC's cache. ``stage.deps`` then hold the present hashes.
+        """Whether the results came from DVC's cache. Afterwards ``stage.deps`` hold the present hashes.
 
-        If they did not, the hashes of the outputs in dvc.lock are forgotten. With them DVC would think the stage
-        unchanged as soon as its dependencies have their present hashes. A second try, or a node's result, would then
-        be recorded with the outputs of older settings.
+        If they did not, this forgets the outputs' hashes of dvc.lock. With them DVC would think the stage unchanged as
+        soon as its dependencies have their present hashes, and would record a second try, or a node's result, with the
+        outputs of older settings.
         """
         if not (self.force if force is None else force):
             try:
@@ -188,7 +188,7 @@ class Recorder:
         return False
 
 
-def _words(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     """An error and its causes, in one line."""
     parts = [str(error)]
     while (error := error.__cause__) is not None:  # type: ignore[assignment]

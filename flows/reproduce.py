@@ -1,6 +1,6 @@
-"""Run what is stale of the pipeline, independent stages in parallel: ``python -m flows.reproduce --help``.
+"""Run the stale stages of the pipeline, independent stages in parallel: ``python -m flows.reproduce --help``.
 
-The graph is DVC's, and DVC says what is stale; this flow only says when, and keeps nothing from one run to the next.
+DVC supplies the graph and finds the stale stages. This flow only schedules them, and keeps no state between runs.
 """
 
 import os
@@ -35,7 +35,7 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer has no name
 
 
 def web_address(address: str | None) -> str | None:
-    """Refuse what a browser does not follow from a server's page."""
+    """Refuse an address that a browser does not open from a server's page."""
     if address and not address.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{address!r} does not begin with http:// or https://")
     return address
@@ -82,7 +82,7 @@ def reproduce(
         with turn(Path(root), log):
             graph, chosen = choose(root, scale, targets)
             if dry_run:
-                return Completed(message="\n".join(what_is_stale(graph, chosen)))
+                return Completed(message="\n".join(stale_lines(graph, chosen)))
             if nodes:
                 committed(graph.root)
             options = Options(
@@ -93,8 +93,8 @@ def reproduce(
         return Failed(message=str(error))
 
 
-def what_is_stale(graph: Graph, chosen: list[str]) -> list[str]:
-    """A line for each stage that is stale by itself, and how many need one of those."""
+def stale_lines(graph: Graph, chosen: list[str]) -> list[str]:
+    """A line for each stage that is itself stale, and the number of stages that need one of these."""
     stale, likely = graph.stale(chosen), graph.likely_stale(chosen)
     lines = [f"{name} is stale" for name in chosen if name in stale]
     return [*lines, f"{len(stale)} of {len(chosen)} stages are stale, {len(likely - stale)} more need one of them"]
@@ -130,7 +130,7 @@ INTERRUPTED = "interrupted; run the same command again: it goes on where this ru
 
 
 def stop(number: int, _: Any) -> None:
-    """Unwind once, and end this process after PATIENCE even so; the programs and the server end with it."""
+    """Unwind this process, and end it after PATIENCE in any case; the programs and the server end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
@@ -144,10 +144,10 @@ def stop(number: int, _: Any) -> None:
 
 
 def run(options: dict[str, Any], console: Console) -> int:
-    """Run the flow where something is stale; the exit status."""
+    """Run the flow if a stage is stale, and return the exit status."""
     graph, chosen = choose(*(options[name] for name in ("root", "scale", "targets")))
     if options["dry_run"]:
-        print(*what_is_stale(graph, chosen), sep="\n")
+        print(*stale_lines(graph, chosen), sep="\n")
         return 0
     stale = set(chosen) if options["force"] else graph.likely_stale(chosen)
     settings = get_current_settings()
@@ -165,7 +165,7 @@ def run(options: dict[str, Any], console: Console) -> int:
         APILogHandler().flush()  # while there is a server
     console.note(str(state.message))
     if not state.is_completed():
-        console.note(f"all that was said is in {LOGS / log.name}")
+        console.note(f"the whole log is in {LOGS / log.name}")
     return 0 if state.is_completed() else 1
 
 

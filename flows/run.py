@@ -15,15 +15,15 @@ from prefect.states import Completed, Failed, State
 from flows.artifacts import publish, verdicts
 from flows.console import Progress, show
 from flows.gpus import limit, visible_gpus
-from flows.graph import Graph
+from flows.graph import Graph, commands, dvc_environment
 from flows.launch import Launch
 from flows.nodes import Nodes
 from flows.recorder import Outcome, Recorder, in_run_cache
 from flows.runner import LIBRARIES, Runner
 from flows.schedule import Batch, Schedule, kind
 
-LAUNCHED = {"prepare", "train", "measure", "simulate", "cells"}  # what --launch sends out; the rest takes seconds
-LAST_WORDS = 3  # lines of a failed program that its failure shows
+LAUNCHED = {"prepare", "train", "measure", "simulate", "cells"}  # kinds that --launch sends out; others take seconds
+LAST_LINES = 3  # of a failed program's output, which its failure shows
 
 
 @dataclass(frozen=True)
@@ -52,50 +52,48 @@ def bring_up_to_date(
     label: str, batch: Batch, recorder: Recorder, runner: Runner, launch: Launch | None, nodes: Nodes | None,
     options: Options, events: queue.SimpleQueue,
 ) -> None:  # fmt: skip
-    """Bring stages up to date whose dependencies are up to date. Put the outcome of each stage among the events."""
+    """Bring the batch's stages up to date and put each outcome among the events. Their dependencies are up to date."""
     log = get_run_logger().info
     gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
-    last: deque[str] = deque(maxlen=LAST_WORDS)
-    words: list[str] = []
-    handed: dict[str, int] = {}  # what a node's run of the batch ended with, by stage
+    last: deque[str] = deque(maxlen=LAST_LINES)
+    failure_lines: list[str] = []
+    node_status: dict[str, int] = {}  # exit status of a node's run of the batch, by stage
 
     def say(line: str) -> None:
         log(line)
         last.append(line)
 
     def hand_out(name: str, nodes: Nodes) -> int:
-        if name not in handed:  # what is forced goes alone: an older result cannot be told from that of a failed stage
+        # a forced stage goes alone, because an older result looks like the result of a failed stage
+        if name not in node_status:
             left = [name] if options.force else [stage for stage in batch.names if stage not in recorder.recorded]
             inputs = recorder.share_inputs(left)
             status = nodes.hand_out(left, recorder.graph.scale, inputs, options.force, options.hours, say)
-            handed.update(dict.fromkeys(left, status))
-        return handed[name]
+            node_status.update(dict.fromkeys(left, status))
+        return node_status[name]
 
     def run(stage: PipelineStage) -> int:
         if nodes and in_run_cache(stage):
             status = hand_out(stage.name, nodes)
-            words[:] = last if status else ()
+            failure_lines[:] = last if status else ()
             return status
         last.clear()
-        environment = {"DVC_ROOT": str(runner.root), "DVC_STAGE": stage.addressing, **gpu}  # as DVC does
+        environment = {**dvc_environment(stage), **gpu}
         environment |= {"GRAMLAB_LAUNCHED": "1"} if options.push else {}  # the provenance then names the node
-        before = None
+        prefix = None
         if launch and kind(stage.name) in LAUNCHED:
-            before, more = launch.begin(stage.name)
-            environment |= more
-        seconds = options.hours * 3600 if options.hours else None
-        for command in [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd:
-            if status := runner.run(command, environment, say, seconds, before):
-                words.extend(last)
-                return status
-        return 0
+            prefix, launch_environment = launch.begin(stage.name)
+            environment |= launch_environment
+        status = runner.run_all(commands(stage), environment, say, options.hours, prefix)
+        failure_lines.extend(last if status else ())
+        return status
 
     def tell(outcome: Outcome) -> None:
         log(str(outcome))
         ending = outcome.name == batch.names[-1]
-        events.put((outcome, tuple(words) if outcome.failure else (), ending))
+        events.put((outcome, tuple(failure_lines) if outcome.failure else (), ending))
 
-    # where a client gives up on a busy server's answer, a slot stays taken until its lease runs out; 300 s are usual
+    # if a client gives up on a busy server, its slot stays taken until the lease ends; Prefect's default is 300 s
     slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
     with slot:
         recorder.reproduce([name for name in batch.names if name not in recorder.recorded], run, tell)
@@ -106,7 +104,7 @@ def bring_up_to_date(
 def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> State:
     """Bring these stages up to date. Return how the run went."""
     machine = graph.parameters.get("machine") or {}
-    elsewhere = options.launch or options.nodes  # where GPUs are the engine's, or the nodes'
+    elsewhere = options.launch or options.nodes  # where the engine or the nodes have the GPUs
     gpus = [] if elsewhere else visible_gpus(machine.get("device", "auto"))
     nodes = Nodes(options.nodes, graph.root, lambda line: show(line, (), failed=True)) if options.nodes else None
     for gpu in gpus:

@@ -1,4 +1,4 @@
-"""Starts the programs of stages and passes on what they print; none of their processes outlives the flow.
+"""Start the programs of stages and pass on their output. None of their processes outlives the flow.
 
 A program is a copy of a process that has loaded the libraries, or a shell. Its supervisor watches a pipe that the flow
 holds open. The supervisor ends the program's process group when the program ends, when the flow closes the pipe, or
@@ -41,7 +41,7 @@ spawn.get_preparation_data = without_main
 
 
 class Runner:
-    """The programs of one project; ``libraries`` are loaded once for all."""
+    """The programs of a project. ``libraries`` are loaded once for all of them."""
 
     def __init__(self, root: Path, threads: int, libraries: tuple[str, ...]):
         self.root, self.lock, self.closed = root, threading.Lock(), False
@@ -57,9 +57,9 @@ class Runner:
         self, command: str, environment: Mapping[str, str], say: Say, seconds: float | None = None,
         launch: str | None = None,
     ) -> int:  # fmt: skip
-        """Run a command to its end, or until its time is up, and return its exit status.
+        """Run a command until it ends or its time is up, and return its exit status.
 
-        Where ``launch`` is given, the shell runs it with the command's words as further arguments.
+        With ``launch`` the shell runs the launch command, with the command's words as further arguments.
         """
         # the status comes through a pipe: multiprocessing loses it where several threads start processes
         (printed, output), (ended, status), (alive, pipe) = (self.context.Pipe(duplex=False) for _ in range(3))
@@ -88,6 +88,14 @@ class Runner:
                 timer.cancel()
                 self.pipes.discard(pipe)
 
+    def run_all(
+        self, commands: list[str], environment: Mapping[str, str], say: Say, hours: float | None,
+        launch: str | None = None,
+    ) -> int:  # fmt: skip
+        """Run commands one after the other, each for at most so many hours. Return the first status other than 0."""
+        seconds = hours * 3600 if hours else None
+        return next(filter(None, (self.run(command, environment, say, seconds, launch) for command in commands)), 0)
+
     def close(self) -> None:
         """End all programs and start no more."""
         with self.lock:
@@ -100,7 +108,7 @@ def supervise(
     command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, alive: Connection
 ) -> None:
     """Run a program and send its exit status; its process group ends with it, or when ``alive`` is closed."""
-    os.setsid()  # what ends the flow's group must not end this process
+    os.setsid()  # a signal to the flow's group must not end this process
     gc.freeze()  # else each program spends 0.2 s on searching the libraries' objects for garbage
     group = os.fork()
     if group == 0:

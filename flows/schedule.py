@@ -1,4 +1,4 @@
-"""Which stages may begin: those whose dependencies are up to date."""
+"""Decide which stages may begin: those whose dependencies are up to date."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from flows.graph import Graph
 
 SHORT = {"check"}  # half a second each, so several are one task
 LARGEST = 8
-PARTIAL = {"verdicts", "report"}  # at the papers' scale made of what there is
+PARTIAL = {"verdicts", "report"}  # at the papers' scale they use the results that there are
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Batch:
 
 
 class Schedule:
-    """What is done and what waits. ``ran`` are those of ``done`` that were run; ``waiting`` is in order of urgency."""
+    """Stages that are done, and stages that wait, the most urgent first. ``ran`` holds those of ``done`` that ran."""
 
     def __init__(self, graph: Graph, chosen: list[str], workers: int, gpus: list[str], force: bool, keep_going: bool):
         self.graph, self.keep_going = graph, keep_going
@@ -39,14 +39,14 @@ class Schedule:
         self.slots, self.has_gpu, self.gpus = workers, bool(gpus), list(gpus)
 
     def begin(self) -> Iterator[Batch]:
-        """The batches for which there is room; a stage that is up to date is done without one."""
+        """The batches for which there are free slots. A stage that is up to date needs no batch."""
         ready = self._ready()
         while current := [name for name in ready if name not in self.stale]:
             self.done.update(current)
             self.waiting = [name for name in self.waiting if name not in current]
             ready = self._ready()
         for name in ready:
-            on_gpu = self.has_gpu and self._computes(name)
+            on_gpu = self.has_gpu and self._uses_gpu(name)
             if self.slots and kind(name) not in SHORT and (self.gpus or not on_gpu):
                 yield self._batch([name], self.gpus.pop(0) if on_gpu else None)
         short = [name for name in ready if kind(name) in SHORT]
@@ -56,7 +56,7 @@ class Schedule:
             short = short[size:]
 
     def end(self, batch: Batch, recorded: Iterable[str]) -> None:
-        """Take note that a batch has ended, and which stages are up to date."""
+        """Record that a batch has ended, and which stages are up to date."""
         self.slots += 1
         self.gpus += [batch.gpu] if batch.gpu is not None else []
         current = set(batch.names) & set(recorded)
@@ -67,9 +67,9 @@ class Schedule:
     def _ready(self) -> list[str]:
         if self.failed and not self.keep_going:
             return []
-        over = self.done | (self._blocked() if self.graph.scale == "paper" else set())
+        finished = self.done | (self._blocked() if self.graph.scale == "paper" else set())
         needs = self.graph.needs
-        ready = [name for name in self.waiting if needs[name] <= (over if kind(name) in PARTIAL else self.done)]
+        ready = [name for name in self.waiting if needs[name] <= (finished if kind(name) in PARTIAL else self.done)]
         self.stale |= self.graph.stale(name for name in ready if name not in self.stale)
         return ready
 
@@ -78,7 +78,7 @@ class Schedule:
         needing = self.graph.edges.subgraph(name for name in self.graph.needs if kind(name) not in PARTIAL)
         return self.failed.union(*(networkx.ancestors(needing, name) for name in self.failed if name in needing))
 
-    def _computes(self, name: str) -> bool:
+    def _uses_gpu(self, name: str) -> bool:
         """Whether the stage computes on a GPU where there is one."""
         return kind(name) in ("train", "measure", "cells") or (kind(name) == "simulate" and self.graph.on_gpu(name))
 

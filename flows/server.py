@@ -1,7 +1,7 @@
-"""The Prefect server that a flow starts for itself where there is no other: it never outlives the flow.
+"""The Prefect server that a flow starts if there is no other. It never outlives the flow.
 
-The server has a session of its own, so that Ctrl-C in the flow's terminal does not end it before the flow has told it
-how the run ended. It reads from a pipe that the flow holds open, and ends when the flow closes the pipe or dies.
+The server has a separate session, so that Ctrl-C in the flow's terminal does not end it before the flow has reported
+its outcome. It reads from a pipe that the flow holds open, and ends when the flow closes the pipe or dies.
 """
 
 import os
@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import socket
 
-SECONDS = 2.0  # in which the server may end by itself
+SECONDS = 2.0  # until the server must have ended by itself
 
 
 @contextmanager
@@ -27,9 +27,9 @@ def embedded(log: Path, patience: float) -> Iterator[str]:
     Parameters
     ----------
     log : Path
-        The file that its messages are added to.
+        The file for its messages.
     patience : float
-        Seconds within which it must answer.
+        Seconds until it must answer.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _answers(address: str) -> bool:
 
 
 def end_with(pipe: int) -> None:
-    """End this process once nobody holds the other end of the pipe."""
+    """End this process when no process holds the other end of the pipe."""
     while os.read(pipe, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,7 +1,7 @@
 """One flow at a time in a clone: a second flow waits for the first.
 
-The operating system frees the lock when its holder ends, however it ends. DVC tells its users apart by process number,
-which means nothing on another machine; so a clone that another machine uses is refused.
+The operating system frees the lock when its holder ends or is killed. DVC identifies its users by process number, which
+means nothing on another machine, so a flow refuses a clone that another machine uses.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ _taken: set[Path] = set()  # by this process
 
 
 class OtherMachine(RuntimeError):
-    """Another machine uses this clone, in one line."""
+    """The one-line message that another machine uses this clone."""
 
 
 @contextmanager
@@ -31,12 +31,12 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
     root : Path
         The clone.
     say : callable
-        Gets a line if the flow has to wait.
+        Receives a line if the flow has to wait.
 
     Raises
     ------
     OtherMachine
-        If another machine uses the clone, or has not said that it no longer does.
+        If another machine uses the clone, or died without releasing it.
     """
     path = root.resolve() / FILE
     if path in _taken or not (root / ".dvc").is_dir():
@@ -52,8 +52,13 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
                 waits = True
             time.sleep(0.2)
         _refuse_other_machine(path)
-        mine = {"host": gethostname(), "process": os.getpid(), "command": " ".join(sys.argv[1:]), "since": time.time()}
-        _write(path, mine)
+        holder = {
+            "host": gethostname(),
+            "process": os.getpid(),
+            "command": " ".join(sys.argv[1:]),
+            "since": time.time(),
+        }
+        _write(path, holder)
         _taken.add(path)
         try:
             yield
@@ -86,12 +91,12 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _write(path: Path, holder: dict[str, object]) -> None:
-    """Write into the file itself: a new file would not hold the lock."""
+    """Write into the file itself, because a new file would not hold the lock."""
     path.write_text(json.dumps(holder))
 
 
 def _holder(path: Path) -> str:
-    """The holder in words."""
+    """A text that names the holder."""
     holder = _read(path)
     if not holder:
         return "one that has just begun"

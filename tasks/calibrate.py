@@ -10,7 +10,7 @@ CODE = ("calibration", "power", "rules", "statistics")  # modules of tasks/judgi
 
 
 def code_hash() -> str:
-    """The hash of the tried rules; a test compares it with the committed result's."""
+    """The hash of the rules' code. A test compares it with the hash in the committed result."""
     paths = [stages.ROOT / "tasks" / "judging" / f"{name}.py" for name in CODE]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 

@@ -4,7 +4,7 @@ from tasks import stage as stages
 
 
 def main() -> None:
-    """Write the scores and the facts of the stage's cells, each into a Parquet table."""
+    """Write two Parquet tables: the scores of the stage's cells, and the facts."""
     stage = stages.arguments("cells")
     stages.compute(stage.settings)
     from gramlab import tables
@@ -18,7 +18,7 @@ def main() -> None:
         for cell in stage_cells(stage.key):
             try:
                 cell_scores, cell_facts = measure(cell)
-            except Diverged:  # the map says so
+            except Diverged:  # the map shows it
                 cell_scores, cell_facts = [], [{"quantity": "diverged", "value": 1.0}]
             scores += cell_scores
             labels = {"experiment": "atlas", "scale": "atlas", "case": cell.name, "dtype": "float64"}

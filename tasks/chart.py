@@ -7,19 +7,19 @@ from gramlab.files import atomic
 from tasks import stage as stages
 from tasks.settings import ROOT
 
-DIGITS = 4  # after the point, of every number that is not a whole one
+DIGITS = 4  # after the decimal point
 REPORTS = {"slice": "reports/quick/atlas.json", "whole": "reports/atlas.json",
            "claims": "reports/quick/multiverse.json"}  # fmt: skip
 
 
 def as_text(result: dict[str, Any]) -> str:
-    """JSON with a line for each cell."""
+    """JSON with one line for each cell."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: rounded(of) for key, of in value.items()}
+            return {key: rounded(part) for key, part in value.items()}
         if isinstance(value, list):
-            return [rounded(of) for of in value]
+            return [rounded(part) for part in value]
         return round(value, DIGITS) if isinstance(value, float) else value
 
     def line(value: Any) -> str:
@@ -31,9 +31,9 @@ def as_text(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the verdicts of the cells that were measured, and of the whole atlas one table with all scores.
+    """Write the verdicts of the measured cells. The part ``whole`` also writes one table with all scores.
 
-    The part ``claims`` is the multiverse of the papers' claims, from the quick scale's tables.
+    The part ``claims`` writes the multiverse of the papers' claims, from the quick scale's tables.
     """
     stage = stages.arguments("chart")
     if stage.key not in REPORTS:

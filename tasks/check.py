@@ -1,4 +1,4 @@
-"""Check one claim: ``python -m tasks.check KEY --scale quick`` writes what its rule finds, and its figure."""
+"""Check one claim: ``python -m tasks.check KEY --scale quick`` writes its finding and its figure."""
 
 from gramlab import tables
 from gramlab.files import atomic
@@ -11,7 +11,7 @@ from tasks.judging.rows import Rows
 
 
 def main() -> None:
-    """Apply the claim's rule to its experiment's table and to the controls; draw the figure."""
+    """Apply the claim's rules to all arms of its experiment's table, and draw the figure."""
     stage = stages.arguments("check")
     experiment = stage.settings.claims.pick(stage.key)
     paper = stage.settings.paper[stage.key]
@@ -28,7 +28,7 @@ def main() -> None:
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
         if finding["ran"]:
             save(claim.draw(rows.frame, claim), stage.figure(stage.key), stage.scale, statements(finding))
-        else:  # DVC expects a file; the report shows no figure of a claim that was not run
+        else:  # DVC expects a file; the report shows no figure for a claim that was not run
             with atomic(stage.figure(stage.key)) as temporary:
                 temporary.touch()
         stages.write_json(stage.finding(stage.key), {**finding, "experiment": experiment, "scale": stage.scale})

@@ -1,6 +1,6 @@
-"""Which verdicts and numbers moved, by how much, and why: ``gramlab compare [REV_A [REV_B]]``.
+"""Show which verdicts and numbers moved, by how much, and why: ``gramlab compare [REV_A [REV_B]]``.
 
-It compares the reports of two commits or, without REV_B, the report of a commit with that of your own run.
+It compares the reports of two commits or, without REV_B, of a commit and of your own run.
 """
 
 import json
@@ -48,18 +48,18 @@ def main(
 
 
 def as_dictionary(before: Snapshot, now: Snapshot, scale: str) -> dict[str, Any]:
-    """What differs at a scale, for programs."""
-    differs = compare(before.claims(scale) or {}, now.claims(scale) or {})
+    """The differences at a scale, for programs."""
+    difference = compare(before.claims(scale) or {}, now.claims(scale) or {})
     return {
-        "verdicts": [dict(zip(("claim", "before", "now"), moved, strict=True)) for moved in differs.verdicts],
-        "only in one": [{"claim": claim, "report": side} for claim, side in differs.missing],
-        "numbers": [change._asdict() for change in differs.changes],
-        "numbers in all": differs.numbers,
+        "verdicts": [dict(zip(("claim", "before", "now"), moved, strict=True)) for moved in difference.verdicts],
+        "only in one": [{"claim": claim, "report": side} for claim, side in difference.missing],
+        "numbers": [change._asdict() for change in difference.changes],
+        "numbers in all": difference.numbers,
     }
 
 
 def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterator[str]:
-    """The lines about a scale; none where neither snapshot has its report."""
+    """The lines on a scale; none if neither snapshot has its report."""
     first, second = before.claims(scale), now.claims(scale)
     if first is None and second is None:
         return
@@ -67,28 +67,28 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
     if first is None or second is None:
         yield f"{title}: only the {(now if first is None else before).name} has reports/{scale}/claims.json"
         return
-    differs = compare(first, second)
-    if not differs.moved:
-        yield f"{title}: {len(second)} verdicts and {differs.numbers} numbers are the same"
+    difference = compare(first, second)
+    if not difference.moved:
+        yield f"{title}: {len(second)} verdicts and {difference.numbers} numbers are the same"
         return
-    round_off = sum(change.round_off for change in differs.changes)
-    numbers = [change for change in differs.changes if math.isfinite(change.relative) and not change.round_off]
-    one_sided = len(differs.changes) - len(numbers) - round_off
-    verdicts = f"{len(differs.verdicts)} of {len(second)} verdicts"
+    round_off = sum(change.round_off for change in difference.changes)
+    numbers = [change for change in difference.changes if math.isfinite(change.relative) and not change.round_off]
+    one_sided = len(difference.changes) - len(numbers) - round_off
+    verdicts = f"{len(difference.verdicts)} of {len(second)} verdicts"
     one_sided_text = f", {one_sided} numbers are in one report only" if one_sided else ""
     hidden = f"; {round_off} more differ by round-off and are not shown" if round_off else ""
-    yield f"{title}: {verdicts} and {len(numbers)} of {differs.numbers} numbers moved{one_sided_text}{hidden}"
-    for name, old, new in differs.verdicts:
+    yield f"{title}: {verdicts} and {len(numbers)} of {difference.numbers} numbers moved{one_sided_text}{hidden}"
+    for name, old, new in difference.verdicts:
         reason = second[name].get("reason")
         yield f"  {name}: {old} -> {new}{f' ({reason})' if reason else ''}"
-    for name, side in differs.missing:
+    for name, side in difference.missing:
         yield f"  {name}: only in the report of the {(before if side == 'before' else now).name}"
     yield from _statements(first, second)
     if numbers:
         yield "Numbers, by claim, moved verdicts first, then the most different; p values last within a claim:"
-    for name in differs.by_size:
+    for name in difference.by_size:
         yield from _numbers(name, [change for change in numbers if change.claim == name], shown)
-    yield from _why(Causes(before, now, scale), differs.moved, differs.changes, second | first)
+    yield from _cause_lines(Causes(before, now, scale), difference.moved, difference.changes, second | first)
     yield from _packages(before, now)
 
 
@@ -113,7 +113,7 @@ def _numbers(name: str, changes: list[Change], shown: int) -> Iterator[str]:
 
 
 def _percent(share: float) -> str:
-    """A share in per cent, without a power of ten where it is large.
+    """A share in per cent, without a power of ten if it is large.
 
     Examples
     --------
@@ -127,10 +127,10 @@ def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _why(causes: Causes, moved: list[str], changes: list[Change], claims: dict[str, Any]) -> Iterator[str]:
+def _cause_lines(causes: Causes, moved: list[str], changes: list[Change], claims: dict[str, Any]) -> Iterator[str]:
     """Each cause of a change once, with its stages and the moved claims that rest on it."""
-    stages: dict[Cause, dict[str, None]] = {}
-    resting: dict[Cause, dict[str, None]] = {}
+    stages_by_cause: dict[Cause, dict[str, None]] = {}
+    claims_by_cause: dict[Cause, dict[str, None]] = {}
     packages = {papers.paper(name).LETTER: name for name in papers.names()}
     for claim in moved:
         by_stage = causes.of_claim(claim.lower().replace(".", "_"))
@@ -141,23 +141,23 @@ def _why(causes: Causes, moved: list[str], changes: list[Change], claims: dict[s
             by_stage = {"": [Cause("", HOLM if corrected else UNEXPLAINED)]}
         for stage, changed in by_stage.items():
             for cause in changed:
-                stages.setdefault(cause, {})[stage] = None
-                resting.setdefault(cause, {})[claim] = None
-    alike: dict[tuple[str, str, str], list[str]] = {}  # the texts of causes of a kind, by their stages and claims
-    for cause in sorted(stages, key=lambda cause: (cause.kind == "", -len(resting[cause]), cause)):
-        lists = _some(list(stages[cause])), _some(list(resting[cause]))
-        alike.setdefault((cause.kind, *lists), []).append(cause.text)
+                stages_by_cause.setdefault(cause, {})[stage] = None
+                claims_by_cause.setdefault(cause, {})[claim] = None
+    texts_by_place: dict[tuple[str, str, str], list[str]] = {}  # by a cause's kind, stages and claims
+    for cause in sorted(stages_by_cause, key=lambda cause: (cause.kind == "", -len(claims_by_cause[cause]), cause)):
+        lists = _shortened(list(stages_by_cause[cause])), _shortened(list(claims_by_cause[cause]))
+        texts_by_place.setdefault((cause.kind, *lists), []).append(cause.text)
     yield "What changed, the stages that use it, and the claims above that rest on it:"
-    for (kind, where, names), texts in alike.items():
-        yield f"  {f'{kind}: ' if kind else ''}{_some(texts)}{f' [{where}]' if kind else ''}: {names}"
+    for (kind, where, names), texts in texts_by_place.items():
+        yield f"  {f'{kind}: ' if kind else ''}{_shortened(texts)}{f' [{where}]' if kind else ''}: {names}"
 
 
-def _some(names: list[str], shown: int = 5) -> str:
+def _shortened(names: list[str], shown: int = 5) -> str:
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 def _packages(before: Snapshot, now: Snapshot) -> Iterator[str]:
-    """The pinned packages that differ; what was installed is not recorded."""
+    """The pinned packages that differ. Snapshots do not record the installed packages."""
     old, new = ((snapshot.text("constraints.txt") or "").splitlines() for snapshot in (before, now))
     pins = [dict(line.split("==", 1) for line in lines if "==" in line) for lines in (old, new)]
     for name in dict.fromkeys([*pins[0], *pins[1]]):

@@ -1,7 +1,7 @@
 """Measure one experiment: ``python -m tasks.measure KEY --scale quick``.
 
-``tasks/papers/PAPER/experiments/KEY.py`` holds ``measure``, which yields the rows of the table. It takes the finished
-training run of the same key or, where there is none, the experiment's settings.
+``measure`` in ``tasks/papers/PAPER/experiments/KEY.py`` yields the rows of the table. Its argument is the finished
+training run of the same key or, without a training run, the experiment's settings.
 """
 
 from tasks import papers
@@ -12,7 +12,7 @@ from tasks.settings import Simulation
 def main() -> None:
     """Run the experiment's measurements and write its table."""
     stage = stages.arguments("measure")
-    device = stages.compute(stage.settings)  # before the experiment's settings, whose module loads numpy and torch
+    device = stages.compute(stage.settings)  # before the experiment's module, which loads numpy and torch
     settings = stage.settings.experiments.pick(stage.key)
     from gramlab import tables
     from tasks.measuring.resumable import forget_parts

@@ -9,12 +9,12 @@ from tasks.settings import Data
 if TYPE_CHECKING:
     from gramlab.data import DataSet
 
-# by source: the folder of Parquet under the data root that stands in where the source cannot be had, and how it differs
+# source -> the folder of Parquet files under the data root that replaces a missing source, and how its images differ
 STAND_INS = {"cifar10": ("cifar10-jpeg", "JPEG-recompressed")}
 
 
 def main() -> None:
-    """Read or download the raw data, check them, and keep them as one file, with how they differ from the paper's."""
+    """Read or download the raw data, check them, and write one file; note any difference from the paper's data."""
     stage = stages.arguments("prepare")
     settings = stage.settings.data.pick(stage.key)
     from gramlab.data import save_sets
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def prepare_set(stage: stages.Stage, settings: Data) -> tuple["DataSet", str]:
-    """The data set, or the set that replaces it and how that set differs."""
+    """The data set and an empty text, or the set that replaces it and its difference."""
     from gramlab.data import DataError, prepare
 
     root = stage.settings.machine.root()

@@ -1,4 +1,4 @@
-"""One progress bar for a long stage: rate and time left on a terminal, a plain line now and then elsewhere."""
+"""The progress of a long stage: a bar with rate and time left on a terminal, otherwise a line every 30 seconds."""
 
 import time
 from types import TracebackType
@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Bar:
-    """A context manager; call ``advance(step, steps, loss)`` as often as you like."""
+    """A context manager. ``advance(step, steps, loss)`` may be called at every step."""
 
     def __init__(self, name: str, interval: float = 30.0):
         self.name, self.interval = name, interval
@@ -26,7 +26,7 @@ class Bar:
         return self
 
     def advance(self, step: int, steps: int, loss: float) -> None:
-        """Show that ``step`` of ``steps`` is reached. The first call of a resumed training starts in the middle."""
+        """Show the progress to ``step`` of ``steps``. The first call of a resumed training starts in the middle."""
         self.first = step if self.first is None else self.first
         now = time.monotonic()
         rate = (step - self.first) / max(now - self.started, 1e-9)

@@ -1,10 +1,10 @@
 """The results of a scale: ``python -m tasks.report --scale quick`` writes what the site and programs read.
 
-Into ``reports/SCALE`` go claims.json with every verdict and number, counts.json and verdicts.json for DVC's commands,
-differences.json, the figures, the rows behind each claim, and the whole tables that these are taken from. These files
-hold no time, commit or machine, so that a reproduction on a like machine leaves them as they are. Where, when and with
-which code each stage ran goes into provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of
-both scales.
+The program writes into ``reports/SCALE``: claims.json with every verdict and number, counts.json and verdicts.json for
+DVC's commands, differences.json, the figures, the rows behind each claim, and the tables of these rows. These files
+hold no time, commit or machine, so that a reproduction on a like machine leaves them unchanged. The machine, time and
+code of each stage stand in provenance.json and provenance.js beside them. ``tasks.site`` makes the pages of both
+scales.
 """
 
 import json
@@ -42,9 +42,9 @@ def main() -> None:
     order = list(stage.settings.claims)
     claims = [collect(stage, key, judged.get(key) or not_measured(stage, key), records) for key in order]
     claims.sort(key=lambda claim: (claim["paper"], order.index(claim["key"])))
-    run = [claim for claim in claims if claim["verdict"] != NOT_RUN]
-    copy_figures(stage, run)
-    write_rows(stage, run)
+    claims_run = [claim for claim in claims if claim["verdict"] != NOT_RUN]
+    copy_figures(stage, claims_run)
+    write_rows(stage, claims_run)
     differences = {
         package.LETTER: code.measured(stage) for name, package in packages.items() if (code := papers.differences(name))
     }
@@ -56,7 +56,7 @@ def main() -> None:
         "differences.json": differences,
         "provenance.json": records,
     }
-    with atomic(stage.reports / "explore.json") as temporary:  # long lists of numbers, which an indent makes longer
+    with atomic(stage.reports / "explore.json") as temporary:  # without indent, because its lists of numbers are long
         temporary.write_text(json.dumps(views(stage), ensure_ascii=False) + "\n", encoding="utf-8")
     for name, data in content.items():
         stages.write_json(stage.reports / name, data)
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def provenance(stage: stages.Stage) -> dict[str, Any]:
-    """The records of this machine's stages by name, over those that the report already has."""
+    """The records by stage: those of this machine, and those of the report for all other stages."""
     path = stage.reports / "provenance.json"
     records = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for record in (stage.data / "provenance").glob("*@*.json"):
@@ -74,29 +74,29 @@ def provenance(stage: stages.Stage) -> dict[str, Any]:
     return dict(sorted(records.items()))
 
 
-def copy_figures(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
+def copy_figures(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
     """Copy the figure of every claim that was run, and remove all other figures."""
     folder = stage.reports / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for claim in run:
+    for claim in claims:
         figure = stage.figure(claim["key"])
         if not figure.is_file():
             missing(stage, figure, f"check@{claim['key']}")
         with atomic(folder / figure.name) as temporary:
             shutil.copyfile(figure, temporary)
-    remove_others(folder, {f"{claim['key']}.svg" for claim in run})
+    remove_others(folder, {f"{claim['key']}.svg" for claim in claims})
 
 
-def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
+def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
     """Write the rows behind every claim that was run and copy their tables, and remove all others.
 
-    A claim's rows are few enough to read; where they are means, the whole table has what is behind them, as Parquet
-    and, unless it is long, as CSV. A table that is older than its statements stays, though its claims were not run.
+    A claim has few rows, for people to read. Some are means; the copied table has all rows, as Parquet and, if it is
+    short, as CSV. A table that is older than its statements is kept, although its claims were not run.
     """
     folder, copies = stage.reports / "rows", stage.reports / "tables"
     copies.mkdir(parents=True, exist_ok=True)
     by_experiment: dict[str, list[str]] = {}
-    for claim in run:
+    for claim in claims:
         by_experiment.setdefault(stage.settings.claims[claim["key"]], []).append(claim["key"])
     for experiment, keys in by_experiment.items():
         path = stage.table(experiment)
@@ -109,7 +109,7 @@ def write_rows(stage: stages.Stage, run: list[dict[str, Any]]) -> None:
         rows.write_whole(copies, experiment, table)
         for key in keys:
             rows.write(folder, key, rows.judged_rows(table, papers.claim(stage.settings.paper[key], key)))
-    remove_others(folder, {f"{claim['key']}.{kind}" for claim in run for kind in ("csv", "parquet")})
+    remove_others(folder, {f"{claim['key']}.{kind}" for claim in claims for kind in ("csv", "parquet")})
     experiments = (*stage.settings.train, *stage.settings.simulate)
     remove_others(copies, {f"{experiment}.{kind}" for experiment in experiments for kind in ("csv", "parquet")})
 
@@ -122,26 +122,26 @@ def remove_others(folder: Path, names: Iterable[str]) -> None:
 
 
 def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
-    """A claim without a finding: at the papers' scale its run takes too long here, or its table is refused as too old.
+    """A claim without a finding, because its run takes too long on this machine or its table is too old.
 
     Every claim is in claims.json, with its statements and the reason why they were not judged.
     """
     experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
     claim = papers.claim(paper, key)
     table = stage.table(experiment)
-    copy = stage.reports / "tables" / table.name  # where git holds those of the papers' scale
+    copy = stage.reports / "tables" / table.name  # git holds the tables of the papers' scale there
     reason = OLD_TABLE if table.is_file() or copy.is_file() else absent(getattr(claim, "NEEDS", ""))
     finding = not_run(claim, papers.paper(paper).LETTER, {statement.name: reason for statement in claim.STATEMENTS})
     return judge({key: {**finding, "experiment": experiment, "scale": stage.scale}})[key]
 
 
 def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dict[str, Any]) -> dict[str, Any]:
-    """One claim's verdict, its files, the settings that matter for it, and how its data and settings differ."""
+    """A claim's verdict, its files, its settings, and how its data and settings differ from the paper's."""
     experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
     run = stage.settings.train.get(experiment)
     names = stages_of(stage.settings, key)
-    home = f"tasks/papers/{stage.settings.paper[experiment]}/experiments/{experiment}.py"
-    shown = {name: value for name, value in verdict.items() if name != "data sets"}
+    experiment_file = f"tasks/papers/{stage.settings.paper[experiment]}/experiments/{experiment}.py"
+    stored = {name: value for name, value in verdict.items() if name != "data sets"}
     return {
         "statements": [],
         "controls": {},
@@ -150,10 +150,10 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
         "measured": "",
         "deciding": "",
         "evidence": "",  # of a claim that has not run
-        **shown,
+        **stored,
         "key": key,
         "stage": stage.address(f"check@{key}"),
-        "code": [f"tasks/papers/{paper}/claims/{key}.py", home],
+        "code": [f"tasks/papers/{paper}/claims/{key}.py", experiment_file],
         "figure": f"reports/{stage.scale}/figures/{key}.svg" if verdict["verdict"] != NOT_RUN else "",
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
@@ -165,20 +165,20 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
 
 
 def altered(stage: stages.Stage, data: str, data_sets: list[str]) -> list[str]:
-    """How the claim's prepared data differ from the paper's: "name: how" where there are several sets."""
+    """The differences of the claim's prepared data from the paper's; of several sets with the set's name."""
     path = stage.altered(data)
     differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return [f"{name}: {how}" if name else how for name, how in differences.items()
+    return [f"{name}: {difference}" if name else difference for name, difference in differences.items()
             if not name or not data_sets or name in data_sets]  # fmt: skip
 
 
 def outdated(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
-    """Whether a record's settings are not those that the report shows; older records have no settings."""
+    """Whether a record has other settings than the report; older records have none."""
     return record.get("settings") not in (None, stages.settings_hash(stage.settings, *name.split("@")))
 
 
 def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
-    """A JSON file that another stage has left."""
+    """The content of a JSON file that another stage makes."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def document(stage: stages.Stage, path: Path, name: str) -> dict[str, Any]:
 
 
 def missing(stage: stages.Stage, path: Path, name: str) -> NoReturn:
-    """Say which file is missing and which stage makes it."""
+    """Exit with a message that names the missing file and its stage."""
     raise SystemExit(f"{path.relative_to(ROOT)} is missing; `dvc repro {stage.address(name)}` makes it")
 
 

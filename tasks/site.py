@@ -1,13 +1,13 @@
 """The site that people read: ``python -m tasks.site`` writes the pages of both scales into ``reports/``.
 
-It is made of files that git holds, so that it can be made in a fresh clone: the results of both scales, the papers'
-folders and params.yaml. The pages hold no time, commit or machine.
+It reads only files that git holds, so that a fresh clone can make it: the results of both scales, the papers' folders
+and params.yaml. The pages hold no time, commit or machine.
 """
 
 from gramlab.files import atomic
 from tasks.reporting.site.pages import REPORTS, all_pages
 
-FOLDERS = ("assets", "atlas", "claims", "explore", "papers")  # that hold pages alone
+FOLDERS = ("assets", "atlas", "claims", "explore", "papers")  # folders of pages alone
 
 
 def main() -> None:

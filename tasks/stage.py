@@ -1,4 +1,4 @@
-"""The paths of a stage's files, what every stage does before and after its work, and how it refuses."""
+"""The paths of a stage's files, and the steps of every stage before and after its work."""
 
 import argparse
 import hashlib
@@ -28,7 +28,7 @@ def file_clock() -> float:
         return time.time()
 
 
-# before the imports of the stage, which take seconds: a module that changes from now on may not be what was loaded
+# taken before the stage's imports, which take seconds: a module that changes later may differ from the loaded one
 STARTED = file_clock()
 
 
@@ -46,7 +46,7 @@ class Stage:
         return self.data / "sets" / f"{key}.safetensors"
 
     def altered(self, key: str) -> Path:
-        """How a prepared data set differs from the paper's, by the name of the set; empty where it does not."""
+        """The differences of a prepared data set from the paper's, by the name of the set."""
         return self.data / "altered" / f"{key}.json"
 
     def run(self, key: str) -> Path:
@@ -58,7 +58,7 @@ class Stage:
         return self.data / "tables" / f"{key}.parquet"
 
     def finding(self, key: str) -> Path:
-        """What the rule of a claim finds in its table."""
+        """The findings of a claim's rules."""
         return self.data / "findings" / self.settings.paper[key] / f"{key}.json"
 
     def figure(self, key: str) -> Path:
@@ -70,11 +70,11 @@ class Stage:
         return self.data / "verdicts" / f"{paper}.json"
 
     def provenance(self, kind: str, key: str) -> Path:
-        """Where, when and with which code a stage ran. No stage depends on it."""
+        """The machine, the time and the code of a stage's run. No stage depends on it."""
         return self.data / "provenance" / f"{kind}@{key}.json"
 
     def address(self, name: str) -> str:
-        """A stage as DVC takes it on its command line, from the root."""
+        """A stage's address on DVC's command line, from the root."""
         kind, _, key = name.partition("@")
         folder = {"report": "", "calibrate": "", "prepare": "data", "verdicts": key}.get(
             kind
@@ -88,16 +88,17 @@ def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
     """The entries of params.yaml that determine the result of a prepare, train, measure or check stage."""
     if kind == "check":
         return [settings.claims[key]]
-    root = [settings.streams.root] if settings.streams.root else []  # hashes of root 0 are older than roots
+    root = [settings.streams.root] if settings.streams.root else []  # the hashes of root 0 are older than roots
     if kind == "prepare":
         return [settings.entry("data", key), *root]
     if kind in ("train", "measure") and key in settings.train:
-        return [{name: run.model_dump(exclude_unset=True) for name, run in settings.train[key].each().items()}, *root]
+        variants = settings.train[key].by_variant()
+        return [{name: variant.model_dump(exclude_unset=True) for name, variant in variants.items()}, *root]
     return [settings.entry("simulate", key), *root] if kind == "measure" else []
 
 
 def settings_hash(settings: Settings, kind: str, key: str) -> str:
-    """Hash of the settings a result is made with; the report uses it to flag outdated results."""
+    """Hash of the settings of a result; the report uses it to flag outdated results."""
     text = json.dumps(own_settings(settings, kind, key), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -116,52 +117,53 @@ def arguments(kind: str, key: str | None = None) -> Stage:
 
 @contextmanager
 def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
-    """Time the work and leave its provenance; fail if its code or its settings changed meanwhile.
+    """Time the work and write its provenance; fail if its code or its settings changed meanwhile.
 
-    The body may add to the dictionary that it gets. DVC hashes what a stage depends on after its command, so a file
+    The block may add to the yielded dictionary. DVC hashes what a stage depends on after its command, so a file
     edited meanwhile would be recorded as the source of a result that it never made. Other entries of params.yaml may
     change: no result depends on them. Expected errors become one line and exit status 1.
     """
     clock = time.perf_counter()
-    more: dict[str, Any] = {}
+    additions: dict[str, Any] = {}
     try:
-        yield more
+        yield additions
     except (BadInput, ArithmeticError) as error:
         print(f"{stage.kind}@{stage.key}: {error}", file=sys.stderr)
         raise SystemExit(1) from error
     if changed := [str(path.relative_to(ROOT)) for path in _loaded() if path.stat().st_mtime > STARTED]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
     now = reader.load(stage.scale)
-    machines = [(used.data_root, used.device, used.threads) for used in (now.machine, stage.settings.machine)]
-    current, used = (own_settings(settings, stage.kind, stage.key) for settings in (now, stage.settings))
-    if current != used or machines[0] != machines[1]:
+    current, used = (
+        [(settings.machine.data_root, settings.machine.device, settings.machine.threads),
+         own_settings(settings, stage.kind, stage.key)] for settings in (now, stage.settings)
+    )  # fmt: skip
+    if current != used:
         refuse(f"{stage.kind}@{stage.key}: its settings in params.yaml changed while the stage ran; run it again")
     record = {
         "seconds": round(time.perf_counter() - clock, 3),
         **machine(),
         "settings": settings_hash(stage.settings, stage.kind, stage.key),
-        **more,
+        **additions,
     }
     write_json(stage.provenance(stage.kind, stage.key), record)
 
 
 def _loaded() -> list[Path]:
     """The files of gramlab and tasks that this process has loaded."""
-    folders = tuple(
-        f"{ROOT / name}{os.sep}" for name in ("gramlab", "tasks")
-    )  # strings: there are thousands of modules
+    # text, because paths are slow for thousands of modules
+    folders = tuple(f"{ROOT / name}{os.sep}" for name in ("gramlab", "tasks"))
     files = (getattr(module, "__file__", None) or "" for module in list(sys.modules.values()))
     return [Path(file) for file in files if file.startswith(folders)]
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file for people and programs, in one step."""
+    """Write an indented JSON file, completely or not at all."""
     with atomic(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory and GPU, since a measured time depends on them; the commit; the versions that are known."""
+    """Cores, memory and GPU, because a measured time depends on them; the commit, and the version of a loaded torch."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     record: dict[str, Any] = {
         "cores": os.cpu_count(),
@@ -173,18 +175,18 @@ def machine() -> dict[str, Any]:
         record["node"] = os.environ.get("SLURMD_NODENAME") or gethostname()
     if torch := sys.modules.get("torch"):
         record["torch"] = torch.__version__
-        record["device"] = "cuda" if torch.cuda.is_initialized() else "cpu"  # where something was computed on it
+        record["device"] = "cuda" if torch.cuda.is_initialized() else "cpu"  # whether this process used it
         if torch.cuda.is_available():
             record["gpu"] = torch.cuda.get_device_name()
     return record
 
 
 def commit() -> str:
-    """The code's commit, with a + where code or settings differ from it; empty where there is no git."""
+    """The code's commit, with a + if code or settings differ from it; empty without git."""
 
     def git(*command: str) -> str:
-        done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else ""
+        result = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+        return result.stdout.strip() if result.returncode == 0 else ""
 
     try:
         head = git("rev-parse", "--short", "HEAD")
@@ -195,20 +197,20 @@ def commit() -> str:
 
 def compute(settings: Settings) -> str:
     """Set the number of threads and torch's determinism. Return the device to compute on."""
-    # numpy, scipy and torch each bring a library with threads of its own, which reads this when it is loaded: two
-    # stages on two cores with two threads each take several times as long, and sums in another order
+    # numpy, scipy and torch each load a threaded library, which reads its variable then; two stages with two threads
+    # each take several times as long on two cores, and sum in another order
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = str(settings.machine.threads)
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch's determinism asks of cuBLAS
-    asked = settings.machine.device
-    if asked == "cpu":
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # also for the kernel machines, which take a GPU that they see
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # torch's determinism needs it
+    device = settings.machine.device
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # else the kernel machines would use a visible GPU
     import torch
 
     torch.set_num_threads(settings.machine.threads)
     torch.set_deterministic_debug_mode("error")  # use_deterministic_algorithms(True) loads inductor first: 1.5 s
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    if asked == "cuda" and not torch.cuda.is_available():
+    if device == "cuda" and not torch.cuda.is_available():
         refuse("params.yaml: machine.device is cuda, and torch sees no GPU; allowed here: auto, cpu")
-    return ("cuda" if torch.cuda.is_available() else "cpu") if asked == "auto" else asked
+    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device

@@ -1,4 +1,4 @@
-"""Print the verdicts and whether they are those of the commit: ``python -m tasks.summary --scale quick``."""
+"""Print the verdicts, and compare them with the commit's: ``python -m tasks.summary --scale quick``."""
 
 import json
 
@@ -27,8 +27,9 @@ def main() -> None:
             claim["id"], claim["title"], claim["verdict"], claim["reason"], statements_found(claim), controls(claim)
         )
     console.print(table)
-    number_of = {verdict: number for verdict, number in counts(claims).items() if isinstance(number, int)}
-    print(f"{number_of.pop('claims')} claims: " + ", ".join(f"{n} {name}" for name, n in number_of.items() if n))
+    totals = {verdict: number for verdict, number in counts(claims).items() if isinstance(number, int)}
+    claim_count = totals.pop("claims")
+    print(f"{claim_count} claims: " + ", ".join(f"{number} {name}" for name, number in totals.items() if number))
     print(reproduction(stage.scale))
 
 

@@ -37,7 +37,7 @@ def main() -> None:
         history: list[dict[str, Any]] = []
         snapshots: dict[str, dict[int, Path]] = {}
         sets: dict[str, DataSet] = {}
-        for variant, settings in run.each().items():
+        for variant, settings in run.by_variant().items():
             if settings.part not in sets:  # a set at a time, to save memory
                 sets = {settings.part: DataSet.load(stage.dataset(run.data), settings.part)}
             data = sets[settings.part]

@@ -11,13 +11,13 @@ from tasks.settings import refuse
 
 
 def main() -> None:
-    """Read every finding of the paper and write the verdicts, by the claims' keys."""
+    """Read all findings of the paper and write the verdicts by the claims' keys."""
     stage = stages.arguments("verdicts")
     keys = stage.settings.claims_of(stage.key)
     if not keys:
         refuse(f"unknown paper {stage.key!r}; allowed: {', '.join(dict.fromkeys(stage.settings.paper.values()))}")
     paths = {key: stage.finding(key) for key in keys}
-    if stage.scale == "paper":  # takes days in all, and is read while it grows
+    if stage.scale == "paper":  # takes days, so its verdicts are read before all findings are there
         paths = {key: path for key, path in paths.items() if path.is_file()}
     findings = {}
     for key, path in paths.items():

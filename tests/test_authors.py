@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.authors.__main__ import comparisons, write
 from benchmarks.authors.checkout import Checkout
-from benchmarks.authors.comparison import Comparison, broken, compare
+from benchmarks.authors.comparison import Comparison, Functions
 from benchmarks.authors.gramlin import linearity
 from benchmarks.authors.subject import network, subject
 
@@ -71,30 +71,30 @@ def test_the_commit_is_that_of_the_checkout_alone(checkout):
 
 def test_a_difference_is_of_entries_and_a_cause_is_tested(checkout):
     ours = np.array([[3.0, 0.0], [0.0, -4.0]])
-    same = compare(checkout, "f", "g", "M", ours, ours)
+    same = Functions(checkout, "f", "g").compare("M", ours, ours)
     assert (same.their_value, same.our_value, same.difference, same.rest, same.explained) == (5, 5, 0, 0, True)
-    double = compare(checkout, "f", "g", "M", torch.tensor(2 * ours), ours, "They double.", 2 * ours)
+    double = Functions(checkout, "f", "g").compare("M", torch.tensor(2 * ours), ours, "They double.", 2 * ours)
     assert (double.their_value, double.difference, double.rest, double.explained) == (10, 1, 0, True)
-    wrong = compare(checkout, "f", "g", "M", 2 * ours, ours, "They halve.", ours / 2)
+    wrong = Functions(checkout, "f", "g").compare("M", 2 * ours, ours, "They halve.", ours / 2)
     assert (wrong.rest, wrong.explained) == (3, False)
-    assert not compare(checkout, "f", "g", "M", 2 * ours, ours).explained
+    assert not Functions(checkout, "f", "g").compare("M", 2 * ours, ours).explained
     near = ours + np.diag([0, 4e-8])
-    assert not compare(checkout, "f", "g", "M", near, ours).explained
-    assert compare(checkout, "f", "g", "M", near, ours, allowed=1.1e-8).explained
-    trace = compare(checkout, "f", "g", "M", [[-1.0]], ours, "The trace.", -1.0)
+    assert not Functions(checkout, "f", "g").compare("M", near, ours).explained
+    assert Functions(checkout, "f", "g").compare("M", near, ours, allowed=1.1e-8).explained
+    trace = Functions(checkout, "f", "g").compare("M", [[-1.0]], ours, "The trace.", -1.0)
     assert (trace.their_value, trace.difference, trace.rest) == (-1, None, 0)
-    assert not compare(checkout, "f", "g", "M", [[float("nan")]], 1.0).explained
+    assert not Functions(checkout, "f", "g").compare("M", [[float("nan")]], 1.0).explained
     with pytest.raises(ValueError, match="a cause is tested"):
-        compare(checkout, "f", "g", "M", ours, ours, "For no reason.")
+        Functions(checkout, "f", "g").compare("M", ours, ours, "For no reason.")
 
 
 def test_code_that_cannot_run_is_recorded_and_code_that_can_is_not(checkout):
     taken = checkout.take("code.py", "doubled", "shift", OFFSET=1)
-    row = broken(checkout, "code.py: shift", "g", "M", lambda: taken.shift(), 2.0, "It stops.")
+    row = Functions(checkout, "code.py: shift", "g").broken("M", lambda: taken.shift(), 2.0, "It stops.")
     assert (row.their_value, row.difference, row.rest, row.explained) == (None, None, None, True)
     assert row.cause.startswith("It stops. (TypeError: shift() missing")
     with pytest.raises(RuntimeError, match="made_up, f runs"):
-        broken(checkout, "f", "g", "M", lambda: taken.shift(1.0), 2.0, "It stops.")
+        Functions(checkout, "f", "g").broken("M", lambda: taken.shift(1.0), 2.0, "It stops.")
 
 
 def test_causes_are_not_found_in_code_without_them(tmp_path):
@@ -119,7 +119,7 @@ def test_the_subject_is_balanced_and_trained():
 def test_the_table_is_written_as_the_report_reads_it(checkout, tmp_path):
     with pytest.raises(SystemExit, match="has none of GramLin"):
         list(comparisons(tmp_path))
-    row = compare(checkout, "f", "g", "M", 2.0, 1.0, "They double.", 2.0)
+    row = Functions(checkout, "f", "g").compare("M", 2.0, 1.0, "They double.", 2.0)
     write(tmp_path / "authors.json", [row])
     (read,) = json.loads((tmp_path / "authors.json").read_text())["comparisons"]
     assert read.pop("explained") is True

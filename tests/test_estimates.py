@@ -64,7 +64,7 @@ def test_the_recorded_durations_are_of_the_variants_that_the_committed_tables_ha
     """The variants that are left out are those of the arm ``corrected``, of which no row was ever measured."""
     settings = reader.load("paper")
     for key, variants in RECORDED.items():
-        assert set(variants) < set(settings.train[key].each())
+        assert set(variants) < set(settings.train[key].by_variant())
         arms = set(tables.read(ROOT / f"reports/paper/tables/{key}.parquet").column("arm").to_pylist())
         assert "claim" in arms
         assert "corrected" not in arms, f"{key} was trained anew: its duration is now of all its variants"

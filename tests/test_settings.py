@@ -198,7 +198,7 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
     run = raw["weight_gram"]["train"]["a_fig7"]
     run["paper"]["variants"] = {f"on {part}": {"part": part} for part in "ABC"}
     paper, quick = (Settings(raw, scale) for scale in ("paper", "quick"))
-    assert [variant.part for variant in paper.train["a_fig7"].each().values()] == ["A", "C"]
+    assert [variant.part for variant in paper.train["a_fig7"].by_variant().values()] == ["A", "C"]
     assert list(quick.train["a_fig7"].variants) == ["on A"]
     assert paper.missing_sets("a_fig7") == ["B"]
     del run["paper"]["variants"]["on A"]
@@ -212,8 +212,8 @@ def test_a_machine_runs_what_it_affords_at_the_papers_scale_alone():
     run["paper"]["variants"] = {"small": {"samples": 50}, "large": {}}
     run["paper"]["affordable"] = {"seeds": 2, "variants": {"small": {"samples": 50}}}
     paper, quick = (Settings(raw, scale).train["a_fig7"] for scale in ("paper", "quick"))
-    assert (paper.seeds, list(paper.each())) == (2, ["small"])
-    assert (quick.seeds, list(quick.each())) == (5, ["small", "large"])
+    assert (paper.seeds, list(paper.by_variant())) == (2, ["small"])
+    assert (quick.seeds, list(quick.by_variant())) == (5, ["small", "large"])
 
 
 def test_every_set_trains_every_arm():
@@ -222,12 +222,12 @@ def test_every_set_trains_every_arm():
     run = raw["weight_gram"]["train"]["a_fig7"]
     run["paper"] |= {"sets": ["A", "B"], "arms": {"slow": {"lr": 0.1}, "fast": {"lr": 0.4}},
                      "variants": {"B fast": {"lr": 0.3}, "A slow": None}}  # fmt: skip
-    variants = Settings(raw, "paper").train["a_fig7"].each()
+    variants = Settings(raw, "paper").train["a_fig7"].by_variant()
     assert {name: (variant.part, variant.lr) for name, variant in variants.items()} == {
         "A fast": ("A", 0.4), "B slow": ("B", 0.1), "B fast": ("B", 0.3)
     }  # fmt: skip
     run["paper"] |= {"arms": {}, "variants": {}}
-    variants = Settings(raw, "paper").train["a_fig7"].each()
+    variants = Settings(raw, "paper").train["a_fig7"].by_variant()
     assert {name: variant.part for name, variant in variants.items()} == {"A": "A", "B": "B"}
 
 
@@ -238,7 +238,7 @@ def test_a_variant_is_left_out_by_null():
         "paper": {**runs["a_fig7"]["paper"], "variants": {"slow": {}, "fast": {"lr": 1.0}}},
         "quick": {"variants": {"slow": None}},
     }
-    assert list(Settings(raw, "paper").train["a_fig7"].each()) == ["slow", "fast"]
+    assert list(Settings(raw, "paper").train["a_fig7"].by_variant()) == ["slow", "fast"]
     assert list(Settings(raw, "quick").train["a_fig7"].variants) == ["fast"]
     runs["a_fig7"]["quick"]["variants"]["fast"] = None
     with pytest.raises(SystemExit):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 import gramlab
 from benchmarks.authors.checkout import Checkout
-from benchmarks.authors.comparison import Comparison, broken, compare
+from benchmarks.authors.comparison import Comparison, Functions
 from benchmarks.authors.subject import CLASSES, WIDTH, Subject, network
 from gramlab.measures.measurement import Measurement
 
@@ -30,57 +30,33 @@ def comparisons(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     torch.set_default_dtype(torch.float64)  # what their perturbations are made in
     exact = utils.get_Ks(model, subject.x, 2, WIDTH)
     torch.set_default_dtype(torch.float32)
-    names = ("MLP/utils.py: get_Ks", "LayerMeasures.ptk")
-    yield compare(
-        checkout,
-        *names,
+    functions = Functions(checkout, "MLP/utils.py: get_Ks", "LayerMeasures.ptk")
+    yield functions.compare(
         "PTK of the hidden layers",
-        K,
-        ours,
-        f"They sum over the samples where ours averages. {FLOAT32}",
-        ours * len(subject.x),
-        1e-5,
-    )
-    yield compare(
-        checkout,
-        *names,
+        K, ours, f"They sum over the samples where ours averages. {FLOAT32}", ours * len(subject.x), 1e-5,
+    )  # fmt: skip
+    yield functions.compare(
         "PTK of the hidden layers, their perturbations in float64",
-        exact,
-        ours,
-        "They sum over the samples where ours averages.",
-        ours * len(subject.x),
-    )
+        exact, ours, "They sum over the samples where ours averages.", ours * len(subject.x),
+    )  # fmt: skip
     W = subject.weights[0]
-    yield compare(
-        checkout,
-        "MLP/utils.py: mat_cov",
-        "gramlab.pearson",
+    yield Functions(checkout, "MLP/utils.py: mat_cov", "gramlab.pearson").compare(
         "Pearson correlation of AGOP and Gram, layer 1",
-        utils.mat_cov(W.T @ ours[0] @ W, W.T @ W),
-        gramlab.pearson(measured["0"].agop, measured["0"].gram),
-    )
+        utils.mat_cov(W.T @ ours[0] @ W, W.T @ W), gramlab.pearson(measured["0"].agop, measured["0"].gram),
+    )  # fmt: skip
     function = "MLP/main.py: the loop over layers"
     for quantity, pair in (("NFA", ("agop", "gram")), ("centered NFA", ("centered_agop", "centered_gram"))):
         centered = quantity != "NFA"
         value = [gramlab.pearson(*(getattr(layer, name) for name in pair)) for layer in measured.values()]
-        yield compare(
-            checkout,
-            function,
-            "gramlab.pearson of LayerMeasures",
+        yield Functions(checkout, function, "gramlab.pearson of LayerMeasures").compare(
             f"{quantity} correlation by layer",
-            correlations(utils.mat_cov, K, subject, centered),
-            value,
-            FLOAT32,
+            correlations(utils.mat_cov, K, subject, centered), value, FLOAT32,
             correlations(gramlab.pearson, K, subject, centered),
-        )
-        yield compare(
-            checkout,
-            function,
-            "gramlab.pearson of LayerMeasures",
+        )  # fmt: skip
+        yield Functions(checkout, function, "gramlab.pearson of LayerMeasures").compare(
             f"{quantity} correlation by layer, their perturbations in float64",
-            correlations(utils.mat_cov, exact, subject, centered),
-            value,
-        )
+            correlations(utils.mat_cov, exact, subject, centered), value,
+        )  # fmt: skip
     yield from broken_agop(checkout, subject, measured)
 
 
@@ -106,12 +82,6 @@ def their_model(checkout: Checkout, subject: Subject) -> nn.Module:
 def broken_agop(checkout: Checkout, subject: Subject, measured: Measurement) -> Iterator[Comparison]:
     """Their AGOP by Jacobians, which calls a function that their file does not define."""
     agop = checkout.take("MLP/utils.py", "measure_agop").measure_agop
-    yield broken(
-        checkout,
-        "MLP/utils.py: measure_agop",
-        "LayerMeasures.agop",
-        "AGOP of the pixels",
-        lambda: agop(subject.model(), subject.x),
-        measured["0"].agop,
-        "It cannot run.",
+    yield Functions(checkout, "MLP/utils.py: measure_agop", "LayerMeasures.agop").broken(
+        "AGOP of the pixels", lambda: agop(subject.model(), subject.x), measured["0"].agop, "It cannot run."
     )

@@ -1,4 +1,4 @@
-"""A quantity by the authors' code and by gramlab: both values, their difference, and its cause put to the test."""
+"""A quantity by the authors' code and by gramlab: both values, their difference, and a test of its cause."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ class Comparison:
     ours : str
         The function of gramlab.
     quantity : str
-        What both compute, and of what.
+        The quantity, and the data or layer that it belongs to.
     their_value, our_value : float or None
         The values; of a matrix its Frobenius norm. None where their code cannot run.
     difference : float or None
@@ -31,7 +31,7 @@ class Comparison:
     cause : str
         Why they differ, in a sentence; empty where they agree.
     rest : float or None
-        The difference that is left when gramlab's side follows the cause: a cause is tested, not only said.
+        The remaining difference when gramlab's side follows the cause. It tests the cause.
     allowed : float
         The largest rest that counts as round-off.
     """
@@ -58,64 +58,41 @@ class Comparison:
         return {**asdict(self), "explained": self.explained}
 
 
-def compare(
-    checkout: Checkout,
-    function: str,
-    ours: str,
-    quantity: str,
-    theirs: Any,
-    value: Any,
-    cause: str = "",
-    follows: Any = None,
-    allowed: float = ROUND_OFF,
-) -> Comparison:
-    """Compare two values or matrices.
+@dataclass(frozen=True)
+class Functions:
+    """A function of the authors' code and the function of gramlab that computes the same."""
 
-    Parameters
-    ----------
-    theirs, value : array
-        By the authors' code, and by gramlab.
-    follows : array, optional
-        By gramlab, made to follow the cause. Needed where there is a cause.
-    """
-    if bool(cause) != (follows is not None):
-        raise ValueError(f"{function}, {quantity}: a cause is tested by gramlab's value that follows it")
-    unexplained = difference(theirs, value if follows is None else follows)
-    return Comparison(
-        checkout.name,
-        checkout.commit,
-        function,
-        ours,
-        quantity,
-        size(theirs),
-        size(value),
-        difference(theirs, value),
-        cause,
-        unexplained,
-        allowed,
-    )
+    checkout: Checkout
+    theirs: str
+    ours: str
 
+    def compare(
+        self, quantity: str, theirs: Any, ours: Any, cause: str = "", follows: Any = None, allowed: float = ROUND_OFF
+    ) -> Comparison:
+        """Compare two values or matrices.
 
-def broken(
-    checkout: Checkout, function: str, ours: str, quantity: str, call: Callable[[], Any], value: Any, cause: str
-) -> Comparison:
-    """Record that the authors' code cannot run, with its error; raises RuntimeError if it can."""
-    try:
-        call()
-    except (NameError, TypeError, AttributeError) as error:
-        return Comparison(
-            checkout.name,
-            checkout.commit,
-            function,
-            ours,
-            quantity,
-            None,
-            size(value),
-            None,
-            f"{cause} ({type(error).__name__}: {error})",
-            None,
-        )
-    raise RuntimeError(f"{checkout.name}, {function} runs: compare its value")
+        Parameters
+        ----------
+        theirs, ours : array
+            By the authors' code, and by gramlab.
+        follows : array, optional
+            By gramlab, made to follow the cause. Needed if there is a cause.
+        """
+        if bool(cause) != (follows is not None):
+            raise ValueError(f"{self.theirs}, {quantity}: a cause is tested by gramlab's value that follows it")
+        unexplained = difference(theirs, ours if follows is None else follows)
+        return self._row(quantity, size(theirs), size(ours), difference(theirs, ours), cause, unexplained, allowed)
+
+    def broken(self, quantity: str, call: Callable[[], Any], ours: Any, cause: str) -> Comparison:
+        """Record that the authors' code cannot run, with its error; raises RuntimeError if it can."""
+        try:
+            call()
+        except (NameError, TypeError, AttributeError) as error:
+            return self._row(quantity, None, size(ours), None, f"{cause} ({type(error).__name__}: {error})", None)
+        raise RuntimeError(f"{self.checkout.name}, {self.theirs} runs: compare its value")
+
+    def _row(self, *values: Any) -> Comparison:
+        return Comparison(self.checkout.name, self.checkout.commit, self.theirs, self.ours, *values)
 
 
 def array(values: Any) -> np.ndarray:

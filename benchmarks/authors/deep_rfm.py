@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks.authors.checkout import Checkout
-from benchmarks.authors.comparison import Comparison, compare
+from benchmarks.authors.comparison import Comparison, Functions
 from benchmarks.authors.subject import CLASSES, Subject
 from gramlab.kernels.functions import Kernel, agop
 from gramlab.kernels.solve import dual
@@ -28,28 +28,20 @@ def comparisons(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     torch.set_default_dtype(torch.float32)
     by_ridge = {ridge: features(x, y, ridge) for ridge in (0.0, 1e-3)}
     scaled = {ridge: M / M.max() for ridge, M in by_ridge.items()}
-    names = (f"{path}: LaplaceRFM.fit(reg=-1)", "gramlab.DeepRFM(ridge=0)")
-    yield compare(
-        checkout,
-        *names,
+    functions = Functions(checkout, f"{path}: LaplaceRFM.fit(reg=-1)", "gramlab.DeepRFM(ridge=0)")
+    yield functions.compare(
         "M of the first layer of Deep RFM",
-        machine.M,
-        by_ridge[0.0],
+        machine.M, by_ridge[0.0],
         "They divide M by its largest entry, and their fit ignores its argument reg: a ridge of 1e-3 is used "
         "where the call asks for none.",
-        scaled[1e-3],
-        DIAGONAL,
-    )
-    yield compare(
-        checkout,
-        *names,
+        scaled[1e-3], DIAGONAL,
+    )  # fmt: skip
+    yield functions.compare(
         "M of the first layer of Deep RFM over its largest entry",
-        machine.M,
-        scaled[0.0],
-        "Their fit ignores its argument reg: a ridge of 1e-3 is used where the call asks for none.",
-        scaled[1e-3],
+        machine.M, scaled[0.0],
+        "Their fit ignores its argument reg: a ridge of 1e-3 is used where the call asks for none.", scaled[1e-3],
         DIAGONAL,
-    )
+    )  # fmt: skip
 
 
 def features(x: torch.Tensor, y: torch.Tensor, ridge: float) -> torch.Tensor:

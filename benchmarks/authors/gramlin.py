@@ -8,7 +8,7 @@ from torch import nn
 
 import gramlab
 from benchmarks.authors.checkout import Checkout
-from benchmarks.authors.comparison import Comparison, compare
+from benchmarks.authors.comparison import Comparison, Functions
 from benchmarks.authors.subject import CLASSES, Subject, network
 from gramlab.measures.losses import per_sample
 from gramlab.nets.polar import same_gram
@@ -27,66 +27,48 @@ def comparisons(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
 def linearity(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     """Target linearity of the last hidden layer, of the pixels, and of features that repeat each other."""
     theirs = checkout.take("src/metric.py", "target_linearity").target_linearity
-    names = ("src/metric.py: target_linearity", "gramlab.target_linearity")
+    functions = Functions(checkout, "src/metric.py: target_linearity", "gramlab.target_linearity")
     h, Y = subject.hidden()[1], subject.targets
     alive = h.any(0)  # without dead units HᵀH has an inverse
     h = h[:, alive]
     centred = Y - Y.mean(0)
-    yield compare(
-        checkout,
-        *names,
+    yield functions.compare(
         "T_0 of the last hidden layer, one-hot labels, classes of one size",
-        theirs(Y, h),
-        gramlab.target_linearity(h, Y),
-    )
+        theirs(Y, h), gramlab.target_linearity(h, Y),
+    )  # fmt: skip
     uneven_h = gramlab.features(subject.model(), subject.uneven_x, ["4"])["4"][:, alive]
     uneven_Y = nn.functional.one_hot(subject.uneven_labels, CLASSES).double()
     ours = gramlab.target_linearity(uneven_h, uneven_Y)
     spread, row_spread = ((uneven_Y - uneven_Y.mean(axis, keepdim=True)).square().sum() for axis in (0, 1))
-    yield compare(
-        checkout,
-        *names,
+    yield functions.compare(
         "T_0 of the last hidden layer, one-hot labels, classes of different sizes",
-        theirs(uneven_Y, uneven_h),
-        ours,
+        theirs(uneven_Y, uneven_h), ours,
         "They subtract from each sample the mean over its outputs (dim=1), where Definition 2 has each output's mean "
         "over the samples.",
         1 - (1 - ours) * spread / row_spread,
-    )
-    yield compare(
-        checkout,
-        *names,
+    )  # fmt: skip
+    yield functions.compare(
         "T_0 of the last hidden layer, centred labels (as their scripts call it)",
-        theirs(centred, h),
-        gramlab.target_linearity(h, centred),
-    )
-    yield compare(
-        checkout,
-        *names,
+        theirs(centred, h), gramlab.target_linearity(h, centred),
+    )  # fmt: skip
+    yield functions.compare(
         "T_0 of the pixels, some always black, centred labels",
-        theirs(centred, subject.x),
-        gramlab.target_linearity(subject.x, centred),
+        theirs(centred, subject.x), gramlab.target_linearity(subject.x, centred),
         "They invert HᵀH; where torch finds it singular they add a ridge of 1e-5.",
         gramlab.target_linearity(subject.x, centred, ridge=1e-5),
-    )
+    )  # fmt: skip
     repeated = torch.cat([h, h @ h[:7].T], 1)  # HᵀH is singular up to round-off, which its LU factors do not show
     basis = torch.linalg.svd(h, full_matrices=False).U
-    yield compare(
-        checkout,
-        *names,
+    yield functions.compare(
         "T_0 of an orthonormal basis of the last hidden layer, centred labels",
-        theirs(centred, basis),
-        gramlab.target_linearity(h, centred),
-    )
-    yield compare(
-        checkout,
-        *names,
+        theirs(centred, basis), gramlab.target_linearity(h, centred),
+    )  # fmt: skip
+    yield functions.compare(
         "T_0 of the last hidden layer beside 7 linear maps of it, centred labels",
-        theirs(centred, repeated),
-        gramlab.target_linearity(repeated, centred),
+        theirs(centred, repeated), gramlab.target_linearity(repeated, centred),
         "They invert the singular HᵀH without a ridge, since its round-off hides that it is singular.",
         inverted(repeated, centred),
-    )
+    )  # fmt: skip
 
 
 def inverted(H: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
@@ -100,16 +82,11 @@ def surrogates(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     taken = checkout.take("src/metric.py", "surrogate", "target_linearity", "compute_layerwise_metrics")
     hidden, Y = subject.hidden(), subject.targets
     ours = [gramlab.surrogate(h, W, Y) for h, W in zip(hidden, subject.weights[1:], strict=True)]
-    yield compare(
-        checkout,
-        "src/metric.py: surrogate",
-        "gramlab.surrogate",
+    yield Functions(checkout, "src/metric.py: surrogate", "gramlab.surrogate").compare(
         "S(G_id) of the last hidden layer, one-hot labels",
-        taken.surrogate(Y, hidden[1], subject.weights[2], 256)[0],
-        ours[1],
-        "They average over the outputs the diagonal whose sum is the trace.",
-        ours[1] / CLASSES,
-    )
+        taken.surrogate(Y, hidden[1], subject.weights[2], 256)[0], ours[1],
+        "They average over the outputs the diagonal whose sum is the trace.", ours[1] / CLASSES,
+    )  # fmt: skip
     layers = [SimpleNamespace(weight=weight) for weight in subject.weights]
     alive = [h[:, h.any(0)] for h in hidden]
     for layer, inputs in zip(layers[1:], hidden, strict=True):
@@ -118,32 +95,24 @@ def surrogates(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     centred = Y - Y.mean(0)
     follows = [gramlab.surrogate(h, W, centred) / CLASSES for h, W in zip(hidden, subject.weights[1:], strict=True)]
     function = "src/metric.py: compute_layerwise_metrics"
-    yield compare(
-        checkout,
-        function,
-        "gramlab.surrogate",
+    yield Functions(checkout, function, "gramlab.surrogate").compare(
         "S(G_id) by layer, labels as their scripts give them",
-        values[0],
-        ours,
+        values[0], ours,
         "They centre the labels, and average over the outputs; the paper's formula has the labels Y and a trace.",
         follows,
-    )
-    yield compare(
-        checkout,
-        function,
-        "gramlab.target_linearity",
+    )  # fmt: skip
+    yield Functions(checkout, function, "gramlab.target_linearity").compare(
         "T_0 by layer, labels as their scripts give them",
-        values[1],
-        [gramlab.target_linearity(h, Y) for h in hidden],
+        values[1], [gramlab.target_linearity(h, Y) for h in hidden],
         "They centre the labels before the fit without an intercept; Definition 2 fits Y itself.",
         [gramlab.target_linearity(h, centred) for h in hidden],
-    )
+    )  # fmt: skip
 
 
 def shifts(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     """The virtual covariance shift of the input, as called by default, with outer products, and in batches."""
     theirs = checkout.take("src/vc.py", "compute_vc", tqdm=lambda batches, desc: batches).compute_vc
-    names = ("src/vc.py: compute_vc", "LayerMeasures.virtual_shift")
+    functions = Functions(checkout, "src/vc.py: compute_vc", "LayerMeasures.virtual_shift")
     model, x, Y = subject.model(), subject.x, subject.targets
     layer = gramlab.measure(model, x, Y, layers="0")["0"]
     shift = layer.virtual_shift(STEP)
@@ -154,44 +123,26 @@ def shifts(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     n = len(x)
     lost, lost_trace = cancellation(x.T @ x, shift), cancellation((x.T @ x).trace(), shift.trace())
     subtraction = "They subtract two nearly equal matrices, which leaves their round-off."
-    yield compare(
-        checkout,
-        *names,
+    yield functions.compare(
         f"VC of the pixels, all samples in a batch, categorize=False, γ = {STEP}",
-        vc(n, False),
-        shift,
-        subtraction,
-        shift,
-        n * lost,
-    )
-    yield compare(
-        checkout,
-        *names,
+        vc(n, False), shift, subtraction, shift, n * lost,
+    )  # fmt: skip
+    yield functions.compare(
         f"VC of the pixels, all samples in a batch, categorize=False, γ = {LARGE}",
-        vc(n, False, LARGE),
-        layer.virtual_shift(LARGE),
-    )
-    yield compare(
-        checkout,
-        *names,
+        vc(n, False, LARGE), layer.virtual_shift(LARGE),
+    )  # fmt: skip
+    yield functions.compare(
         "VC of the pixels, all samples in a batch, categorize=True (their default)",
-        vc(n, True),
-        shift,
-        "They contract the pixels with each other: what remains is 1 × 1, the trace of the shift.",
-        shift.trace(),
-        x.numel() * lost_trace,
-    )
-    yield compare(
-        checkout,
-        *names,
+        vc(n, True), shift, "They contract the pixels with each other: what remains is 1 × 1, the trace of the shift.",
+        shift.trace(), x.numel() * lost_trace,
+    )  # fmt: skip
+    yield functions.compare(
         "VC of the pixels, 8 batches, categorize=False",
-        vc(n // 8, False),
-        shift,
+        vc(n // 8, False), shift,
         "Their loss is the mean over a batch, so that gradients and step grow with the number of batches; Definition 1 "
         "has the loss of all samples.",
-        layer.virtual_shift(8 * STEP),
-        n * lost,
-    )
+        layer.virtual_shift(8 * STEP), n * lost,
+    )  # fmt: skip
 
 
 def cancellation(total: torch.Tensor, difference: torch.Tensor) -> float:
@@ -222,17 +173,12 @@ def whitened(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
         W = model.get_parameter(f"{place}.weight")
         target = (W - STEP * W.grad).detach()
         W = W.detach()
-        yield compare(
-            checkout,
-            "src/optim.py: whitening",
-            "gramlab.nets.polar.same_gram(svd)",
+        yield Functions(checkout, "src/optim.py: whitening", "gramlab.nets.polar.same_gram(svd)").compare(
             f"whitened step of a weight of {name}",
-            taken.whitening(W, target),
-            same_gram(W, target, "svd"),
+            taken.whitening(W, target), same_gram(W, target, "svd"),
             "Ten Newton-Schulz steps do not reach the orthogonal factor of the small directions.",
-            same_gram(W, target, "ten-steps"),
-            1e-7,  # they add 1e-8 to the norm
-        )
+            same_gram(W, target, "ten-steps"), 1e-7,
+        )  # fmt: skip
     weights = {}
     for name in ("theirs", "ten-steps", "svd"):
         model = network(subject.initial)
@@ -245,14 +191,7 @@ def whitened(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
             loss(model(subject.x), subject.targets).backward()
             optimizer.step()
         weights[name] = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
-    yield compare(
-        checkout,
-        "src/optim.py: GramFace",
-        "gramlab.WhitenedSGD(method='svd')",
+    yield Functions(checkout, "src/optim.py: GramFace", "gramlab.WhitenedSGD(method='svd')").compare(
         f"weights after {STEPS} whitened steps with momentum",
-        weights["theirs"],
-        weights["svd"],
-        "The same ten Newton-Schulz steps.",
-        weights["ten-steps"],
-        1e-7,
-    )
+        weights["theirs"], weights["svd"], "The same ten Newton-Schulz steps.", weights["ten-steps"], 1e-7,
+    )  # fmt: skip

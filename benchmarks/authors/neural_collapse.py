@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import gramlab
 from benchmarks.authors.checkout import Checkout
-from benchmarks.authors.comparison import Comparison, compare
+from benchmarks.authors.comparison import Comparison, Functions
 from benchmarks.authors.subject import CLASSES, Subject
 from gramlab.kernels.functions import Kernel
 from gramlab.measures.collapse import Collapse
@@ -37,38 +37,26 @@ def collapse(checkout: Checkout, h: Tensor, labels: Tensor, note: str) -> Iterat
     ours = gramlab.neural_collapse(h, labels)
     between, total = unweighted(ours, h)
     weights = " They also weigh classes alike where S_B weighs samples alike." if note else ""
-    names = ("deep_rfm.py: get_class_variance", "gramlab.neural_collapse")
-    yield compare(
-        checkout,
-        *names,
+    functions = Functions(checkout, "deep_rfm.py: get_class_variance", "gramlab.neural_collapse")
+    yield functions.compare(
         f"NC1 = tr(S_W)/tr(S_B) of the last hidden layer{note}",
-        S_W.trace() / S_B.trace(),
-        ours.nc1,
-        FACTOR + weights,
-        ours.within / CLASSES / between,
-    )
-    yield compare(
-        checkout,
-        *names,
+        S_W.trace() / S_B.trace(), ours.nc1, FACTOR + weights, ours.within / CLASSES / between,
+    )  # fmt: skip
+    yield functions.compare(
         f"(tr(S_W) + tr(S_B)) / tr(S_T) of the last hidden layer{note}",
-        (S_W.trace() + S_B.trace()) / S_T.trace(),
-        (ours.within + ours.between) / ours.total,
+        (S_W.trace() + S_B.trace()) / S_T.trace(), (ours.within + ours.between) / ours.total,
         f"They divide S_T likewise, but S_B by classes alone, so that the traces do not add up.{weights}",
         (ours.within / CLASSES + between) / (total / CLASSES),
-    )
+    )  # fmt: skip
     centre = ours.means.mean(0)
     moved = Collapse(ours.within, ours.between, ours.means, centre)
-    yield compare(
-        checkout,
-        "deep_rfm.py: get_NC2_from_means",
-        "gramlab.neural_collapse",
+    yield Functions(checkout, "deep_rfm.py: get_NC2_from_means", "gramlab.neural_collapse").compare(
         f"NC2 of the last hidden layer{note}",
-        taken.get_NC2_from_means(means),
-        ours.nc2,
+        taken.get_NC2_from_means(means), ours.nc2,
         "They take the mean of the squared entries, ‖·‖²/classes², where the figure's label has the norm."
         + (" They centre at the mean of the class means." if note else ""),
         moved.nc2**2 / CLASSES**2,
-    )
+    )  # fmt: skip
 
 
 def unweighted(ours: Collapse, h: Tensor) -> tuple[float, float]:
@@ -85,8 +73,8 @@ def agops(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
         ("nc_nn_ratio.py", "", None),
     ):
         theirs = checkout.take(path, "measure_agop").measure_agop(subject.model(), subject.x)
-        yield compare(
-            checkout, f"{path}: measure_agop", "LayerMeasures.agop", "AGOP of the pixels", theirs, ours, cause, follows
+        yield Functions(checkout, f"{path}: measure_agop", "LayerMeasures.agop").compare(
+            "AGOP of the pixels", theirs, ours, cause, follows
         )
 
 
@@ -98,27 +86,16 @@ def features(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
     unit = x / x.norm(dim=1, keepdim=True)
     kernels = checkout.take("kernels.py", "euclidean_distances", "euclidean_distances_M", "laplacian_M")
     M = layer.root @ layer.root
-    yield compare(
-        checkout,
-        "kernels.py: laplacian_M",
-        "gramlab.kernels.functions.Kernel",
+    yield Functions(checkout, "kernels.py: laplacian_M", "gramlab.kernels.functions.Kernel").compare(
         "Laplace kernel of two samples' sets under the AGOP",
-        kernels.laplacian_M(unit[:200], unit[200:], 2.0, M),
-        Kernel("laplace", 2.0).matrix(unit[:200], unit[200:], M),
-    )
+        kernels.laplacian_M(unit[:200], unit[200:], 2.0, M), Kernel("laplace", 2.0).matrix(unit[:200], unit[200:], M),
+    )  # fmt: skip
     taken = checkout.take("deep_rfm.py", "matrix_sqrt", "Activation")
     root = taken.matrix_sqrt(M)
-    yield compare(
-        checkout,
-        "deep_rfm.py: matrix_sqrt",
-        "gramlab.psd_power",
+    yield Functions(checkout, "deep_rfm.py: matrix_sqrt", "gramlab.psd_power").compare(
         "M^{1/2} of the first layer's AGOP",
-        root,
-        layer.root,
-        "They round the eigenvectors and eigenvalues to float32.",
-        single_root(M),
-        SINGLE,
-    )
+        root, layer.root, "They round the eigenvectors and eigenvalues to float32.", single_root(M), SINGLE,
+    )  # fmt: skip
 
     def linear(width: int, outputs: int, bias: bool) -> nn.Linear:
         """A layer with gramlab's random weight in place of theirs."""
@@ -128,29 +105,20 @@ def features(checkout: Checkout, subject: Subject) -> Iterator[Comparison]:
 
     theirs = SimpleNamespace(Linear=linear, Parameter=nn.Parameter, Sequential=nn.Sequential)
     sample = checkout.take("deep_rfm.py", "sample_feats", nn=theirs, Activation=taken.Activation).sample_feats
-    yield compare(
-        checkout,
-        "deep_rfm.py: sample_feats",
-        "gramlab.DeepRFM",
+    yield Functions(checkout, "deep_rfm.py: sample_feats", "gramlab.DeepRFM").compare(
         "ReLU features of a layer, weights of ours",
-        sample(layer.root, x.shape[1], 64)(unit),
-        next(iter(machine.stages(x.numpy())))[2],
-    )
+        sample(layer.root, x.shape[1], 64)(unit), next(iter(machine.stages(x.numpy())))[2],
+    )  # fmt: skip
     drawn = checkout.take("deep_rfm.py", "sample_feats", nn=nn, Activation=taken.Activation).sample_feats
     torch.manual_seed(0)
     weight = drawn(torch.eye(x.shape[1]), x.shape[1], 64)[0].weight.double()
-    yield compare(
-        checkout,
-        "deep_rfm.py: sample_feats",
-        "gramlab.DeepRFM",
+    yield Functions(checkout, "deep_rfm.py: sample_feats", "gramlab.DeepRFM").compare(
         "standard deviation of the features' weights",
-        weight.std(),
-        1.0,
+        weight.std(), 1.0,
         "They keep torch's default U(±1/√d) where the paper has N(0, I): with ReLU and "
         "samples of length 1 the scale has no effect.",
-        np.sqrt(1 / 3 / x.shape[1]),
-        0.05,
-    )
+        np.sqrt(1 / 3 / x.shape[1]), 0.05,
+    )  # fmt: skip
 
 
 def single_root(M: Tensor) -> Tensor:

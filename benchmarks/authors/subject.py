@@ -1,4 +1,4 @@
-"""What goes through both: scikit-learn's digits, and a network of three layers without biases trained on them."""
+"""The data and the network of the comparisons: scikit-learn's digits, and three layers without biases."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class Subject:
         return [captured["2"], captured["4"]]
 
     def few(self, per_class: int) -> tuple[Tensor, Tensor]:
-        """The first samples of each class (classes × each, 64), and their labels."""
+        """The first ``per_class`` samples of each class (classes × per_class, 64), and their labels."""
         rows = torch.cat([(self.labels == label).nonzero()[:per_class, 0] for label in range(CLASSES)])
         return self.x[rows], self.labels[rows]
 
@@ -64,7 +64,7 @@ def network(weights: tuple[Tensor, ...], activation: type[nn.Module] = nn.ReLU) 
 
 
 def subject(per_class: int = 80, steps: int = 300) -> Subject:
-    """Train the network by gradient descent with momentum on the squared error of ``each`` samples of a class."""
+    """Train the network by gradient descent with momentum on the squared error of ``per_class`` samples a class."""
     data = digits()
     x, labels = data.scaled(data.x_train, torch.float64).flatten(1), data.y_train
     rows = torch.cat([(labels == label).nonzero()[:per_class, 0] for label in range(CLASSES)])

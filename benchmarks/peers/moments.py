@@ -29,7 +29,7 @@ BOTH = "`enfa` and the inputs' second moments of three layers, the latter by `fe
 
 
 class Problem:
-    """A network, its data, and what the curvature of either side becomes."""
+    """A network and its data, and both programs' matrices as gramlab's quantities."""
 
     def __init__(self, both: bool) -> None:
         self.both = both
@@ -43,9 +43,7 @@ class Problem:
         return nn.functional.cross_entropy(outputs, labels, reduction="sum")
 
     def ours(self) -> Tensor:
-        m = gramlab.measure(
-            self.model, self.x, self.y, loss="cross_entropy", quantities=["enfa"], batch_size=BATCH
-        )  # fmt: skip
+        m = gramlab.measure(self.model, self.x, self.y, loss="cross_entropy", quantities=["enfa"], batch_size=BATCH)
         moments = [m[name].enfa for name in LAYERS]
         if self.both:
             inputs = gramlab.features(self.model, self.x, batch_size=BATCH)

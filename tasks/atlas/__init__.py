@@ -1,1 +1,1 @@
-"""The atlas: which law for the weights holds where. docs/atlas.md explains it."""
+"""The atlas: which law of the weights holds for which networks. docs/atlas.md explains it."""

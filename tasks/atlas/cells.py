@@ -13,7 +13,7 @@ FILE = ROOT / "pipeline" / "atlas" / "cells.yaml"
 
 
 class Group(Strict):
-    """What the cells of an architecture on a task share."""
+    """The settings that all cells of an architecture on a task share."""
 
     architecture: str
     task: str
@@ -32,24 +32,24 @@ class Settings(Strict):
     optimizer: Literal["sgd", "momentum", "adam", "adamw", "muon", "whitened", "least squares", "none"]
     lr: float
     weight_decay: float
-    steps: int = 0  # 0: those of the group
-    answer: str = ""  # what must come out, for a cell with a known answer
+    steps: int = 0  # 0: as many as the group's
+    answer: str = ""  # the expected winner, of a cell with a known answer
 
 
 class Cell(Settings):
-    """A cell with its name and its group."""
+    """A cell with its name and the settings of its group."""
 
     name: str
-    of: Group
+    shared: Group
 
     @property
     def last_step(self) -> int:
-        """How many steps its networks are trained."""
-        return self.steps or self.of.steps
+        """The number of training steps."""
+        return self.steps or self.shared.steps
 
     @property
     def snapshots(self) -> tuple[int, ...]:
-        """Twelve steps from 0 to the last one, the later ones evenly on a logarithmic scale."""
+        """Twelve steps: 0, and eleven to the last step, evenly on a logarithmic scale."""
         if self.optimizer == "none":
             return (0,)
         if self.optimizer == "least squares":
@@ -65,7 +65,7 @@ def _file() -> dict[str, Any]:
 
 
 def seeds() -> int:
-    """Networks of a cell, which are trained together."""
+    """The number of networks of a cell, which train together."""
     return int(_file()["seeds"])
 
 
@@ -85,7 +85,7 @@ def all_cells() -> dict[str, Cell]:
 
 def _cell(name: str, settings: dict[str, Any]) -> Cell:
     chosen = Settings.model_validate(settings)
-    return Cell(name=name, of=Group.model_validate(_file()["groups"][chosen.group]), **chosen.model_dump())
+    return Cell(name=name, shared=Group.model_validate(_file()["groups"][chosen.group]), **chosen.model_dump())
 
 
 def cells_folder() -> Path:

@@ -1,7 +1,7 @@
-"""The entrants: laws for what WᵀW looks like. To enter a law of your own, write a function and add it to LAWS.
+"""The entrants: laws for WᵀW. To enter another law, write a function and add it to LAWS.
 
 A law is a function of a `tasks.atlas.layer.Layer` that returns a matrix of the target's shape, or None where the law
-says nothing (another side, no weight decay, a sum that was not kept). It must not read the target itself.
+is undefined (on the other side, without weight decay, without its sum). It must not read the target itself.
 
     def squared_gradient(layer):
         G = layer.weight_gradient
@@ -31,18 +31,18 @@ class Law:
     Attributes
     ----------
     name : str
-        In the column ``entrant``.
+        The value of the column ``entrant``.
     matrix : callable Layer -> Tensor or None
     formula : str
-        For people.
+        The formula, for readers.
     source : str
         The paper and the place in it.
     control : bool
-        Whether it is an entrant that must lose.
+        Whether the entrant must lose.
     from_start : bool
-        Whether the matrix contains W₀ᵀW₀, which is then subtracted before it is compared with the change of the Gram.
+        Whether the matrix contains W₀ᵀW₀. It is subtracted before a comparison with the change of the Gram matrix.
     of_history : bool
-        Whether it was accumulated along training, so that a snapshot's signals cannot be scrambled.
+        Whether training accumulated the matrix, so that it has no scrambled copy.
     """
 
     name: str
@@ -60,13 +60,13 @@ def agop_to(s: float) -> Matrix:
 
 
 def centered_nfa(layer: Layer) -> Tensor | None:
-    """(W − W₀)ᵀ K (W − W₀); paper B has no backward form."""
+    """(W − W₀)ᵀ K (W − W₀). Paper B has no backward form."""
     moved = layer.W - layer.W0
     return moved.mT @ layer.ptk @ moved if layer.is_forward else None
 
 
 def fact(layer: Layer) -> Tensor | None:
-    """−(1/λ) Wᵀ∇_W L; nothing without weight decay, which the theorem assumes."""
+    """−(1/λ) Wᵀ∇_W L; None without the weight decay that the theorem assumes."""
     return layer.pull / layer.weight_decay if layer.weight_decay else None
 
 
@@ -91,9 +91,9 @@ def accumulated_fact(layer: Layer) -> Tensor | None:
     return layer.sums.get("accumulated")
 
 
-def own_form(layer: Layer) -> Tensor | None:
+def accumulated_steps(layer: Layer) -> Tensor | None:
     """P ← P + WᵀU + UᵀW with the optimizer's steps U = W⁺ − W."""
-    return layer.sums.get("own")
+    return layer.sums.get("steps")
 
 
 def other_layers_agop(layer: Layer) -> Tensor | None:
@@ -105,11 +105,11 @@ def other_layers_agop(layer: Layer) -> Tensor | None:
 
 
 def input_covariance(layer: Layer) -> Tensor | None:
-    """(1/n) Σ h hᵀ: the layer's inputs alone."""
+    """(1/n) Σ h hᵀ, from the layer's inputs alone."""
     return layer.activations.mT @ layer.activations / layer.n if layer.is_forward else None
 
 
-# drawn where the target is known: it has the target's eigenvalues
+# its matrix is drawn in `measure`, because it has the target's eigenvalues
 RANDOM = Law("random matrix", lambda layer: None, "the target's spectrum, random eigenvectors", control=True)
 
 LAWS: tuple[Law, ...] = (
@@ -122,7 +122,7 @@ LAWS: tuple[Law, ...] = (
     Law("virtual shifts", virtual_shifts, "Σ −γ (Wᵀ∇L + ∇LᵀW)", "paper A, Definition 1", of_history=True),
     Law("accumulated FACT", accumulated_fact, "P ← (1 − 2γλ)P + γλ(FACT + FACTᵀ)", "paper C, Section 6",
         from_start=True, of_history=True),
-    Law("accumulated steps", own_form, "P ← P + WᵀU + UᵀW", "gramlab.AccumulatedFact",
+    Law("accumulated steps", accumulated_steps, "P ← P + WᵀU + UᵀW", "gramlab.AccumulatedFact",
         from_start=True, of_history=True),
     RANDOM,
     Law("another layer's AGOP^1/2", other_layers_agop, "AGOP^½ of another layer", control=True),
@@ -131,12 +131,12 @@ LAWS: tuple[Law, ...] = (
 
 
 def badge(law: Law, optimizer: str, weight_decay: float, step: int) -> str:
-    """Whether an entrant is true by construction, must lose, or is in the contest.
+    """Say whether an entrant is an identity by construction, a control that must lose, or in the contest.
 
-    "accumulated steps" is bookkeeping of the steps for every optimizer. "accumulated FACT" is the same for plain
-    gradient descent, and for the whitened optimizer, whose step has the Gram matrix of gradient descent's. Without
-    weight decay the virtual shifts are then the change of the Gram matrix. What starts from W₀ᵀW₀ is the Gram matrix
-    before the first step.
+    "accumulated steps" sums the steps of any optimizer, so it is an identity. "accumulated FACT" is the same sum for
+    gradient descent and for the whitened optimizer, whose step has the Gram matrix of gradient descent's. For these
+    two, without weight decay, the virtual shifts are the change of the Gram matrix. Laws that start from W₀ᵀW₀ are
+    the Gram matrix before the first step.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a law may read: one layer of one network at one snapshot, seen from one side."""
+"""The data that a law may read: a layer of a network at a snapshot, on one side."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,9 +32,9 @@ class Layer:
         The λ of the training, 0 without decay.
     side : {"forward", "backward"}
     sums : dict of str to Tensor
-        What was accumulated along training on this side: "shifts", "accumulated" and "own"; empty where nothing was.
+        Sums over training on this side: "shifts", "accumulated" and "steps"; empty if training kept none.
     other_ptk, other_W : Tensor or None
-        Those of the next layer whose target has the same shape.
+        K and W of the next layer whose target has the same shape.
     """
 
     W: Tensor
@@ -97,13 +97,13 @@ class Layer:
         return values.clamp_min(0.0), vectors
 
     def agop_power(self, s: float) -> Tensor:
-        """AGOP^s; eigenvalues that are round-off count as zero."""
+        """AGOP^s. Eigenvalues below round-off count as zero."""
         values, vectors = self._agop_spectrum
         positive = values > len(values) * torch.finfo(values.dtype).eps * values[-1]
         return (vectors * torch.where(positive, torch.where(positive, values, 1.0) ** s, 0.0)) @ vectors.mT
 
     def scrambled(self, rotation: Tensor) -> "Layer":
-        """The layer after its backward signals are turned against its weights: K → QKQᵀ and ∇_z l → Q∇_z l."""
+        """The layer with its backward signals rotated against its weights: K → QKQᵀ and ∇_z l → Q∇_z l."""
         return replace(self, ptk=rotation @ self.ptk @ rotation.mT, gradients=self.gradients @ rotation.mT)
 
     def _gram(self, W: Tensor) -> Tensor:

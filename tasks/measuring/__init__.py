@@ -1,1 +1,1 @@
-"""What experiments of several papers need: finished training runs, layers in the graph, counterexamples."""
+"""Code that experiments of several papers share: finished training runs, layers in the graph, counterexamples."""

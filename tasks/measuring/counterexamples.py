@@ -1,7 +1,8 @@
-"""Counterexamples: hypothesis searches for an instance that violates a rule, and shrinks it to the smallest it can.
+"""Counterexamples: hypothesis searches for an instance that violates a rule, and shrinks it.
 
-It does so for the claim and for every control. The rows of the instance it ends with stand in the table beside the
-drawn instances and are judged like them. "NAME/smallest" names it for the report. The search is deterministic.
+The search runs for the claim and for every control, and it is deterministic. The table holds the rows of the smallest
+instance beside the rows of random instances, and one rule judges both. The row "NAME/smallest" shows the instance in
+the report.
 """
 
 import math
@@ -15,8 +16,8 @@ from hypothesis.errors import NoSuchExample
 
 EXAMPLES = 300
 LONGEST = 4  # sides of an array
-# the largest value of a quantity in float64, by the last part of its name: the ratio of a bound, the count of an event
-# that must never happen, a slope's distance from its order, residuals of identities (8 u); as in judging/rules.py
+# the largest allowed value in float64 by the last part of a quantity's name, as in judging/rules.py: of the ratio of a
+# bound, the count of an impossible event, a slope's distance from its order, and the residual of an identity (8 u)
 RESIDUALS = ("residual", "gradient", "gram", "distance", "newton-schulz")
 ALLOWED = {"ratio": 1.0, "violated": 0.0, "opposite signs": 0.0, "slope": 0.1, **dict.fromkeys(RESIDUALS, 8 * 2.0**-53)}
 NUMBERS = st.integers(-3, 3)
@@ -25,18 +26,18 @@ NUMBERS = st.integers(-3, 3)
 class Arrays:
     """Named vectors and matrices of whole numbers, and λ for a ridge. They shrink towards few numbers and towards 0.
 
-    A shape names its sides by 0, 1, 2, …; sides of the same name have the same length. Instances that ``keep`` rejects
-    are not tried.
+    A shape names its sides by 0, 1, 2, …; sides of the same name have the same length. The search tries only instances
+    for which ``is_valid`` returns true.
     """
 
-    def __init__(self, keep: Callable[[dict], Any] | None = None, ridge: bool = False, **shapes: tuple[int, ...]):
-        self.keep, self.ridge, self.shapes = keep or (lambda instance: True), ridge, shapes
+    def __init__(self, is_valid: Callable[[dict], Any] | None = None, ridge: bool = False, **shapes: tuple[int, ...]):
+        self.is_valid, self.ridge, self.shapes = is_valid or (lambda instance: True), ridge, shapes
         self.sides = sorted({side for shape in shapes.values() for side in shape})
 
     def strategy(self) -> st.SearchStrategy[dict]:
         """The strategy from which hypothesis draws instances."""
 
-        def drawn(lengths: list[int]) -> st.SearchStrategy[dict]:
+        def with_lengths(lengths: list[int]) -> st.SearchStrategy[dict]:
             numbers: dict[str, st.SearchStrategy] = dict.fromkeys(self.shapes, NUMBERS)
             for name, shape in self.shapes.items():
                 for side in reversed(shape):
@@ -44,10 +45,14 @@ class Arrays:
             return st.fixed_dictionaries({**numbers, **({"λ": st.integers(1, 9)} if self.ridge else {})})
 
         count = len(self.sides)
-        return st.lists(st.integers(1, LONGEST), min_size=count, max_size=count).flatmap(drawn).filter(self.keep)
+        return (
+            st.lists(st.integers(1, LONGEST), min_size=count, max_size=count)
+            .flatmap(with_lengths)
+            .filter(self.is_valid)
+        )
 
-    def fewer(self, instance: dict) -> Iterator[dict]:
-        """The instances that are left when one index of one side is removed."""
+    def smaller_instances(self, instance: dict) -> Iterator[dict]:
+        """The instances without one index of one side."""
         for side in self.sides:
             axes = [
                 (name, axis) for name, shape in self.shapes.items() for axis, label in enumerate(shape) if label == side
@@ -66,11 +71,11 @@ def array(numbers: Any) -> np.ndarray:
 
 
 def smallest(name: str, arms: list[str], instances: Arrays, rows: Callable[[dict], list[dict]]) -> Iterator[dict]:
-    """For each arm the rows of the smallest instance that violates its rule, or how many instances were tried in vain.
+    """Yield for each arm the rows of the smallest violating instance or, without a violation, the number of tries.
 
-    ``rows(instance)`` gives the rows of a table for an instance of ``Arrays``; an instance without rows of the arm does
-    not count. A quantity above its ALLOWED value violates the rule. The value of "NAME/smallest" is the largest ratio
-    of a quantity to its allowed value.
+    ``rows(instance)`` returns the table's rows for an instance of ``Arrays``. An instance without rows of the arm does
+    not count as a try. A quantity above its ALLOWED value violates the rule. The value of "NAME/smallest" is the
+    largest ratio of a quantity to its allowed value.
     """
     search = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None,
                    phases=[Phase.generate, Phase.shrink])  # fmt: skip
@@ -92,9 +97,9 @@ def smallest(name: str, arms: list[str], instances: Arrays, rows: Callable[[dict
         except NoSuchExample:
             yield {**labels, "quantity": f"{name}/searched", "value": float(tried)}
             continue
-        # hypothesis draws all numbers anew when a side gets shorter, so it may miss that a shorter side is enough
+        # hypothesis draws new numbers for a shorter side, and may miss that the old ones violate the rule without it
         while smaller := next(
-            (fewer for fewer in instances.fewer(instance) if instances.keep(fewer) and violates(fewer)), None
+            filter(violates, filter(instances.is_valid, instances.smaller_instances(instance))), None
         ):
             instance = smaller
         measured = arm_rows(instance)

@@ -1,4 +1,4 @@
-"""What must hold of every measurement: a stage checks it on the numbers that it writes, whatever the claim."""
+"""Invariants of all measurements. A stage checks them on the numbers that it writes, whether or not a claim fails."""
 
 import copy
 import math
@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 import gramlab
 
-ROUND_OFF = 1e-9  # of the numbers' size: all of them are sums in float64
-SLACK = 1e-5  # where a network in float32 is measured twice
-SAMPLES = 64  # on so few a network is measured again: the invariants hold on any samples
+ROUND_OFF = 1e-9  # relative; all numbers are sums in float64
+SLACK = 1e-5  # relative, between two measurements of a network in float32
+SAMPLES = 64  # of the second measurement of a network; the invariants hold on any samples
 AVERAGES = ("agop", "enfa", "fact", "ptk", "back_enfa", "back_fact")
 AT_INPUT, AT_OUTPUT = ("gram", "agop", "enfa", "fact"), ("back_gram", "ptk", "back_enfa", "back_fact")
 
@@ -25,13 +25,13 @@ class BrokenInvariant(ArithmeticError):
 
 
 @contextmanager
-def at(**place: Any) -> Iterator[None]:
-    """Name the place of an invariant that is broken within, for example its seed and its layer.
+def error_context(**place: Any) -> Iterator[None]:
+    """Add a place, for example a seed and a layer, to the message of an invariant that breaks in this block.
 
     Raises
     ------
     BrokenInvariant
-        The same error, with the place before its words.
+        If the block raises it; the message then begins with the place.
     """
     try:
         yield
@@ -83,8 +83,8 @@ def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
     """
     scale = float(torch.linalg.matrix_norm(fact) + torch.linalg.matrix_norm(back_fact))
     size = max(len(fact), len(back_fact)) ** 0.5
-    for name, bound, of in (("", size * scale, torch.trace), (" of the square", scale**2, _trace_of_square)):
-        forward, backward = float(of(fact)), float(of(back_fact))
+    for name, bound, trace in (("", size * scale, torch.trace), (" of the square", scale**2, _trace_of_square)):
+        forward, backward = float(trace(fact)), float(trace(back_fact))
         if not abs(forward - backward) <= ROUND_OFF * bound:
             raise BrokenInvariant(
                 f"the trace{name} is {forward!r} for FACT and {backward!r} for its backward form; "
@@ -113,13 +113,13 @@ def check_forms(layer: Any) -> None:
             )
 
 
-def check_maps(H: Tensor, Y: Tensor, random: np.random.Generator) -> None:
-    """Check that the target linearity of features H (n, d) at ridge 0 does not see a random invertible map of them.
+def check_invertible_maps(H: Tensor, Y: Tensor, random: np.random.Generator) -> None:
+    """Check that a random invertible map of features H (n, d) leaves their target linearity at ridge 0 as it is.
 
     Raises
     ------
     BrokenInvariant
-        If the map changes it.
+        If the map changes the target linearity.
     """
     d = H.shape[1]
     first, second = (_rotation(d, random).to(H.device) for _ in range(2))
@@ -131,8 +131,8 @@ def check_maps(H: Tensor, Y: Tensor, random: np.random.Generator) -> None:
         )
 
 
-def check_turned_collapse(H: Tensor, labels: Tensor, random: np.random.Generator) -> None:
-    """Check that NC1 and NC2 of features H (n, d) do not see a random rotation and another scale.
+def check_rotated_collapse(H: Tensor, labels: Tensor, random: np.random.Generator) -> None:
+    """Check that a random rotation and another scale of features H (n, d) leave their NC1 and NC2 as they are.
 
     Raises
     ------
@@ -141,9 +141,9 @@ def check_turned_collapse(H: Tensor, labels: Tensor, random: np.random.Generator
     """
     H = H.double()
     collapse = gramlab.neural_collapse(H, labels)
-    turned = gramlab.neural_collapse(3 * H @ _rotation(H.shape[1], random).to(H.device), labels)
+    rotated = gramlab.neural_collapse(3 * H @ _rotation(H.shape[1], random).to(H.device), labels)
     for name in ("nc1", "nc2"):
-        value, other = getattr(collapse, name), getattr(turned, name)
+        value, other = getattr(collapse, name), getattr(rotated, name)
         if not abs(value - other) <= SLACK * abs(value):
             raise BrokenInvariant(
                 f"a rotation and a scale change {name} by {abs(value - other) / abs(value):.1e} of it, "
@@ -154,10 +154,10 @@ def check_turned_collapse(H: Tensor, labels: Tensor, random: np.random.Generator
 def check_network(
     model: nn.Sequential, x: Tensor, y: Tensor, loss: str, weight_decay: float, random: np.random.Generator
 ) -> None:
-    """Check the averages over the first samples of x (n, d) and y in three ways that may not change them.
+    """Check that three changes leave the averages over the first samples of x (n, d) and y as they are.
 
-    The samples come twice, in random order; hidden units are permuted; units with zero weights are added. With other
-    units the matrices at the input of the first layer and at the output of the last one stay what they are.
+    Every sample occurs twice, in random order; hidden units are permuted; units with zero weights are added. The
+    changes of units keep the matrices at the input of the first layer and at the output of the last layer.
 
     Raises
     ------
@@ -170,20 +170,20 @@ def check_network(
     before = gramlab.measure(model, x, y, loss=loss, weight_decay=weight_decay)
     doubled = gramlab.measure(model, x[order], y[order.to(y.device)], loss=loss, weight_decay=weight_decay)
     other = gramlab.measure(_with_other_units(model, random), x, y, loss=loss, weight_decay=weight_decay)
-    for way, after, by_layer in (
+    for change, after, by_layer in (
         ("copies of the samples", doubled, dict.fromkeys(linear, AVERAGES)),
         ("permuted and added units", other, {linear[0]: AT_INPUT, linear[-1]: AT_OUTPUT}),
     ):
         for name, quantities in by_layer.items():
             for quantity in quantities:
                 value = getattr(before[name], quantity)
-                off = float((value - getattr(after[name], quantity)).norm() / value.norm())
-                if not off <= SLACK:
-                    raise BrokenInvariant(f"layer {name}: {way} change the {quantity} by {off:.1e} of its norm")
+                error = float((value - getattr(after[name], quantity)).norm() / value.norm())
+                if not error <= SLACK:
+                    raise BrokenInvariant(f"layer {name}: {change} change the {quantity} by {error:.1e} of its norm")
 
 
 def _with_other_units(model: nn.Sequential, random: np.random.Generator) -> nn.Sequential:
-    """The same function with the units of every hidden layer in random order, and one more of zero weights."""
+    """The same function, with the hidden units of every layer in random order and one more unit of zero weights."""
     model = copy.deepcopy(model)
     for layer, after in pairwise(part for part in model.modules() if isinstance(part, nn.Linear)):
         order = torch.from_numpy(random.permutation(len(layer.weight) + 1)).to(layer.weight.device)

@@ -1,7 +1,7 @@
-"""A layer's input and output in autograd's graph, straight from their definitions.
+"""A layer's input and output in autograd's graph, from their definitions.
 
-``gramlab.measures`` is faster, but rests on the identities that the claims state. The experiments on these identities
-therefore take their gradients from here.
+``gramlab.measures`` is faster, but it uses the identities that the claims state. So the experiments on these identities
+take their gradients from here.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from torch.nn import functional as F
 
 
 @contextmanager
-def watched(layer: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
-    """The (h, z) of each call of the layer: h (d, N) its input or its im2col patches, z = W h (+ b), in the graph.
+def layer_calls(layer: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """Record (h, z) of each call of the layer: h (d, N) is its input or its im2col patches, z = W h (k, N).
 
-    The layer's own product is replaced by W h on a copy of h, so that gradients with respect to h are those
-    through this layer alone, and for a convolution those with respect to the patches as independent numbers.
+    Both are in the graph. In this block the layer computes W h on a copy of h, so that gradients with respect to h
+    flow through this layer alone. The patches of a convolution count as independent numbers.
     """
     calls: list[tuple[Tensor, Tensor]] = []
 

@@ -1,7 +1,7 @@
-"""What chance alone gives: correlations with matrices in random directions, and collapse to random classes.
+"""Null values: correlations with matrices in random directions, and collapse to random classes.
 
-Positive semi-definite matrices are never uncorrelated, so that 0 is no fair comparison of a correlation. The means of
-random classes of many features are nearly a simplex, so that NC2 is small without any collapse.
+Two positive semi-definite matrices always correlate, so 0 is no fair null of a correlation. The means of random classes
+of many features are nearly a simplex, so NC2 is small without any collapse.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ def nulls(
 ) -> dict[str, float]:  # fmt: skip
     """The 97.5 % quantile of each matrix's correlation with random matrices of the Gram's spectrum.
 
-    All are (d, d); instead of a Gram matrix any symmetric matrix will do, for example the change of one.
+    All matrices are (d, d). ``gram`` may be any symmetric matrix, for example the change of a Gram matrix.
     """
     eigenvalues = torch.linalg.eigvalsh(gram)
     cutoff = len(eigenvalues) * torch.finfo(eigenvalues.dtype).eps * eigenvalues.abs().max()
-    eigenvalues = eigenvalues[eigenvalues.abs() > cutoff]  # the directions of a 0 make no difference
+    eigenvalues = eigenvalues[eigenvalues.abs() > cutoff]  # eigenvectors of a zero eigenvalue have no effect
     correlations = []
     for _ in range(DRAWS):
         random_matrix = in_random_directions(eigenvalues, len(gram), random)
@@ -35,7 +35,7 @@ def nulls(
 
 
 def in_random_directions(eigenvalues: Tensor, d: int, random: np.random.Generator) -> Tensor:
-    """A (d, d) matrix with these eigenvalues, and 0 for the rest, and uniformly random eigenvectors."""
+    """A (d, d) matrix with these eigenvalues, zeros as the others, and uniformly random eigenvectors."""
     vectors, _ = torch.linalg.qr(torch.from_numpy(random.normal(size=(d, len(eigenvalues)))).to(eigenvalues.device))
     return (vectors * eigenvalues) @ vectors.mT
 
@@ -43,7 +43,7 @@ def in_random_directions(eigenvalues: Tensor, d: int, random: np.random.Generato
 def collapse_nulls(H: Tensor, labels: Tensor, random: np.random.Generator) -> dict[str, float]:
     """The 2.5 % quantiles of NC1 and NC2 of features H (n, d) under random permutations of their labels (n,).
 
-    Whatever the features are, a permutation gives tr(S_B) the mean (K - 1)/(n - 1) tr(S_T).
+    For any features the mean of tr(S_B) over permutations is (K - 1)/(n - 1) tr(S_T).
     """
     classes = one_hot(labels.unique(return_inverse=True)[1]).double()  # (n, K)
     n, K = classes.shape

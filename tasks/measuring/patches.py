@@ -1,4 +1,4 @@
-"""A matrix between pixels, made small enough to look at: its mean entries between patches of the image."""
+"""Reduce a matrix between pixels to means between patches of the image, for readers to look at."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ def patch_means(matrix: Tensor, shape: tuple[int, ...]) -> Tensor:
     Parameters
     ----------
     matrix : Tensor
-        (d, d), between the numbers of an input in the order of its flat form.
+        (d, d), between the numbers of a flattened input.
     shape : tuple of int
         The input's shape, (channels, height, width), with d numbers in all.
 

@@ -1,4 +1,4 @@
-"""A finished training run, as the experiments read it."""
+"""The finished training run that an experiment measures."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -20,9 +20,9 @@ from tasks.stage import Stage
 
 
 class Run:
-    """Networks of all seeds and grid cases at each kept epoch, with the data they were trained on.
+    """The networks of all seeds and grid cases at each kept epoch, with their training data.
 
-    ``variants`` has a Run for each variant, by name. The history is that of all variants. Tensors and networks are on
+    ``variants`` holds a Run for each variant by name; all of them share the history. Tensors and networks are on
     ``device``.
     """
 
@@ -30,7 +30,7 @@ class Run:
         run = stage.settings.train[stage.key]
         self.variants = {} if variant else {name: Run(stage, name, device) for name in run.variants}
         self.device = device
-        self.settings: Train = run.each()[variant] if variant else run
+        self.settings: Train = run.by_variant()[variant] if variant else run
         self.key = stage.key
         self.base = stage.run(stage.key)
         self.folder = self.base / variant
@@ -75,7 +75,7 @@ class Run:
         return self.cases.index(case) * len(self.seeds) + self.seeds.index(seed)
 
     def model(self, epoch: int, seed: int, case: str = "") -> Any:
-        """The network after this epoch, in the precision it was trained in."""
+        """The network after this epoch, in the precision of its training."""
         model = self.settings.model
         network = build(model.kind, self.data.x_train.shape[1:], self.data.outputs, **model.options())
         index = self.member(seed, case)

@@ -1,8 +1,8 @@
-"""The papers: each folder here is a paper, with its claims and its experiments.
+"""The papers: each folder is a paper, with its claims and its experiments.
 
-A paper's ``__init__.py`` says ``LETTER`` (the first letter of its claims' ids), ``TITLE`` and ``ARXIV``. A claim or an
-experiment has one key, such as ``a_fig7``, which names its file, its stage, its table and its figure. Nothing here
-imports a paper before it is asked for, so that a stage depends on its own paper alone.
+A paper's ``__init__.py`` holds ``LETTER`` (the first letter of its claims' ids), ``TITLE`` and ``ARXIV``. The key of a
+claim or an experiment, such as ``a_fig7``, names its file, its stage, its table and its figure. This module imports a
+paper only on request, so that a stage depends on its own paper alone.
 """
 
 from importlib import import_module
@@ -25,7 +25,7 @@ def paper(name: str) -> ModuleType:
 
 
 def no_file(paper: str, section: str, key: str, folder: Path = FOLDER) -> str:
-    """What is wrong with an entry of params.yaml if its claim or experiment has no file; empty if it has one."""
+    """The error message for an entry of params.yaml whose claim or experiment has no file; empty if it has one."""
     kind = "claims" if section == "claims" else "experiments"
     keys = [path.stem for path in sorted((folder / paper / kind).glob("[!_]*.py"))]
     if key in keys:
@@ -45,6 +45,6 @@ def experiment(paper: str, key: str) -> ModuleType:
 
 
 def differences(paper: str) -> ModuleType | None:
-    """The module that measures what the authors' code does otherwise than the text, if the paper has one."""
-    home = FOLDER / paper / "differences.py"
-    return import_module(f"tasks.papers.{paper}.differences") if home.is_file() else None
+    """The module that measures differences between the authors' code and the text, if the paper has one."""
+    file = FOLDER / paper / "differences.py"
+    return import_module(f"tasks.papers.{paper}.differences") if file.is_file() else None

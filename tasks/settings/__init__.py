@@ -1,8 +1,8 @@
-"""What params.yaml may hold; ``load`` reads it.
+"""The settings in params.yaml; ``load`` reads them.
 
-An entry has the paper's settings and, where the quick scale has others, its reductions. An entry is validated when a
-stage reads it, so that a mistake stops only the stages that need it. A mistake is one line that names the key and what
-is allowed, with exit status 2 and nothing written.
+An entry holds the paper's settings and the reductions of the quick scale. A stage validates the entries that it reads,
+so that a mistake stops only the stages that need the entry. A mistake gives one line that names the key and the allowed
+values, and exit status 2; nothing is written.
 """
 
 import os
@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 SCALES = ("quick", "paper")
-SHARED = ("machine", "streams", "data")  # sections that are no paper's
+SHARED = ("machine", "streams", "data")  # sections that belong to no paper
 SECTIONS = ("train", "simulate", "claims")  # of a paper
 Entry = TypeVar("Entry")
 
@@ -102,15 +102,15 @@ class Settings:
         )  # fmt: skip
 
     def place(self, section: str, key: str) -> str:
-        """Where an entry stands in params.yaml."""
+        """The place of an entry in params.yaml, for messages."""
         return f"data.{key}" if section == "data" else f"{self.paper[key]}.{section}.{key}"
 
     def entry(self, section: str, key: str) -> dict[str, Any]:
         """An entry of ``data``, ``train`` or ``simulate`` at this scale, before validation."""
-        both = self._both(section, key)
+        both = self._both_scales(section, key)
         if self.scale == "paper":
             return both["paper"]
-        # ``affordable`` reduces the paper's settings; the quick scale has reductions of its own
+        # ``affordable`` reduces the paper's settings; the quick scale has other reductions
         return merged({name: value for name, value in both["paper"].items() if name != "affordable"}, both["quick"])
 
     def claims_of(self, paper: str) -> list[str]:
@@ -118,15 +118,15 @@ class Settings:
         return [key for key in self.claims if self.paper[key] == paper]
 
     def missing_sets(self, key: str) -> list[str]:
-        """The data sets that a training run's variants name and that are not prepared on this machine."""
+        """The data sets of a training run's variants that are not prepared on this machine."""
         data = self.data[self.train[key].data]
         if not isinstance(data, Sets):
             return []
-        named = {settings.part for settings in self._complete(key).each().values()} - data.parts().keys()
+        named = {settings.part for settings in self._complete(key).by_variant().values()} - data.parts().keys()
         return [part for part in data.declared() if part in named]
 
-    def _both(self, section: str, key: str) -> dict[str, Any]:
-        """The paper's and the quick scale's settings of an entry."""
+    def _both_scales(self, section: str, key: str) -> dict[str, Any]:
+        """The settings of an entry at the papers' scale and at the quick scale."""
         place = self.place(section, key)
         entry = (self.raw["data"] if section == "data" else self.raw[self.paper[key]][section])[key]
         if not isinstance(entry, dict) or not {"paper"} <= entry.keys() <= {"paper", "quick"}:
@@ -137,18 +137,18 @@ class Settings:
         return both
 
     def _check_file(self, section: str, key: str) -> None:
-        """Refuse an entry whose key is no claim's or experiment's file."""
+        """Refuse an entry whose claim or experiment has no file."""
         if message := papers.no_file(self.paper[key], section, key):
             refuse(message)
 
     def _validated(self, kind: type[Strict], section: str, key: str) -> Any:
-        # the paper's settings are validated at the quick scale too, so that a mistake is named where it stands
-        both, place = self._both(section, key), self.place(section, key)
+        # at the quick scale too the paper's settings are validated first, so that the message names the right part
+        both, place = self._both_scales(section, key), self.place(section, key)
         paper = _valid(kind, both["paper"], f"{place}.paper")
         return paper if self.scale == "paper" else _valid(kind, self.entry(section, key), f"{place}.quick")
 
     def _data(self, key: str) -> Data | Sets:
-        return self._validated(Sets if "sets" in self._both("data", key)["paper"] else Data, "data", key)
+        return self._validated(Sets if "sets" in self._both_scales("data", key)["paper"] else Data, "data", key)
 
     def _simulation(self, key: str) -> Simulation:
         self._check_file("simulate", key)
@@ -165,7 +165,7 @@ class Settings:
     def _complete(self, key: str) -> Train:
         """A training run with all of its variants."""
         self._check_file("train", key)
-        if "data" in self._both("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
+        if "data" in self._both_scales("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
             refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
         run: Train = self._validated(Train, "train", key).feasible()
         if run.data not in self.data:
@@ -176,7 +176,7 @@ class Settings:
     def _train(self, key: str) -> Train:
         """A training run without the variants whose data set is not prepared at this scale or on this machine."""
         run = self._complete(key)
-        data, variants = self.data[run.data], run.each()
+        data, variants = self.data[run.data], run.by_variant()
         declared = data.sets if isinstance(data, Sets) else data.parts()
         for name, variant in variants.items():
             if variant.part not in declared:
@@ -191,9 +191,9 @@ class Settings:
 
 
 def read(path: Path = ROOT / "params.yaml") -> dict[str, Any]:
-    """params.yaml as it stands."""
+    """The content of params.yaml, before validation."""
     try:
-        # libyaml's loader where it is there: ten times as fast
+        # libyaml's loader, where it is installed, is ten times as fast
         raw = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         refuse(f"{path.name}: {error.strerror}")
@@ -213,20 +213,20 @@ def load(scale: str) -> Settings:
 
 
 def refuse(line: str) -> NoReturn:
-    """Say what is wrong in one line and exit with status 2."""
+    """Print one line to stderr and exit with status 2."""
     print(line, file=sys.stderr)
     raise SystemExit(2)
 
 
 def _allowed(name: str, names: Iterable[str]) -> str:
-    """The names that are allowed and, where a name is close to the mistyped one, that name first."""
+    """The allowed names, after the name that is closest to a mistyped one."""
     names = list(names)
     nearest = get_close_matches(name, names, 1)
     return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"
 
 
 def _valid(kind: type[Strict], value: Any, place: str) -> Any:
-    """The validated settings. An unknown key is reported before a missing one, which it may be a misspelling of."""
+    """The validated settings. An unknown key is reported first: it may be a misspelling of a missing key."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Data sets: the sources that there are, and the options of each."""
+"""Data sets: the sources, and the options of each source."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ _OPERATIONS = Literal[
     "x+y", "x-y", "x*y", "x/y", "x/y if y is odd else x-y", "x^2+y^2", "x^2+xy+y^2", "x^2+xy+y^2+x", "x^3+xy",
     "x^3+xy^2+y",
 ]  # fmt: skip
-# what each source of gramlab.data takes: type and default, `...` if it must be given; a test compares the two
+# options of each source of gramlab.data: type and default, `...` for a required option; a test compares the two
 IMAGES: dict[str, dict[str, Any]] = {
     "digits": {"test_fraction": (Annotated[float, Field(ge=0, lt=1)], 0.2), "enlarge": (Count, 1)},
     "mnist": {},
@@ -62,9 +62,9 @@ OPTIONS: dict[str, type[Strict]] = {
 
 
 class Data(Strict):
-    """One data set: these keys, and beside them the options of its source.
+    """One data set: these keys and the options of its source.
 
-    An option that ``quick`` takes over from ``paper`` and that its source doesn't have is left out by null.
+    ``quick`` inherits the options of ``paper``. Null removes an option that the source of ``quick`` does not have.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -74,52 +74,54 @@ class Data(Strict):
         "chain_monomial", "high_rank_polynomial", "staircase", "gaussian", "alignment_reversing", "sparse_parity",
         "modular", "fact_population", "linear_teacher",
     ]  # fmt: skip
-    train: Count | None = None  # of images: how many to keep; all by default
+    train: Count | None = None  # of images: the number of training images; all by default
     test: Natural | None = None
-    classes: list[Natural] | None = None  # of images: which to keep
-    balanced: bool | None = None  # of images: as many of each class
-    order: Literal["random", "first"] | None = None  # of images: which of them to keep
-    random_labels: Probability | None = None  # of drawing a training label anew
+    classes: list[Natural] | None = None  # of images: the classes; all by default
+    balanced: bool | None = None  # of images: equally many of each class
+    order: Literal["random", "first"] | None = None  # of images: which of them count
+    random_labels: Probability | None = None  # that a training label is drawn at random
     standardize: bool | None = None  # of images: each pixel to mean 0 and variance 1 over the training set
-    seed: Natural = 0  # of everything that is drawn
+    seed: Natural = 0  # of all random draws
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> "Data":
         for key in ("train", "test", "classes", "balanced", "order", "standardize") if self.source in SYNTHETIC else ():
             if getattr(self, key) is not None:
-                raise _at(key, f"only images have it; source {self.source} has: {_listed(self.source)}")
+                raise _error_at(key, f"only images have it; source {self.source} has: {_listed(self.source)}")
         try:
-            self._own_options()
+            self._source_options()
         except ValidationError as error:
             key_by_error = {line["type"]: str(line["loc"][0]) for line in reversed(error.errors())}
             if "extra_forbidden" in key_by_error:
                 key = key_by_error["extra_forbidden"]
-                raise _at(key, f"source {self.source} has no such option; allowed: {_listed(self.source)}") from error
+                raise _error_at(
+                    key, f"source {self.source} has no such option; allowed: {_listed(self.source)}"
+                ) from error
             if "missing" in key_by_error:
                 key = key_by_error["missing"]
-                raise _at(key, f"{key} must be given for source {self.source}") from error
+                raise _error_at(key, f"{key} must be given for source {self.source}") from error
             raise
         return self
 
     def parts(self) -> dict[str, "Data"]:
-        """This set, under the empty name: an entry of a single set has one part."""
+        """The set under the empty name, because an entry of a single set has one part."""
         return {"": self}
 
-    def _own_options(self) -> Strict:
+    def _source_options(self) -> Strict:
         options = {key: value for key, value in (self.model_extra or {}).items() if value is not None}
         return OPTIONS[self.source].model_validate(options)
 
     def options(self) -> dict[str, Any]:
-        """The keyword arguments of gramlab.data.prepare beside the source and the data root."""
+        """The keyword arguments of gramlab.data.prepare, without the source and the data root."""
         common = self.model_dump(include=Data.model_fields.keys() - {"source"}, exclude_unset=True, exclude_none=True)
-        return {**common, **self._own_options().model_dump(exclude_unset=True)}
+        return {**common, **self._source_options().model_dump(exclude_unset=True)}
 
 
 class Sets(Strict):
-    """Several data sets by name, kept in one file; training variants name theirs by ``part``. Null leaves one out."""
+    """Several data sets by name in one file. A training variant names its set by ``part``. Null removes a set."""
 
     sets: dict[str, Data | None]
-    affordable: list[str] | None = None  # those that are prepared, where the machine is too small for all
+    affordable: list[str] | None = None  # the sets to prepare where the machine is too small for all
 
     @model_validator(mode="after")
     def _affordable_fits(self) -> "Sets":
@@ -140,9 +142,9 @@ class Sets(Strict):
         return {name: data for name, data in declared.items() if name in names}
 
 
-def _at(key: str, says: str) -> ValidationError:
-    # of the type `missing`, after which the value is not repeated
-    custom = PydanticCustomError("missing", "{says}", {"says": says})
+def _error_at(key: str, message: str) -> ValidationError:
+    # the type `missing`, because `_valid` does not add the value to such a message
+    custom = PydanticCustomError("missing", "{message}", {"message": message})
     return ValidationError.from_exception_data("Data", [{"type": custom, "loc": (key,), "input": None}])
 
 

@@ -1,4 +1,4 @@
-"""Kinds of values, and the class of all settings: unknown keys are refused."""
+"""Types of values, and the base classes of all settings. They refuse unknown keys."""
 
 from typing import Annotated, Any, Self
 
@@ -18,7 +18,7 @@ class Strict(BaseModel):
 
 
 class Reducible(Strict):
-    """Settings of an experiment, some of which a machine may be too small for."""
+    """Settings of an experiment that may be too large for a machine."""
 
     affordable: dict[str, Any] | None = None  # replace the paper's settings where the machine is too small for them
 
@@ -28,7 +28,7 @@ class Reducible(Strict):
         return self
 
     def feasible(self) -> Self:
-        """The settings with ``affordable`` laid over them."""
+        """The settings with those of ``affordable`` in place of the paper's."""
         if not self.affordable:
             return self
         settings = self.model_dump(exclude={"affordable"}, exclude_unset=True)

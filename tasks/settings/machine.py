@@ -1,4 +1,4 @@
-"""Where the project lies, the machine that it runs on, and the root of its random numbers."""
+"""The project's folder, the machine, and the root of the random streams."""
 
 import os
 from pathlib import Path
@@ -10,9 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Machine(Strict):
-    """Where and how to compute; no result should depend on it beyond round-off."""
+    """Where and how to compute. Results depend on it by round-off alone."""
 
-    data_root: str  # raw files; the environment variable GRAMLAB_DATA has the last word
+    data_root: str  # raw files; the environment variable GRAMLAB_DATA overrides it
     device: Literal["auto", "cpu", "cuda"]
     threads: Count
     checkpoint_seconds: Share
@@ -25,4 +25,4 @@ class Machine(Strict):
 class Streams(Strict):
     """The random streams of `gramlab.streams`."""
 
-    root: Natural  # GRAMLAB_STREAM_ROOT has the last word, but not in a stage that DVC runs: DVC records params.yaml's
+    root: Natural  # GRAMLAB_STREAM_ROOT overrides it, but not in DVC's stages: DVC records the root in params.yaml

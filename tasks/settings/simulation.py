@@ -1,4 +1,4 @@
-"""The settings that every experiment without a training run has; each experiment adds its own in its file."""
+"""The settings that all experiments without a training run share; an experiment adds more in its file."""
 
 from tasks.settings.fields import Count, Reducible
 
@@ -10,5 +10,5 @@ class Simulation(Reducible):
     gpu: bool | None = None  # whether the experiment computes on a GPU where there is one
 
     def seeds(self) -> int:
-        """How many seeds every series of the experiment's table has; 0 where its seeds number something else."""
+        """The number of seeds in every series of the table; 0 if the column ``seed`` numbers something else."""
         return self.instances

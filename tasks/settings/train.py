@@ -1,15 +1,15 @@
-"""Networks and how they are trained."""
+"""The settings of networks and of their training."""
 
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from tasks.settings.fields import Count, Rate, Reducible, Share, Strict
+from tasks.settings.fields import Count, Probability, Rate, Reducible, Share, Strict
 
 
 class Model(Strict):
-    """A network. Which keys it must and may have depends on its kind; gramlab.nets.build says what they mean."""
+    """A network. Its kind decides which keys it must and may have; gramlab.nets.build explains them."""
 
     kind: Literal["mlp", "deep_linear", "cnn", "vae", "resnet18", "vgg11"] = "mlp"
     hidden: list[Count] = []
@@ -17,12 +17,12 @@ class Model(Strict):
         "gelu", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "linear", "relu^2", "relu^3", "quadratic", "cosine"
     ] = "gelu"
     bias: bool = True
-    output_scale: Rate = 1.0  # of an mlp: what its outputs are multiplied by
+    output_scale: Rate = 1.0  # of an mlp: the factor of its outputs
     latent: Count = 32  # of a vae
-    channels: Count | None = None  # of a cnn, 16; of the first convolution of a resnet18 or vgg11, 64
+    channels: Count | None = None  # of a cnn (16), or of the first convolution of a resnet18 or vgg11 (64)
     kernel: Count = 2  # side of a cnn's kernels
-    width: Count = 512  # of the layers before a resnet18's or vgg11's readout, and how many they are
-    depth: Count = 5
+    width: Count = 512  # of the hidden linear layers of a resnet18 or vgg11
+    depth: Count = 5  # the number of these layers
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> "Model":
@@ -40,16 +40,16 @@ class Model(Strict):
         return self
 
     def options(self) -> dict:
-        """What gramlab.nets.build takes beside the kind and the data's shape."""
+        """The keyword arguments of gramlab.nets.build, without the kind and the data's shape."""
         return {key: getattr(self, key) for key in sorted(self.model_fields_set - {"kind"})}
 
 
 class Grid(Strict):
-    """Values that train side by side: each combination of them, with each seed. They replace the run's own values."""
+    """Values that train side by side: every combination, with every seed. They replace the run's single values."""
 
     lr: list[Rate] | None = None
     weight_decay: list[Share] | None = None
-    label_noise: list[Annotated[float, Field(ge=0, le=1)]] | None = None
+    label_noise: list[Probability] | None = None
     beta: list[Share] | None = None
 
     @model_validator(mode="after")
@@ -68,8 +68,8 @@ class Train(Reducible):
     """One training run, of several seeds together."""
 
     data: str
-    part: str = ""  # which one, of data that are several sets
-    samples: Count | None = None  # of its training set: the first so many; all by default
+    part: str = ""  # the set, where ``data`` has several
+    samples: Count | None = None  # the number of training samples, from the first; all by default
     model: Model
     loss: Literal["cross_entropy", "mse", "signed_mse", "bce_with_logits", "vae"]
     optimizer: Literal["sgd", "adam", "adamw", "whitened", "whitened_complement"]
@@ -81,20 +81,20 @@ class Train(Reducible):
     schedule: Literal["constant", "cosine"] = "constant"
     parametrization: Literal["standard", "ntk"] = "standard"
     beta: Share = 1.0  # of the vae's loss
-    label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0  # the probability that a label is drawn anew
+    label_noise: Probability = 0.0  # that a training label is drawn at random
     grid: Grid = Grid()
     batch: Count | None  # null: full batch
     epochs: Count
     seeds: Count
     init: Literal["uniform", "normal", "orthogonal", "torchvision"] = "uniform"
-    init_scale: Rate | list[Rate] | dict[str, Rate] = 1.0  # for all layers, each in turn, or by name
+    init_scale: Rate | list[Rate] | dict[str, Rate] = 1.0  # one for all layers, one for each layer, or by name
     snapshots: Count  # epochs between snapshots; the initial and the last weights are always kept
     history_every: Count = 1  # epochs between two rows of losses and accuracies
     observe: list[Literal["virtual_shift", "virtual_update"]] = []
     dtype: Literal["float32", "float64"] = "float32"
     compile: Literal["default", "reduce-overhead", "max-autotune"] | None = None  # a mode of torch.compile
-    sets: list[str] = []  # data sets; each trains every arm, as the variant "SET ARM", or just "SET" without arms
-    arms: dict[str, dict[str, Any] | None] = {}  # by name the settings that an arm replaces; null leaves the arm out
+    sets: list[str] = []  # data sets, each with every arm: variants "SET ARM", or "SET" without arms
+    arms: dict[str, dict[str, Any] | None] = {}  # the settings that an arm replaces; null removes it
     variants: dict[str, dict[str, Any] | None] = {}  # settings a variant replaces, over its arm's
 
     @model_validator(mode="after")
@@ -106,7 +106,7 @@ class Train(Reducible):
     @model_validator(mode="after")
     def _all_have_an_effect(self) -> "Train":
         adam = self.optimizer in ("adam", "adamw")
-        for name, idle, of in (
+        for name, idle, cause in (
             ("momentum", adam, self.optimizer),
             ("betas", not adam, self.optimizer),
             ("method", "whitened" not in self.optimizer, self.optimizer),
@@ -114,22 +114,22 @@ class Train(Reducible):
         ):
             changed = getattr(self, name) != type(self).model_fields[name].default
             if idle and (changed or getattr(self.grid, name, None) is not None):
-                raise ValueError(f"{name} has no effect with {of}")
+                raise ValueError(f"{name} has no effect with {cause}")
         return self
 
     @model_validator(mode="after")
     def _variants_fit(self) -> "Train":
-        self.each()
+        self.by_variant()
         return self
 
-    def each(self) -> dict[str, "Train"]:
-        """The settings of each variant by its name. A run without variants is its only variant, with the name ""."""
+    def by_variant(self) -> dict[str, "Train"]:
+        """The settings of each variant by name. A run without variants is its only variant, with the name ""."""
         if not (self.variants or self.sets):
             return {"": self}
         without_variants = self.model_dump(exclude={"affordable", "variants", "sets", "arms"}, exclude_unset=True)
         variants = {}
         for name, change in self.changes().items():
-            if not re.fullmatch(r"\w[\w .,+=-]*", name):  # it is a folder's name too
+            if not re.fullmatch(r"\w[\w .,+=-]*", name):  # the name of a folder too
                 raise ValueError(f"variant {name!r}: letters, digits, spaces and . , + = - make a name")
             if fixed := change.keys() & {"affordable", "data", "seeds", "variants", "sets", "arms"}:
                 raise ValueError(f"variant {name} cannot change {', '.join(sorted(fixed))}")
@@ -137,13 +137,13 @@ class Train(Reducible):
                 variants[name] = Train.model_validate(merged(without_variants, change))
             except ValidationError as error:
                 first = error.errors()[0]
-                at = [f"variant {name}", ".".join(map(str, first["loc"]))]  # no place: a rule about several keys
-                at.append(first["msg"].removeprefix("Value error, "))
-                raise ValueError(": ".join(filter(None, at))) from error
+                place = ".".join(map(str, first["loc"]))  # empty for a rule about several keys
+                parts = [f"variant {name}", place, first["msg"].removeprefix("Value error, ")]
+                raise ValueError(": ".join(filter(None, parts))) from error
         return variants
 
     def changes(self) -> dict[str, dict[str, Any]]:
-        """By the name of each variant the settings that it replaces."""
+        """The settings that each variant replaces, by the variant's name."""
         arms = {arm: change for arm, change in (self.arms or {"": {}}).items() if change is not None}
         crossed = {
             f"{part} {arm}".strip(): {"part": part, **change} for part in self.sets for arm, change in arms.items()
@@ -157,7 +157,7 @@ class Train(Reducible):
 
 
 def merged(paper: dict, quick: dict | None) -> dict:
-    """The paper's settings with the reductions laid over them, key by key."""
+    """The paper's settings with the reductions in their place, key by key."""
     out = dict(paper)
     for key, value in (quick or {}).items():
         out[key] = merged(paper[key], value) if isinstance(value, dict) and isinstance(paper.get(key), dict) else value

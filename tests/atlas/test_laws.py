@@ -33,7 +33,7 @@ def small(model="mlp", optimizer="sgd", lr=0.05, weight_decay=0.1, steps=5, n=12
     data = DataSet("random", x, y, x[:4], y[:4], classes=3)
     group = Group(architecture=model, task="random", data={"source": "random"}, model=options, loss="cross_entropy",
                   steps=steps)  # fmt: skip
-    cell = Cell(name="test", of=group, group="test", optimizer=optimizer, lr=lr, weight_decay=weight_decay)
+    cell = Cell(name="test", shared=group, group="test", optimizer=optimizer, lr=lr, weight_decay=weight_decay)
     return cell, network(shape=shape, outputs=3, **options), data
 
 
@@ -90,9 +90,9 @@ def test_what_is_accumulated_is_what_the_library_accumulates(optimizer):
     for name in exact:
         sums = snapshots[-1].sums[name]
         torch.testing.assert_close(snapshots[-1].weights[f"{name}.weight"][1], net.get_submodule(name).weight.detach())
-        start = snapshots[0].sums[name]["forward", "own"][1]
+        start = snapshots[0].sums[name]["forward", "steps"][1]
         moved = float((exact[name] - start).norm())
-        assert float((sums["forward", "own"][1] - exact[name]).norm()) < 1e-3 * moved  # the decay's second order
+        assert float((sums["forward", "steps"][1] - exact[name]).norm()) < 1e-3 * moved  # the decay's second order
         assert float((sums["forward", "accumulated"][1] - sgd[name]).norm()) < 1e-9 * moved
 
 
@@ -140,8 +140,8 @@ def test_own_steps_leave_the_square_of_each_step():
         U = group.parameters[0] - before
         ahead, back = ahead + U.mT @ U, back + U @ U.mT
     now = group.parameters[0]
-    torch.testing.assert_close(now.mT @ now - follower.sums["a"]["forward", "own"], ahead)
-    torch.testing.assert_close(now @ now.mT - follower.sums["a"]["backward", "own"], back)
+    torch.testing.assert_close(now.mT @ now - follower.sums["a"]["forward", "steps"], ahead)
+    torch.testing.assert_close(now @ now.mT - follower.sums["a"]["backward", "steps"], back)
 
 
 class _Group:
@@ -199,15 +199,15 @@ def test_scores_are_the_librarys_correlations(symmetric):
     if symmetric:
         A, B, C = (M @ M.T for M in (A, B, C))
     turned = Rotations(6, np.random.default_rng(0))
-    cosines = scores({"A": A, "B": B}, C, turned.of(C))
+    cosines = scores({"A": A, "B": B}, C, turned.rotated(C))
     for name, M in (("A", A), ("B", B)):
         expected = {"cosine": gramlab.cosine(M, C), "pearson": gramlab.pearson(M, C),
                     "diagonal": gramlab.pearson(M, C, diagonal=True)}  # fmt: skip
-        nulls = [gramlab.pearson(M, null) for null in turned.of(C)]
+        nulls = [gramlab.pearson(M, null) for null in turned.rotated(C)]
         for score, value in expected.items():
             assert cosines[name][score] == pytest.approx(value, abs=1e-12)
         assert cosines[name]["null_pearson"] == pytest.approx(np.quantile(nulls, 0.975), abs=1e-12)
-    values = torch.linalg.eigvals(turned.one_of(C)).abs().sort().values
+    values = torch.linalg.eigvals(turned.random_entrant(C)).abs().sort().values
     torch.testing.assert_close(values, torch.linalg.eigvals(C).abs().sort().values)
 
 

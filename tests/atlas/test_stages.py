@@ -38,8 +38,8 @@ def test_a_cell_with_decay_differs_from_its_twin_in_decay_and_steps_alone():
     twins = {(cell.group, cell.optimizer): cell for cell in cells if not cell.weight_decay}
     for cell in (cell for cell in cells if cell.weight_decay):
         twin = twins[cell.group, "adam" if cell.optimizer == "adamw" else cell.optimizer]
-        assert (cell.lr, cell.of) == (twin.lr, twin.of), cell.name
-        assert cell.last_step >= twin.last_step == twin.of.steps, cell.name
+        assert (cell.lr, cell.shared) == (twin.lr, twin.shared), cell.name
+        assert cell.last_step >= twin.last_step == twin.shared.steps, cell.name
 
 
 def test_nodes_take_stages_of_every_scale():

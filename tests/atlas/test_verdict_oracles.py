@@ -14,7 +14,7 @@ import torch
 from tasks.atlas import table
 from tasks.atlas.cells import all_cells
 from tasks.atlas.judging.choices import CHOICES, Choice
-from tasks.atlas.judging.contest import half_of, judge, sees_rotation
+from tasks.atlas.judging.contest import differs_when_scrambled, half_of, judge
 from tasks.atlas.judging.verdicts import (
     CellScores,
     cell_facts,
@@ -22,7 +22,7 @@ from tasks.atlas.judging.verdicts import (
     controls_ahead,
     fitted_exponents,
     judge_all,
-    known,
+    known_answer,
 )
 from tasks.atlas.laws import LAWS
 from tasks.atlas.layer import Layer
@@ -191,7 +191,7 @@ def test_which_laws_do_not_see_the_rotation_of_their_copy(side):
     laws = {law.name: (law.matrix(layer), law.matrix(turned)) for law in LAWS if not law.control and not law.of_history}
     seen = {name: not torch.allclose(*pair, rtol=1e-6) for name, pair in laws.items() if pair[0] is not None}
     assert len(seen) >= 8
-    assert seen == {name: sees_rotation(name, side) for name in seen}
+    assert seen == {name: differs_when_scrambled(name, side) for name in seen}
 
 
 def test_an_entrants_numbers_are_of_the_last_snapshot_and_its_curve_of_all(random_cell):
@@ -293,7 +293,7 @@ def known_cell(name, first, second, gram=None):
         for entrant in entrants:
             means = (first if is_answer else second)[entrant], second[entrant]
             arrays[side, target, at, entrant] = numbers(np.concatenate([tight(mean) for mean in means]), 0.1, 0.2)
-    return known(judged(arrays, name))
+    return known_answer(judged(arrays, name))
 
 
 def tight(mean):

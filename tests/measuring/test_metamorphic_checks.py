@@ -9,11 +9,11 @@ import gramlab
 from tasks.measuring import invariants
 from tasks.measuring.invariants import (
     BrokenInvariant,
-    at,
+    check_invertible_maps,
     check_linearity,
-    check_maps,
     check_network,
-    check_turned_collapse,
+    check_rotated_collapse,
+    error_context,
 )
 
 
@@ -30,9 +30,9 @@ def network(dtype=torch.float64):
 
 def test_the_place_of_a_broken_invariant_is_named():
     words = r"epoch 4, seed 2: layer 1: the target linearity 1\.5 .* off by 5\.0e-01"
-    with pytest.raises(BrokenInvariant, match=words), at(epoch=4, seed=2), at(layer=1):
+    with pytest.raises(BrokenInvariant, match=words), error_context(epoch=4, seed=2), error_context(layer=1):
         check_linearity(1.5, torch.randn(9, 2))
-    with pytest.raises(ValueError, match=r"^another$"), at(seed=2):
+    with pytest.raises(ValueError, match=r"^another$"), error_context(seed=2):
         raise ValueError("another")
 
 
@@ -41,8 +41,8 @@ def test_a_right_measure_passes(dtype):
     model, x, y = network(dtype)
     check_network(model, x, y, "cross_entropy", 0.1, random())
     H = model[:2](x).detach()
-    check_maps(torch.hstack([H, H[:, :2]]), nn.functional.one_hot(y).double(), random())
-    check_turned_collapse(H, y, random())
+    check_invertible_maps(torch.hstack([H, H[:, :2]]), nn.functional.one_hot(y).double(), random())
+    check_rotated_collapse(H, y, random())
 
 
 class Broken:
@@ -96,7 +96,7 @@ def test_a_linearity_with_a_ridge_is_refused(monkeypatch):
     draw = random(1)
     H, Y = (torch.from_numpy(draw.normal(size=(30, size))) for size in (6, 2))
     with pytest.raises(BrokenInvariant, match="an invertible map changes the target linearity by"):
-        check_maps(H, Y + H[:, :2], random())
+        check_invertible_maps(H, Y + H[:, :2], random())
 
 
 SEES = {
@@ -117,4 +117,4 @@ def test_a_collapse_that_sees_the_axes_or_the_scale_is_refused(monkeypatch, name
     monkeypatch.setattr(gramlab, "neural_collapse", wrong)
     H, labels = torch.from_numpy(random().normal(size=(30, 5))), torch.arange(30) % 3
     with pytest.raises(BrokenInvariant, match=f"a rotation and a scale change {name} by"):
-        check_turned_collapse(H, labels, random())
+        check_rotated_collapse(H, labels, random())

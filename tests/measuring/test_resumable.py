@@ -85,7 +85,7 @@ def test_a_deep_rfm_goes_on_after_the_model_that_it_finished(monkeypatch):
     settings = d_deep_rfm.Settings(data=["digits"], samples=40, layers=2, relu=8, fourier=8, instances=2)
     rows = list(d_deep_rfm.measure(settings))
     forget_parts("d_deep_rfm")
-    fitted, original = [], d_deep_rfm._fitted
+    fitted, original = [], d_deep_rfm._rows_of_model
 
     def counted(model, x, y):
         fitted.append((model.features, model.seed))
@@ -93,7 +93,7 @@ def test_a_deep_rfm_goes_on_after_the_model_that_it_finished(monkeypatch):
             raise KeyboardInterrupt
         yield from original(model, x, y)
 
-    monkeypatch.setattr(d_deep_rfm, "_fitted", counted)
+    monkeypatch.setattr(d_deep_rfm, "_rows_of_model", counted)
     with pytest.raises(KeyboardInterrupt):
         list(d_deep_rfm.measure(settings))
     assert list(d_deep_rfm.measure(settings)) == rows

@@ -91,7 +91,7 @@ class HandmadeRun:
         stage.dataset("handmade").parent.mkdir(parents=True)
         save_sets(stage.dataset("handmade"), self.sets)
         self.key = key
-        self.settings = stage.settings.train[key].each()
+        self.settings = stage.settings.train[key].by_variant()
         self._stored = {name: self._snapshots(name, stage.run(key) / name) for name in self.settings}
         self.history = list(history) or self._history()
         tables.write(stage.run(key) / "history.parquet", self.history)

@@ -16,7 +16,7 @@ def test_only_new_and_changed_objects_are_read_again(project: Path) -> None:
     objects = sorted((project / ".dvc/cache/files/md5").glob("*/*"))
     repo = Repo(str(project))
     with repo.lock:
-        assert cache.mend(repo, again=False) == []
+        assert cache.mend(repo, recheck=False) == []
         before = objects[0].stat()
         objects[0].chmod(0o644)
         objects[0].write_bytes(b"x" * before.st_size)
@@ -24,7 +24,7 @@ def test_only_new_and_changed_objects_are_read_again(project: Path) -> None:
         objects[1].chmod(0o644)
         objects[1].write_bytes(objects[1].read_bytes()[:2])
         names = [path.parent.name + path.name for path in objects]
-        assert cache.mend(repo, again=False) == [names[1]], "the first is not read again"
+        assert cache.mend(repo, recheck=False) == [names[1]], "the first is not read again"
         assert cache.mend(repo) == [names[0]], "`python -m flows.cache` reads all"
     assert objects[2].exists()
     assert not objects[1].exists()

@@ -1,1 +1,1 @@
-"""Who wins where: the atlas's table, judged."""
+"""Judge the atlas's table: which law wins which cell."""

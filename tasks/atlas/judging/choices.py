@@ -1,4 +1,4 @@
-"""The multiverse: every defensible choice behind a verdict. The list was fixed before the first run of the atlas."""
+"""The multiverse: all defensible choices behind a verdict. The list was fixed before the first run of the atlas."""
 
 from dataclasses import astuple, dataclass
 from itertools import product
@@ -17,9 +17,9 @@ class Choice:
     layer : {"mean", "first", "last"}
         The mean over all layers, the first layer, or the one before the readout.
     snapshot : {"last", "two thirds"}
-        Of the snapshots' list, not of the steps.
+        The snapshot at this position in the list of snapshots.
     exponent : {"1/2", "s", "1"}
-        Which power of the AGOP stands for it; "s" is fitted on the other half of the cells.
+        The power of the AGOP that competes; "s" is fitted on the other half of the cells.
     """
 
     target: str = "change"
@@ -33,7 +33,7 @@ class Choice:
         return ", ".join(astuple(self))
 
 
-PRIMARY = Choice()  # the map's
+PRIMARY = Choice()  # the choice of the map
 CHOICES = tuple(
     Choice(*values)
     for values in product(

@@ -1,7 +1,7 @@
-"""The papers' claims that rest on a choice: the same comparison under every choice that their stored numbers allow.
+"""The papers' claims that depend on a choice: one comparison under all choices that the stored numbers allow.
 
-Each comparison asks whether one quantity is ahead of another, paired by seed. Nothing is trained or measured anew, so
-that a choice is missing where no table stores it. These need new measurements:
+Each comparison asks whether one quantity is ahead of another, paired by seed. It uses the stored tables alone. These
+choices would need new measurements:
 
 - the cosine for A.fig7 and paper C's claims, and Pearson's correlation for B.fig1, B.fig2 and D.fig10
 - the change of WᵀW and the diagonals for all but A.fig7
@@ -37,15 +37,15 @@ class Comparison:
     first, second : str
         Names of quantities, in which ``{...}`` is a choice's value. ``second`` may be a null.
     choices : dict of str to tuple of str
-        The values of each choice; the paper's own comes first.
+        The values of each choice, the paper's value first.
     null : str
-        The name of a quantity's null; empty where there is none. ``{quantity}`` is the quantity's last part.
+        The name of a quantity's null; empty if the table has none. ``{quantity}`` is the quantity's last part.
     layers, snapshots : tuple of str
-        Of MEAN, FIRST and LAST, and of END and BEFORE; the paper's own first. Empty where the table has one only.
+        Some of MEAN, FIRST and LAST, and of END and BEFORE; the paper's choice first. Empty if the table has one only.
     null_snapshots : tuple of str
         The snapshots that have nulls.
-    elsewhere : dict of str to (str, str)
-        For a value of a choice, the arm and the quantity that take the place of ``second``.
+    replacements : dict of str to (str, str)
+        The arm and the quantity that replace ``second``, by the value of a choice.
     arm : str
     readout : str
         The name of the readout, where the table has it among its layers.
@@ -61,23 +61,26 @@ class Comparison:
     layers: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()
     null_snapshots: tuple[str, ...] = (END, BEFORE)
-    elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    replacements: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     arm: str = "claim"
     readout: str = ""
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
-        """Every choice with its values; the paper's own values come first."""
+        """The values of every choice, the paper's value first."""
         axes = {**self.choices, "layer": self.layers, "snapshot": self.snapshots,
                 "contrast": ("raw", "above null") if self.null else ()}  # fmt: skip
         return {name: values for name, values in axes.items() if values}
 
     @property
     def combinations(self) -> list[dict[str, str]]:
-        """Every way to compare, by the choice its value; the paper's own is the first."""
-        ways = [dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values())]
-        return [way for way in ways
-                if way.get("contrast") != "above null" or way.get("snapshot", END) in self.null_snapshots]  # fmt: skip
+        """All combinations of values, by the choice's name; the paper's combination is the first."""
+        combinations = [dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values())]
+        return [
+            choice
+            for choice in combinations
+            if choice.get("contrast") != "above null" or choice.get("snapshot", END) in self.null_snapshots
+        ]
 
 
 OF_FACT = {"form of FACT": ("fact", "symmetric fact"), "side": ("", "back_")}
@@ -90,7 +93,7 @@ COMPARISONS = (
                null="null/{quantity}"),
     Comparison("b_fig1", "b_fig1", "K is ahead of a matrix of its spectrum", "nfa/K", "nfa/Q",
                {"eigenvectors of the other matrix": ("random", "another network's")},
-               elsewhere={"another network's": ("control: another network's eigenvectors", "nfa/K")}),
+               replacements={"another network's": ("control: another network's eigenvectors", "nfa/K")}),
     Comparison("b_fig2", "b_centerings", "the centered NFA is ahead of the uncentered one", "nfa/centered",
                "nfa/uncentered", null="null/{quantity}", layers=(MEAN, FIRST, LAST), snapshots=(END, BEFORE)),
     Comparison("c_tab2", "c_tab2", "FACT is ahead of the AGOP, with the printed decay", *FACT_AHEAD, ROOTS,
@@ -111,7 +114,7 @@ COMPARISONS = (
 
 
 def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
-    """Each comparison under all its choices; comparisons whose table is missing are left out.
+    """Each comparison under all its choices, without comparisons whose table is missing.
 
     Parameters
     ----------
@@ -122,7 +125,8 @@ def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, A
     -------
     list of dict
         "claim", "says", "own" (the verdict with the paper's own choices), "choices" (their number), "ahead", "tie" and
-        "behind" (how many give each), "agree", and "others": the choices that disagree, with [mean, low, high].
+        "behind" (the number of choices with each verdict), "agree" (with the paper's choices), and "others": the
+        choices that disagree, with [mean, low, high].
     """
     return [_universe(comparison, tables[comparison.table]) for comparison in COMPARISONS if comparison.table in tables]
 
@@ -130,7 +134,7 @@ def multiverse_of_claims(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, A
 def _universe(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
     verdicts = []
     for choice in comparison.combinations:
-        replaced = [comparison.elsewhere[value] for value in choice.values() if value in comparison.elsewhere]
+        replaced = [comparison.replacements[value] for value in choice.values() if value in comparison.replacements]
         other = replaced[0] if replaced else (comparison.arm, comparison.second)
         first, second = (_by_seed(comparison, table[table["arm"] == arm], name, choice)
                          for arm, name in ((comparison.arm, comparison.first), other))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who wins a cell: the laws' scores over seeds, each above its own null, compared in pairs."""
+"""Find the winner of a cell: compare the laws in pairs, each above its null, over seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from gramlab.streams import stream
 from tasks.judging.statistics import interval
 
-# laws that say nearly the same compete as one: the best of them stands for the family; any other law is its own family
+# the laws of a family are nearly the same matrix, and the best of them competes; any other law is a family by itself
 FAMILIES = {
     "AGOP^1/2": "AGOP", "AGOP^s": "AGOP", "AGOP^1": "AGOP",
     "centered NFA": "centered NFA",
@@ -32,10 +32,10 @@ def family(law: str) -> str:
 
 
 def same_matrix(law: str, target: str, weight_decay: float) -> str:
-    """Another law of the contest whose matrix is this law's; empty where there is none.
+    """Another law of the contest with the same matrix; empty if there is none.
 
-    Without weight decay accumulated FACT less W₀ᵀW₀ is the sum of the virtual shifts, step by step. Only one of two
-    names for the same matrix competes, because a law cannot be ahead of itself.
+    Without weight decay accumulated FACT less W₀ᵀW₀ is the sum of the virtual shifts, step by step. Then only one of
+    the two laws competes, because a law cannot be ahead of itself.
 
     Examples
     --------
@@ -46,11 +46,11 @@ def same_matrix(law: str, target: str, weight_decay: float) -> str:
 
 
 def badge_against(target: str, law: str, badge: str, optimizer: str, weight_decay: float) -> str:
-    """The badge of a law against a target, where the table's badge is that of the law alone.
+    """The badge of a law against a target. The table's ``badge`` does not depend on the target.
 
     SGD with momentum μ and without weight decay takes the steps −γ Σ_s μ^(t−s) G_s. To first order in γ they change the
-    Gram matrix by 1/(1 − μ) times the virtual shifts. The score takes no notice of the factor, so the virtual shifts
-    repeat there what the optimizer did, as they do under SGD without momentum.
+    Gram matrix by 1/(1 − μ) times the virtual shifts. The score ignores the factor, so there the virtual shifts are an
+    identity, as under SGD without momentum.
 
     Examples
     --------
@@ -63,15 +63,15 @@ def badge_against(target: str, law: str, badge: str, optimizer: str, weight_deca
     return "identity" if name == "virtual shifts" and optimizer == "momentum" and not weight_decay else badge
 
 
-def sees_rotation(law: str, side: str) -> bool:
+def differs_when_scrambled(law: str, side: str) -> bool:
     """Whether a law's scrambled copy can differ from the law.
 
     On the side of the layer's output FACT is −(1/λ) W Gᵀ with the gradient G. A rotation Q of the signals makes it
-    −(1/λ) W Gᵀ Qᵀ, and (FACT FACTᵀ)^½ stays what it is. There the copy is the law itself, which nothing can exceed.
+    −(1/λ) W Gᵀ Qᵀ, and (FACT FACTᵀ)^½ does not change. There the copy is the law itself, which no law can exceed.
 
     Examples
     --------
-    >>> sees_rotation("symmetric FACT", "forward"), sees_rotation("symmetric FACT", "backward")
+    >>> differs_when_scrambled("symmetric FACT", "forward"), differs_when_scrambled("symmetric FACT", "backward")
     (True, False)
     """
     return (law, side) != ("symmetric FACT", "backward")
@@ -83,8 +83,8 @@ NOBODY, TIE = "nobody", "tie"
 def skill(scores: np.ndarray, nulls: np.ndarray) -> np.ndarray:
     """How far scores are above their nulls, as a share of what is possible: (score − null) / (1 − null).
 
-    A perfect law has the skill 1, whatever its null. The difference itself would rank an imperfect law of a low null
-    before it.
+    A perfect law has the skill 1 for any null. The plain difference would rank an imperfect law with a low null before
+    a perfect law with a high null.
 
     Examples
     --------
@@ -99,18 +99,18 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who wins a contest.
+    """The outcome of a contest.
 
     Attributes
     ----------
     winner : str
-        A family; "tie" where the interval of the lead contains 0; "nobody" where no law is above chance.
+        A family; "tie" if the interval of the lead contains 0; "nobody" if no law is above chance.
     law, runner_up : str
-        The law that leads, and the best law of another family; empty where there is none.
+        The leading law, and the best law of another family; empty if there is none.
     lead : tuple of three floats or None
         The mean over seeds of the leader's skill less the runner-up's, and its paired 95 % interval.
     above_chance : dict of str to bool
-        Of every law in the contest.
+        Whether each law of the contest is above chance.
     """
 
     winner: str
@@ -131,8 +131,8 @@ def judge(
 ) -> Verdict:  # fmt: skip
     """Judge a contest.
 
-    All comparisons are of means over the same layers. Laws compete on the layers of which all of them speak. A control
-    or a scrambled copy that exists in some of these layers only is compared with a law there, and nowhere if in none.
+    A comparison takes the means over the same layers for both sides. Laws compete on the layers in which all of them
+    have scores. A control or a scrambled copy is compared with a law in those of these layers that have it, if any.
 
     A law is above chance if its score exceeds its null, the score of its scrambled copy, and every control, each in the
     mean over seeds with a paired t interval that excludes 0; the level is 95 % after Bonferroni's correction over the
@@ -141,18 +141,18 @@ def judge(
     Parameters
     ----------
     laws, nulls : mapping of str to ndarray of shape (layers, seeds)
-        Scores and their nulls by the law's name; NaN in a layer of which the law says nothing. (seeds,) is one layer.
+        Scores and their nulls by the law's name; NaN in a layer where the law is undefined. (seeds,) is one layer.
     scrambled : mapping of str to ndarray of shape (layers, seeds)
-        Of the laws that have it; NaN where there is none.
+        Scores of the scrambled copies, by the law's name; NaN in a layer without a copy.
     controls : mapping of str to ndarray of shape (layers, seeds)
-        Scores of the entrants that must lose; NaN where there is none.
+        Scores of the entrants that must lose; NaN in a layer without the control.
     contrast : {"above null", "raw"}, optional
         Whether laws are ranked by their `skill` or by the score itself.
 
     Returns
     -------
     Verdict
-        Nobody wins where no layer has all laws.
+        Nobody wins if no layer has all laws.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def judge(
 
 
 def common_layers(*entrants: np.ndarray) -> np.ndarray:
-    """The layers of which all entrants speak.
+    """The layers in which all entrants have scores.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def common_layers(*entrants: np.ndarray) -> np.ndarray:
 
 
 def half_of(names: Sequence[str]) -> dict[str, int]:
-    """Which of two random halves each cell is in; the same at every call.
+    """Assign each cell to one of two random halves, the same at every call.
 
     Parameters
     ----------

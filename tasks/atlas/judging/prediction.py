@@ -1,4 +1,4 @@
-"""A rule that names the winner of a cell from its optimizer, decay, stationarity and depth.
+"""A rule that predicts the winner of a cell from its optimizer, decay, stationarity and depth.
 
 The rule is a decision tree of depth 3 (scikit-learn), fitted on some cells and tested on cells that it has not seen.
 Its inputs were fixed before the first run of the atlas.
@@ -17,7 +17,7 @@ from tasks.atlas.judging.contest import half_of
 
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "muon", "whitened")
 FEATURES = (*(f"optimizer is {name}" for name in OPTIMIZERS), "weight decay", "log10 stationarity", "layers")
-UNKNOWN_STATIONARITY = 3.0  # without weight decay no point is critical; the logarithm of a large distance
+UNKNOWN_STATIONARITY = 3.0  # log10 of a large distance: without weight decay no point is critical
 DEPTH = 3
 
 
@@ -30,9 +30,9 @@ def features(cell: Mapping[str, Any]) -> list[float]:
 
 
 def predict(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """How often the rule is right on cells that it has not seen, against the most frequent winner of those it has.
+    """Count how often the rule is right on unseen cells, and how often the most frequent winner of the other cells is.
 
-    Two ways to leave cells out: each half of the cells in turn, and each group (an architecture on a task) in turn. The
+    There are two ways to leave cells out: each half in turn, and each group (an architecture on a task) in turn. The
     label is the winner on the forward side for the change of the Gram matrix, "tie" and "nobody" included.
 
     Parameters
@@ -58,14 +58,15 @@ def predict(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     for way, parts in (("halves", halves), ("groups", groups)):
         if len(set(parts.tolist())) < 2:
             continue
-        right, usual = np.zeros(len(names), bool), np.zeros(len(names), bool)
+        right, baseline_right = np.zeros(len(names), bool), np.zeros(len(names), bool)
         for part in sorted(set(parts.tolist())):
             test, fit = parts == part, parts != part
             right[test] = _tree(x[fit], labels[fit]).predict(x[test]) == labels[test]
-            usual[test] = labels[test] == Counter(sorted(labels[fit].tolist())).most_common(1)[0][0]
-        only, other = int((right & ~usual).sum()), int((usual & ~right).sum())
-        result[way] = {"cells": len(names), "right": int(right.sum()), "most_frequent_right": int(usual.sum()),
-                       "p": float(binomtest(only, only + other).pvalue) if only + other else 1.0}  # fmt: skip
+            baseline_right[test] = labels[test] == Counter(sorted(labels[fit].tolist())).most_common(1)[0][0]
+        rule_alone, baseline_alone = int((right & ~baseline_right).sum()), int((baseline_right & ~right).sum())
+        disagreements = rule_alone + baseline_alone
+        result[way] = {"cells": len(names), "right": int(right.sum()), "most_frequent_right": int(baseline_right.sum()),
+                       "p": float(binomtest(rule_alone, disagreements).pvalue) if disagreements else 1.0}  # fmt: skip
     return {**result, "rule": rule_of(_tree(x, labels), FEATURES)}
 
 

@@ -1,4 +1,4 @@
-"""What the atlas found: its table, judged. ``judge_all`` gives the JSON from which the pages are made.
+"""Judge the atlas's table. ``judge_all`` returns the JSON from which the pages are made:
 
     {"cells": {NAME: {"architecture", "task", "group", "stage", "optimizer", "lr", "weight_decay", "steps", "answer",
                       "facts": {"test_error", "kernel_test_error", "gain": [mean, low, high], "helped": true/false/null,
@@ -10,9 +10,9 @@
 
 A CONTEST is a `tasks.atlas.judging.contest.Verdict`, with "entrants": {ENTRANT: {"badge", "same_as", "score", "null",
 "skill", "scrambled", "layers"}}, where score and skill are [mean, low, high] over seeds, "same_as" names a law with the
-same matrix, which competes in its place, and "layers" counts the layers of which the entrant speaks, and with "curves":
-{ENTRANT: [[step, score], ...]}. All numbers of an entrant are means of the cosine over its layers; two entrants are
-compared over the layers that both have.
+same matrix, which competes in its place, and "layers" counts the layers in which the entrant has scores. A CONTEST also
+has "curves": {ENTRANT: [[step, score], ...]}. The numbers of an entrant are means of the cosine over its layers; two
+entrants are compared over the layers that both have.
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,11 @@ from tasks.atlas.judging.contest import (
     Verdict,
     badge_against,
     common_layers,
+    differs_when_scrambled,
     family,
     half_of,
     judge,
     same_matrix,
-    sees_rotation,
     skill,
 )
 from tasks.atlas.judging.prediction import predict
@@ -73,7 +73,7 @@ class CellScores:
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str, int], Entrants]:
-        """By side, target and step the entrants' scores, (layers, seeds); NaN in a layer that some seed lacks."""
+        """The entrants' scores (layers, seeds) by side, target and step; NaN in a layer that a seed lacks."""
         numbers = [name for name in self.rows.columns if name.split("_")[-1] in SCORES]
         labels = ["side", "target", "step", "entrant", "badge"]
         seeds = sorted(self.rows["seed"].unique().tolist())
@@ -86,16 +86,17 @@ class CellScores:
             values = dict(zip(numbers, block, strict=True))
             unpaired = np.isnan(values["cosine"]).any(1)  # an entrant that is missing in some seeds cannot be paired
             for name in numbers:
-                values[name][unpaired | (name.startswith("scrambled_") and not sees_rotation(entrant, side))] = np.nan
+                is_the_law = name.startswith("scrambled_") and not differs_when_scrambled(entrant, side)
+                values[name][unpaired | is_the_law] = np.nan
             scores.setdefault((side, target, step), {})[entrant, badge] = values
         return scores
 
-    def at(self, side: str, target: str, step: int, layer: str = "mean") -> Entrants:
-        """By entrant and badge its scores, (layers, seeds) by score; nothing where the target is undefined.
+    def entrants_at(self, side: str, target: str, step: int, layer: str = "mean") -> Entrants:
+        """Arrays (layers, seeds) by entrant and badge, and by score; empty if the target is undefined.
 
-        An entrant without any layer is left out.
+        Entrants without any layer are left out.
         """
-        last = max(self.depths[-1] - 1, 0)  # before the readout
+        last = max(self.depths[-1] - 1, 0)  # the layer before the readout
         chosen = [layer == "mean" or depth == {"first": 0, "last": last}[layer] for depth in self.depths]
         entrants = {label: {name: values[chosen] for name, values in frame.items()}
                     for label, frame in self._scores.get((side, target, step), {}).items()}  # fmt: skip
@@ -106,9 +107,9 @@ class CellScores:
         return badge_against(target, entrant, badge_of_law, self.cell.optimizer, self.cell.weight_decay)
 
     def verdict(self, choice: Choice, exponent: str, side: str = "forward") -> Verdict:
-        """The verdict under a choice; ``exponent`` is the fitted one."""
+        """The verdict under a choice. ``exponent`` is the fitted exponent of the AGOP."""
         step = self.steps[-1] if choice.snapshot == "last" else self.steps[len(self.steps) * 2 // 3]
-        entrants = self.at(side, choice.target, step, choice.layer)
+        entrants = self.entrants_at(side, choice.target, step, choice.layer)
         power = {"1/2": "1/2", "s": exponent, "1": "1"}[choice.exponent]
         chosen: dict[str, dict[str, np.ndarray]] = {}
         controls: dict[str, np.ndarray] = {}
@@ -130,7 +131,7 @@ class CellScores:
 
 
 def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFrame) -> dict[str, Any]:
-    """Judge every cell that the table has.
+    """Judge every cell of the table.
 
     Parameters
     ----------
@@ -156,11 +157,11 @@ def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFra
     for name in (name for name in cells if name in by_cell):
         cell_scores, cell = by_cell[name], cells[name]
         exponent = exponents["used"][1 - halves[name]] if name in halves else "1/2"
-        of = facts[facts["case"] == name]
-        entry = {"architecture": cell.of.architecture, "task": cell.of.task, "group": cell.group,
+        fact_rows = facts[facts["case"] == name]
+        entry = {"architecture": cell.shared.architecture, "task": cell.shared.task, "group": cell.group,
                  "optimizer": cell.optimizer, "lr": cell.lr, "weight_decay": cell.weight_decay,
                  "steps": cell_scores.steps[-1], "answer": cell.answer, "exponent": exponent,
-                 "facts": cell_facts(of) | {"layers": int(cell_scores.rows["layer"].nunique())}}  # fmt: skip
+                 "facts": cell_facts(fact_rows) | {"layers": int(cell_scores.rows["layer"].nunique())}}  # fmt: skip
         entry["sides"] = {
             side: {target: contest(cell_scores, side, target, exponent) for target in ("gram", "change")}
             for side in ("forward", "backward")
@@ -168,7 +169,7 @@ def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFra
         entry["multiverse"] = multiverse(cell_scores, exponent)
         result["cells"][name] = entry
     result["exponents"] = exponents
-    result["known"] = [known(by_cell[name]) for name in by_cell if by_cell[name].cell.answer]
+    result["known"] = [known_answer(by_cell[name]) for name in by_cell if by_cell[name].cell.answer]
     result["controls"] = [row for name in grid for row in controls_ahead(by_cell[name])]
     result["prediction"] = predict({name: result["cells"][name] for name in grid})
     return result
@@ -177,7 +178,7 @@ def judge_all(cells: Mapping[str, Cell], scores: pd.DataFrame, facts: pd.DataFra
 def contest(cell_scores: CellScores, side: str, target: str, exponent: str) -> dict[str, Any]:
     """The contest of one side and target, with all entrants and their curves along training."""
     choice = Choice(target=target)
-    last = cell_scores.at(side, target, cell_scores.steps[-1])
+    last = cell_scores.entrants_at(side, target, cell_scores.steps[-1])
     if not last:
         return {**Verdict(NOBODY).as_json(), "entrants": {}, "curves": {}}
     entrants = {}
@@ -192,18 +193,18 @@ def contest(cell_scores: CellScores, side: str, target: str, exponent: str) -> d
                              "layers": int(layers.sum())}  # fmt: skip
     curves: dict[str, list[list[float]]] = {name: [] for name in entrants}
     for step in cell_scores.steps:
-        for (entrant, _), frame in cell_scores.at(side, target, step).items():
+        for (entrant, _), frame in cell_scores.entrants_at(side, target, step).items():
             if entrant in curves:
                 curves[entrant].append([step, float(frame["cosine"][common_layers(frame["cosine"])].mean())])
     return {**cell_scores.verdict(choice, exponent, side).as_json(), "entrants": entrants, "curves": curves}
 
 
 def cell_facts(rows: pd.DataFrame) -> dict[str, Any]:
-    """What else is known of a cell's networks at their last snapshot; means over seeds and layers."""
+    """Other numbers of a cell's networks at the last snapshot: means over seeds and layers."""
     if rows.empty:
         return {}
     last = rows[rows["step"] == rows["step"].max()]
-    facts: dict[str, Any] = {name: float(of["value"].mean()) for name, of in last.groupby("quantity")}
+    facts: dict[str, Any] = {name: float(group["value"].mean()) for name, group in last.groupby("quantity")}
     kernel = rows[rows["quantity"] == "kernel_test_error"].set_index("seed")["value"]
     network = last[last["quantity"] == "test_error"].set_index("seed")["value"]
     if len(kernel):
@@ -215,17 +216,17 @@ def cell_facts(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def fitted_exponents(grid: Mapping[str, CellScores], halves: Mapping[str, int]) -> dict[str, Any]:
-    """The power s of the AGOP with the best mean skill on each half of the cells, judged on the other.
+    """Fit the power s of the AGOP on each half of the cells, by the best mean skill, and judge it on the other half.
 
     Returns
     -------
     dict
-        "used": the power that each half fits; "judged": for each half the mean skill, on the other half, of the power
-        that it fits and of 1/2, and the interval over cells of their difference.
+        "used": the power that each half fits. "judged": for each half the mean skills, and on the other half the
+        interval over cells of the gain: the skill of the fitted power less that of 1/2.
     """
     powers: dict[str, dict[str, float]] = {}
     for name, cell_scores in grid.items():
-        last = powers_of(cell_scores.at("forward", PRIMARY.target, cell_scores.steps[-1]))
+        last = powers_of(cell_scores.entrants_at("forward", PRIMARY.target, cell_scores.steps[-1]))
         layers = common_layers(*(frame["cosine"] for frame in last.values())) if last else np.array([])
         if layers.any():
             powers[name] = {
@@ -249,8 +250,8 @@ def powers_of(entrants: Entrants) -> dict[str, dict[str, np.ndarray]]:
     return {entrant.removeprefix(POWER): frame for (entrant, _), frame in entrants.items() if entrant.startswith(POWER)}
 
 
-def known(cell_scores: CellScores) -> dict[str, Any]:
-    """Whether a cell with a known answer comes out right; all answers are read from the first layer and WᵀW.
+def known_answer(cell_scores: CellScores) -> dict[str, Any]:
+    """Compare a cell's outcome with its known answer, in the first layer and for WᵀW.
 
     A balanced deep linear network of L layers: the AGOP wins the contest with its power 1/L, with a score above 0.999
     and above every other power's. Theorem 3.4's network: FACT wins. Initialisation: nobody.
@@ -262,7 +263,7 @@ def known(cell_scores: CellScores) -> dict[str, Any]:
     result = {"cell": cell.name, "answer": cell.answer, "verdict": verdict.as_json()}
     if not power:
         return {**result, "found": verdict.winner, "right": verdict.winner == cell.answer}
-    frames = powers_of(cell_scores.at("forward", "gram", step, "first"))
+    frames = powers_of(cell_scores.entrants_at("forward", "gram", step, "first"))
     scores = {f"{POWER}{name}": float(frame["cosine"].mean()) for name, frame in frames.items()}
     best = max(scores, key=lambda name: scores[name])
     outcome = best if verdict.winner == family(FITTED) else verdict.winner
@@ -270,13 +271,13 @@ def known(cell_scores: CellScores) -> dict[str, Any]:
 
 
 def controls_ahead(cell_scores: CellScores) -> list[dict[str, Any]]:
-    """The entrants that must lose and do not, and by how much each is ahead of the best law.
+    """The controls that do not lose, and the lead of each over the best law.
 
     The best law is the one with the highest score in the layers that have the control.
     """
     rows = []
     for target in ("gram", "change"):
-        last = cell_scores.at("forward", target, cell_scores.steps[-1])
+        last = cell_scores.entrants_at("forward", target, cell_scores.steps[-1])
         badges = {entrant: cell_scores.badge(target, entrant, badge) for entrant, badge in last}
         scores = {entrant: frame["cosine"] for (entrant, _), frame in last.items()}
         for control in (entrant for entrant, badge in badges.items() if badge == "control"):
@@ -287,14 +288,14 @@ def controls_ahead(cell_scores: CellScores) -> list[dict[str, Any]]:
                 continue
             best = max(laws, key=lambda name: laws[name].mean())
             lead = interval(scores[control][layers].mean(0) - laws[best])
-            if lead[2] > 0:  # it does not lose by an interval that excludes a tie
+            if lead[2] > 0:  # the interval does not exclude that the control is ahead
                 rows.append({"cell": cell_scores.cell.name, "target": target, "control": control, "best_law": best,
                              "lead": list(lead)})  # fmt: skip
     return rows
 
 
 def multiverse(cell_scores: CellScores, exponent: str) -> dict[str, Any]:
-    """How many choices give the map's verdict."""
+    """Count the choices that give the map's verdict."""
     primary = cell_scores.verdict(PRIMARY, exponent).winner
     winners: dict[str, int] = {}
     for choice in CHOICES:

@@ -14,9 +14,8 @@ RIDGES = tuple(10.0**power for power in range(-8, 3))  # relative to the mean ei
 def kernel_error(model: nn.Module, data: DataSet) -> float:
     """Test error of ridge regression with the tangent kernel of a network, K = (1/c) Σ_c J_c(x) J_c(x')ᵀ.
 
-    It learns what training would if the features never moved: the targets (one-hot for classes) from the kernel at
-    initialisation, each output by itself. The ridge is the one with the least leave-one-out error on the training
-    samples.
+    The regression learns the targets (one-hot for classes), as training would with fixed features. All outputs share
+    one ridge, with the smallest leave-one-out error on the training samples.
 
     Parameters
     ----------
@@ -54,14 +53,14 @@ def tangents(model: nn.Module, x: Tensor) -> Tensor:
     parameters = {name: value.detach() for name, value in model.named_parameters()}
     jacobian = jacrev(lambda values, sample: functional_call(model, values, (sample[None],))[0])
     parts = []
-    for some in x.split(64):
-        of_samples = vmap(jacobian, in_dims=(None, 0))(parameters, some)
-        parts.append(torch.cat([value.flatten(2) for value in of_samples.values()], 2))
+    for samples in x.split(64):
+        jacobians = vmap(jacobian, in_dims=(None, 0))(parameters, samples)
+        parts.append(torch.cat([value.flatten(2) for value in jacobians.values()], 2))
     return torch.cat(parts)
 
 
 def error_on_test(outputs: Tensor, data: DataSet) -> float:
-    """The share of wrong classes of the test samples; for numbers the mean squared error over their variance."""
+    """The share of misclassified test samples; for numbers the mean squared error over their variance."""
     if data.classes:
         return float((outputs.argmax(1) != data.y_test).double().mean())
     y = data.y_test.double().reshape(outputs.shape)

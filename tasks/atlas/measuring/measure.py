@@ -1,4 +1,4 @@
-"""Rows of the atlas's table for one cell: every law against every target, with its nulls; and facts of the networks."""
+"""Rows of the atlas's table for a cell: the scores of every law for every target, with nulls, and facts of networks."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ from tasks.atlas.measuring.training import Snapshot, layer_names, train
 
 SIDES = ("forward", "backward")
 SCRAMBLES = 5  # random rotations of a layer's signals
-KERNEL_ERRORS: dict[tuple[str, int], float] = {}  # of a group's seed: its cells start from the same networks
+KERNEL_ERRORS: dict[tuple[str, int], float] = {}  # by group and seed: a group's cells start from the same networks
 
 
 def measure(cell: Cell) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -43,10 +43,10 @@ def measure(cell: Cell) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     scores : list of dict
         Rows of `tasks.atlas.table`.
     facts : list of dict
-        Rows of a gramlab table: losses, accuracies, test errors of the networks ("test_error") and of the kernels that
-        are frozen at initialisation ("kernel_test_error"), a layer's "stationarity" and "averaged_stationarity",
-        its "distance_from_rest" where the optimizer rests elsewhere than at critical points, for the chain monomial
-        cosines of WᵀW and the AGOP of the first layer with the target's EGOP.
+        Rows of a gramlab table: losses, accuracies, the test errors of the networks ("test_error") and of their
+        kernels at initialisation ("kernel_test_error"), a layer's "stationarity" and "averaged_stationarity", and its
+        "distance_from_rest" for optimizers that do not rest at critical points. For the chain monomial also the
+        cosines of the first layer's WᵀW and AGOP with the target's EGOP.
     """
     data, model = problem(cell)
     snapshots, facts = train(cell, model, data, seeds())
@@ -57,8 +57,8 @@ def measure(cell: Cell) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         for snapshot in snapshots:
             layers = layers_of(cell, snapshot, model, first, data, seed)
             is_end = snapshot.step in (snapshots[0].step, snapshots[-1].step)
-            score_rows += _scored(cell, layers, seed, snapshot.step, rotations, is_end)
-            facts += _facts(cell, layers, snapshot.network(model, seed), data, seed, snapshot.step)
+            score_rows += _score_rows(cell, layers, seed, snapshot.step, rotations, is_end)
+            facts += _fact_rows(cell, layers, snapshot.network(model, seed), data, seed, snapshot.step)
         if len(data.x_test):
             if (cell.group, seed) not in KERNEL_ERRORS:
                 KERNEL_ERRORS[cell.group, seed] = kernel_error(first, data)
@@ -68,15 +68,15 @@ def measure(cell: Cell) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def problem(cell: Cell) -> tuple[DataSet, nn.Module]:
     """The data and the architecture of a cell."""
-    options = dict(cell.of.data)
+    options = dict(cell.shared.data)
     data = prepare(options.pop("source"), Path(), **options)
-    return data, network(shape=tuple(data.x_train.shape[1:]), outputs=data.outputs, **cell.of.model)
+    return data, network(shape=tuple(data.x_train.shape[1:]), outputs=data.outputs, **cell.shared.model)
 
 
 def layers_of(
     cell: Cell, snapshot: Snapshot, model: nn.Module, first: nn.Module, data: DataSet, seed: int
 ) -> dict[tuple[str, str], Layer]:
-    """What the laws read of every layer of a seed's network, by the layer's name and the side.
+    """The data that the laws read of each layer of a seed's network, by the layer's name and the side.
 
     Parameters
     ----------
@@ -97,15 +97,15 @@ def layers_of(
     x, y = samples_for(model, data.scaled(data.x_train, torch.float64)), data.y_train
     weights = data.weight_train
     names = layer_names(model)
-    signals = _signals(trained, x, y, cell.of.loss, names)
+    inputs_and_gradients = _inputs_and_gradients(trained, x, y, cell.shared.loss, names)
     layers: dict[tuple[str, str], Layer] = {}
     ptk = _kernels(trained, x, names, weights)
     for name, side in product(names, SIDES):
-        h, g = signals[name]
+        h, g = inputs_and_gradients[name]
         if weights is not None:  # rows of a weighted population count by their probabilities
             scale = (len(x) * weights).sqrt().repeat_interleave(len(h) // len(x))[:, None]
             h, g = h * scale, g * scale
-        sums = {key: value[seed] for (of, key), value in snapshot.sums.get(name, {}).items() if of == side}
+        sums = {key: value[seed] for (sum_side, key), value in snapshot.sums.get(name, {}).items() if sum_side == side}
         W, W0 = (net.get_parameter(f"{name}.weight").detach().flatten(1) for net in (trained, first))
         layers[name, side] = Layer(W, W0, h, g, ptk[name], len(x), cell.weight_decay, side, sums)
     for (name, side), layer in layers.items():
@@ -116,8 +116,10 @@ def layers_of(
     return layers
 
 
-def _signals(model: nn.Module, x: Tensor, y: Tensor, loss: str, names: list[str]) -> dict[str, tuple[Tensor, Tensor]]:
-    """Inputs h (rows, d) and gradients ∇_z l (rows, k) of the layers, of each sample's own loss."""
+def _inputs_and_gradients(
+    model: nn.Module, x: Tensor, y: Tensor, loss: str, names: list[str]
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """The inputs h (rows, d) of the layers, and the gradients ∇_z l (rows, k) of each sample's loss."""
     seen: dict[str, tuple[Tensor, Tensor]] = {}
 
     def keep(name: str) -> Any:
@@ -144,14 +146,14 @@ def _signals(model: nn.Module, x: Tensor, y: Tensor, loss: str, names: list[str]
 
 
 def _kernels(model: nn.Module, x: Tensor, names: list[str], weights: Tensor | None) -> dict[str, Tensor]:
-    """K of the layers; samples of a weighted population count by their probabilities."""
+    """K of the layers. Samples of a weighted population count by their probabilities."""
     scale = 1.0 if weights is None else (len(x) * weights).sqrt()[:, None]
     measured = gramlab.measure(model, x, layers=names, quantities=["ptk"], outputs="exact",
                                forward=lambda network, inputs: network(inputs) * scale)  # fmt: skip
     return {name: layer.ptk for name, layer in measured.items()}
 
 
-def _scored(
+def _score_rows(
     cell: Cell, layers: dict[tuple[str, str], Layer], seed: int, step: int,
     rotations: dict[tuple[str, str], Rotations], is_end: bool,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
@@ -159,10 +161,10 @@ def _scored(
     depths = {name: depth for depth, name in enumerate(dict.fromkeys(name for name, _ in layers))}
     for (name, side), layer in layers.items():
         if side == "backward" and not is_end:
-            continue  # curves along training are of the forward side
+            continue  # the curves along training show the forward side alone
         if (name, side) not in rotations:
             rotations[name, side] = Rotations(len(layer.gram), stream("atlas", cell.name, seed, name, side, "null"))
-        turned = rotations[name, side]
+        layer_rotations = rotations[name, side]
         matrices = {law: law.matrix(layer) for law in LAWS}
         scrambled = [
             {law: law.matrix(copy) for law in LAWS if not law.from_start and not law.control and not law.of_history}
@@ -170,41 +172,41 @@ def _scored(
         ]
         for target_name, target in (("gram", layer.gram), ("change", layer.change)):
             if float(target.norm()) <= 1e-9 * float(layer.gram.norm()):
-                continue  # nothing has changed, so that no correlation is defined
-            matrices[RANDOM] = turned.one_of(target)
-            law_scores = scores(_of_target(matrices, layer, target_name), target, turned.of(target))
-            copies = [scores(_of_target(copy, layer, target_name), target, None) for copy in scrambled]
+                continue  # without a change no correlation is defined
+            matrices[RANDOM] = layer_rotations.random_entrant(target)
+            law_scores = scores(_matrices_for(matrices, layer, target_name), target, layer_rotations.rotated(target))
+            copies = [scores(_matrices_for(copy, layer, target_name), target, None) for copy in scrambled]
             for law in (law for law in LAWS if law.name in law_scores):
-                of_copies = [of_copy[law.name] for of_copy in copies if law.name in of_copy]
-                means = {f"scrambled_{score}": sum(of_copy[score] for of_copy in of_copies) / len(of_copies)
-                         for score in (of_copies[0] if of_copies else ())}  # fmt: skip
+                copy_scores = [by_law[law.name] for by_law in copies if law.name in by_law]
+                means = {f"scrambled_{score}": sum(by_score[score] for by_score in copy_scores) / len(copy_scores)
+                         for score in (copy_scores[0] if copy_scores else ())}  # fmt: skip
                 yield {"cell": cell.name, "seed": seed, "layer": name, "depth": depths[name], "step": step,
                        "side": side, "target": target_name, "entrant": law.name,
                        "badge": badge(law, cell.optimizer, cell.weight_decay, step),
                        **law_scores[law.name], **means}  # fmt: skip
 
 
-def _of_target(matrices: dict[Law, Tensor | None], layer: Layer, target: str) -> dict[str, Tensor]:
-    """What the laws say of a target, by name; without those that say nothing, or zero."""
-    of_target = {}
+def _matrices_for(matrices: dict[Law, Tensor | None], layer: Layer, target: str) -> dict[str, Tensor]:
+    """The laws' matrices for a target, by the law's name, without undefined and zero matrices."""
+    by_law = {}
     for law, matrix in matrices.items():
         if matrix is not None and law.from_start and target == "change":
             matrix = matrix - layer.initial_gram
         if matrix is not None and float(matrix.norm()) > 1e-12 * float(layer.gram.norm()):
-            of_target[law.name] = matrix
-    return of_target
+            by_law[law.name] = matrix
+    return by_law
 
 
 def _scrambles(cell: Cell, layer: Layer, seed: int, name: str, side: str) -> list[Layer]:
-    """Copies of a layer whose signals are turned at random."""
+    """Copies of a layer with randomly rotated signals."""
     draw = stream("atlas", cell.name, seed, name, side, "scramble")
     return [layer.scrambled(haar(len(layer.W), draw)) for _ in range(SCRAMBLES)]
 
 
-def _facts(
+def _fact_rows(
     cell: Cell, layers: dict[tuple[str, str], Layer], network: nn.Module, data: DataSet, seed: int, step: int
 ) -> Iterator[dict[str, Any]]:
-    """Rows of what else is known of a network at a snapshot."""
+    """Rows of the other numbers of a network at a snapshot."""
     labels = {"seed": seed, "step": step}
     if len(data.x_test):
         with torch.no_grad():
@@ -220,7 +222,7 @@ def _facts(
             if cell.optimizer in OTHER_REST:
                 value = distance_from_rest(cell.optimizer, layer.W, layer.weight_gradient, cell.weight_decay)
                 yield {**labels, "layer": name, "quantity": "distance_from_rest", "value": value}
-        if cell.of.data["source"] == "chain_monomial" and name == next(iter(layers))[0]:
-            egop = torch.from_numpy(chain_monomial_egop(np.eye(data.inputs), cell.of.data["rank"]))
+        if cell.shared.data["source"] == "chain_monomial" and name == next(iter(layers))[0]:
+            egop = torch.from_numpy(chain_monomial_egop(np.eye(data.inputs), cell.shared.data["rank"]))
             for quantity, matrix in (("egop_gram", layer.gram), ("egop_agop", layer.agop)):
                 yield {**labels, "layer": name, "quantity": quantity, "value": gramlab.cosine(matrix, egop)}

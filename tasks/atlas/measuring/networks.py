@@ -59,16 +59,16 @@ class Transformer(nn.Module):
 
 
 def network(kind: str, shape: Sequence[int], outputs: int, **options: Any) -> nn.Module:
-    """A network in float64, of a kind of gramlab.nets, or a "resnet" or "transformer" of this module.
+    """A network in float64: a kind of gramlab.nets, or this module's "resnet" or "transformer".
 
     Parameters
     ----------
     kind : str
     shape : sequence of int
-        Of a sample.
+        The shape of a sample.
     outputs : int
     **options
-        Of the kind.
+        The options of the kind.
 
     Returns
     -------

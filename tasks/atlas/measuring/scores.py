@@ -1,4 +1,4 @@
-"""Scores of many matrices against a target at once, with their nulls."""
+"""Score many matrices against a target at once, with nulls."""
 
 from functools import cached_property
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tasks.atlas.table import SCORES
 
-DRAWS = 40  # random matrices of a null, as in tasks.measuring.nulls
+DRAWS = 40  # random matrices for a null, as in tasks.measuring.nulls
 
 
 def haar(d: int, draw: np.random.Generator) -> Tensor:
@@ -18,7 +18,7 @@ def haar(d: int, draw: np.random.Generator) -> Tensor:
 
 
 class Rotations:
-    """Random rotations of one layer's side. All its snapshots and targets share them, so that nulls are paired."""
+    """Random rotations for a side of a layer. All its snapshots and targets share them, so that nulls are paired."""
 
     def __init__(self, d: int, draw: np.random.Generator):
         self.d, self.draw = d, draw
@@ -27,13 +27,13 @@ class Rotations:
     def _rotations(self) -> Tensor:
         return torch.stack([haar(self.d, self.draw) for _ in range(DRAWS + 1)])
 
-    def of(self, target: Tensor) -> Tensor:
+    def rotated(self, target: Tensor) -> Tensor:
         """The target with random eigenvectors, (DRAWS, d, d)."""
         Q = self._rotations[:-1]
         return Q @ target @ Q.mT
 
-    def one_of(self, target: Tensor) -> Tensor:
-        """One more of them, for the entrant "random matrix"."""
+    def random_entrant(self, target: Tensor) -> Tensor:
+        """The target with other random eigenvectors, for the entrant "random matrix"."""
         Q = self._rotations[-1]
         return Q @ target @ Q.mT
 
@@ -41,8 +41,8 @@ class Rotations:
 def scores(matrices: dict[str, Tensor], target: Tensor, null_targets: Tensor | None) -> dict[str, dict[str, float]]:
     """The scores of each matrix, and their nulls: 97.5 % quantiles over the null targets.
 
-    The scores are `gramlab.cosine`, `gramlab.pearson` and `gramlab.pearson` of the diagonals, for all matrices in one
-    product. A matrix that is constant, or has a constant diagonal, has the correlation 0.
+    The scores are `gramlab.cosine`, `gramlab.pearson`, and `gramlab.pearson` of the diagonals. One product gives a
+    score of all matrices. A constant matrix, or a constant diagonal, has the correlation 0.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def scores(matrices: dict[str, Tensor], target: Tensor, null_targets: Tensor | N
 
 
 def _units(stack: Tensor, score: str) -> Tensor:
-    """Each matrix as a vector of length 1 whose products are the score; zero where its spread is round-off."""
+    """Unit vectors of the matrices, whose products are the score; zero for a spread below round-off."""
     vectors = stack.diagonal(dim1=-2, dim2=-1) if score == "diagonal" else stack.flatten(1)
     sizes = vectors.norm(dim=1, keepdim=True)
     if score != "cosine":

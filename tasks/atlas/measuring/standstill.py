@@ -1,7 +1,7 @@
-"""How far a layer is from where its optimizer comes to rest, for optimizers that do not rest at critical points.
+"""The distance of a layer from its optimizer's points of rest, for optimizers that do not rest at critical points.
 
-With SGD, SGD with momentum and Adam, whose decay is a part of the gradient, the only points of rest are critical points
-of L + (λ/2)‖W‖². Three optimizers of the atlas rest elsewhere. G is ∇_W L, and every number is 0 at rest:
+SGD, SGD with momentum and Adam add the decay to the gradient, so they rest only at critical points of L + (λ/2)‖W‖².
+Three optimizers of the atlas rest elsewhere. G is ∇_W L, and each distance is 0 at rest:
 
 - whitened SGD moves W only as far as WᵀW changes. It rests where Wᵀ(G + λW) is antisymmetric, which is where WᵀW is
   the symmetric part of FACT: ‖WᵀW − (FACT + FACTᵀ)/2‖ / ‖WᵀW‖.
@@ -10,8 +10,8 @@ of L + (λ/2)‖W‖². Three optimizers of the atlas rest elsewhere. G is ∇_W
 - Muon's step is s orth(G), so that it rests where λW = −s orth(G), with s = √max(1, k/d). It minimises L under a bound
   s/λ of the spectral norm (Chen, Li and Liu, 2025): |1 + λ⟨W, G⟩ / (s‖G‖_*)|, with the nuclear norm.
 
-The last two are the gaps of Frank and Wolfe, relative to their largest term. Where a minimum of L lies within the bound
-they stay near 1: the decay then plays no part in it.
+The last two are Frank-Wolfe gaps, relative to their largest term. They stay near 1 where a minimum of L lies within the
+bound, because the decay then has no influence on it.
 """
 
 import math
@@ -19,7 +19,7 @@ import math
 import torch
 from torch import Tensor
 
-OTHER_REST = ("whitened", "adamw", "muon")  # optimizers that rest elsewhere than at critical points
+OTHER_REST = ("whitened", "adamw", "muon")  # optimizers that do not rest at critical points
 
 
 def distance_from_rest(optimizer: str, W: Tensor, G: Tensor, weight_decay: float) -> float:

@@ -1,10 +1,10 @@
-"""Train the networks of a cell together, and accumulate what the laws of history need of every step."""
+"""Train the networks of a cell together, and accumulate the sums over steps that some laws need."""
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,9 +20,10 @@ from gramlab.nets.polar import orthogonal_factor
 from gramlab.nets.stacked import Group
 from tasks.atlas.cells import Cell
 
+Key = TypeVar("Key")
 MOMENTUM = 0.9  # of "momentum" and of "muon"
-LAST = 100  # steps over which the gradient is averaged at the end
-NAMES = {"momentum": "sgd", "muon": "sgd", "none": "sgd"}  # of the settings' optimizers in gramlab.nets
+LAST = 100  # the gradient is averaged over so many steps at the end
+NAMES = {"momentum": "sgd", "muon": "sgd", "none": "sgd"}  # the optimizer of gramlab.nets that a cell's starts from
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Snapshot:
     weights : dict of str to Tensor of shape (seeds, ...)
         By the parameter's name.
     sums : dict of str to dict of (str, str) to Tensor
-        ``sums[layer][side, name]``, (seeds, d, d) or (seeds, k, k); without the layers that were not followed.
+        ``sums[layer][side, name]``, (seeds, d, d) or (seeds, k, k); empty without a `Follower`.
     """
 
     step: int
@@ -82,13 +83,13 @@ class Follower:
 
     With the steps U = W⁺ − W, the loss's gradient G, the rate γ and the decay λ,
 
-        own         ← own + WᵀU + UᵀW                              what the optimizer did, exact to first order
+        steps       ← steps + WᵀU + UᵀW                            the change of WᵀW, exact to first order
         shifts      ← shifts − γ (WᵀG + GᵀW)                       paper A's virtual covariance shifts
         accumulated ← (1 − 2γλ) accumulated − γ (WᵀG + GᵀW)        gradient descent's form
 
-    own and accumulated start from W₀ᵀW₀; on the backward side Wᵀ takes W's place. The numbers are float64.
-    From the step ``average_from`` on, ``averaged`` sums G + λW. Where a minimum lies on a kink of the loss, as a ReLU
-    has them, the gradient jumps between the sides of the kink from step to step, and the mean alone falls to 0.
+    The sums steps and accumulated start from W₀ᵀW₀. On the backward side Wᵀ replaces W. The numbers are float64.
+    From the step ``average_from`` on, ``averaged`` sums G + λW. If a minimum lies on a kink of the loss, as ReLU has
+    them, the gradient jumps between the sides of the kink from step to step, and only its mean falls to 0.
     """
 
     def __init__(self, optimizer: Any, names: Sequence[str], layers: Sequence[str], weights: dict[str, Tensor],
@@ -102,7 +103,7 @@ class Follower:
             W = weights[f"{layer}.weight"].flatten(2)
             self.sums[layer] = {}
             for side, gram in (("forward", W.mT @ W), ("backward", W @ W.mT)):
-                self.sums[layer] |= {(side, "own"): gram.clone(), (side, "accumulated"): gram.clone(),
+                self.sums[layer] |= {(side, "steps"): gram.clone(), (side, "accumulated"): gram.clone(),
                                      (side, "shifts"): torch.zeros_like(gram)}  # fmt: skip
 
     @torch.no_grad()
@@ -121,7 +122,7 @@ class Follower:
                 self.averaged[layer][group.members].add_(G).add_(W, alpha=self.weight_decay)
             for side, A, steps, pulls in (("forward", W.mT, U, G), ("backward", W, U.mT, G.mT)):
                 gram, accumulated, shifts = (
-                    self.sums[layer][side, name][group.members] for name in ("own", "accumulated", "shifts")
+                    self.sums[layer][side, name][group.members] for name in ("steps", "accumulated", "shifts")
                 )
                 moved, pulled = A @ steps, A @ pulls
                 gram.add_(moved).add_(moved.mT)
@@ -161,9 +162,10 @@ def train(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list
     if cell.optimizer == "least squares":
         return _minimise(cell, model, data, seeds)
     config = TrainingConfig(
-        loss=cell.of.loss, optimizer=NAMES.get(cell.optimizer, cell.optimizer), lr=cell.lr, batch=None,
-        momentum=MOMENTUM if cell.optimizer == "momentum" else 0.0, weight_decay=cell.weight_decay, init=cell.of.init,
-        init_scale=cell.of.init_scale, epochs=cell.last_step, dtype="float64", name=("atlas", cell.group),
+        loss=cell.shared.loss, optimizer=NAMES.get(cell.optimizer, cell.optimizer), lr=cell.lr, batch=None,
+        momentum=MOMENTUM if cell.optimizer == "momentum" else 0.0, weight_decay=cell.weight_decay,
+        init=cell.shared.init, init_scale=cell.shared.init_scale, epochs=cell.last_step, dtype="float64",
+        name=("atlas", cell.group),
     )  # fmt: skip
     ensemble = Ensemble(model, data, config, seeds, "cpu")
     names, layers, weights = ensemble.stacked.names, layer_names(model), ensemble.stacked.values
@@ -178,7 +180,10 @@ def train(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list
         if step in cell.snapshots:
             ensemble.check_finite()
             history += ensemble.evaluate(step)
-            sums = {layer: {key: value.clone() for key, value in of.items()} for layer, of in follower.sums.items()}
+            sums = {
+                layer: {key: value.clone() for key, value in by_side.items()}
+                for layer, by_side in follower.sums.items()
+            }
             snapshots.append(Snapshot(step, {name: value.clone() for name, value in weights.items()}, sums))
         if step < cell.snapshots[-1]:
             factor = 0.5 * (1 + math.cos(math.pi * step / cell.snapshots[-1]))
@@ -195,12 +200,12 @@ def train(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list
 
 def _minimise(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[list[Snapshot], list[dict[str, Any]]]:
     """Networks at a minimum of the weighted loss with decay, by Levenberg and Marquardt's method; no history sums."""
-    if data.weight_train is None or cell.of.loss != "mse":
+    if data.weight_train is None or cell.shared.loss != "mse":
         raise NetError(f"least squares takes a population with weights and the loss mse, not {data.source}")
-    config = TrainingConfig(loss=cell.of.loss, batch=None, weight_decay=cell.weight_decay, init=cell.of.init,
-                            init_scale=cell.of.init_scale, dtype="float64", name=("atlas", cell.group))  # fmt: skip
+    config = TrainingConfig(loss=cell.shared.loss, batch=None, weight_decay=cell.weight_decay, init=cell.shared.init,
+                            init_scale=cell.shared.init_scale, dtype="float64", name=("atlas", cell.group))  # fmt: skip
     ensemble = Ensemble(model, data, config, seeds, "cpu")
-    starts = {name: value.clone() for name, value in ensemble.stacked.values.items()}
+    starts = _cloned(ensemble.stacked.values)
     history = ensemble.evaluate(0)
     x, y, p = data.scaled(data.x_train, torch.float64), data.y_train, data.weight_train
     shapes = {name: value.shape[1:] for name, value in starts.items()}
@@ -224,5 +229,8 @@ def _minimise(cell: Cell, model: nn.Module, data: DataSet, seeds: int) -> tuple[
         for name, part in unflat(torch.from_numpy(np.asarray(minimum.x))).items():
             ensemble.stacked.values[name][seed] = part
     history += ensemble.evaluate(1)
-    ends = {name: value.clone() for name, value in ensemble.stacked.values.items()}
-    return [Snapshot(0, starts, {}), Snapshot(1, ends, {})], history
+    return [Snapshot(0, starts, {}), Snapshot(1, _cloned(ensemble.stacked.values), {})], history
+
+
+def _cloned(tensors: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
+    return {key: tensor.clone() for key, tensor in tensors.items()}

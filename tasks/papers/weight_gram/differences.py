@@ -1,6 +1,6 @@
 """Differences between paper A's text and the authors' code, and the effect of each, for a table of the report.
 
-Measured on networks of Figure 4 (experiments/a_differences.py), or by the experiment of the figure concerned.
+The effects are measured on networks of Figure 4 (experiments/a_differences.py) or by another figure's experiment.
 """
 
 import math
@@ -19,7 +19,7 @@ from tasks.stage import Stage
 
 @dataclass(frozen=True)
 class Difference:
-    """What the text and the code say, and the figures concerned."""
+    """The text's way, the code's way, and the figures that they concern."""
 
     text: str
     code: str
@@ -37,7 +37,7 @@ class Comparison:
     paired: bool  # whether both come from the same networks
 
     def row(self) -> dict[str, Any]:
-        """A row of the table; the effect is code less text, or code over text, with Student's 95 % interval."""
+        """A row of the table. The effect is code minus text, or code over text, with Student's 95 % interval."""
         factor = self.quantity in FACTORS
         printed, code = (np.log(values) if factor else values for values in (self.printed, self.code))
         effect = interval(code - printed) if self.paired else welch(code, printed)
@@ -67,7 +67,7 @@ ON_FIGURE_4 = {
 WHITENING = Difference("UVᵀ of W(W − γG)ᵀ", "ten Newton–Schulz steps from W(W − γG)ᵀ over its norm", "Figure 2")
 MOMENTUM = Difference("SGD (no momentum is named)", "momentum 0.85", "Figure 2")
 FASTER_MOMENTUM = Difference("SGD 0.005 (no momentum is named)", "momentum 0.95", "Figures 4 and 12")
-# the difference, the experiment whose table has both ways, and the arm and quantity of either way
+# the difference, the experiment that measures both ways, and the arm and quantity of each way
 IN_OTHER_FIGURES: tuple[tuple[Difference, str, tuple[str, str], tuple[str, str]], ...] = (
     (Difference("virtual update by 0.05", "by 700", "Figure 1"), "a_fig1",
      ("claim", "target_linearity"), ("claim", "target_linearity, at c = 700")),
@@ -120,7 +120,7 @@ def _on_figure_4(stage: Stage) -> Iterator[Comparison]:
 
 
 def _in_other_figures(stage: Stage) -> Iterator[Comparison]:
-    """Comparisons after training in other experiments, at both ends of a grid where there is one."""
+    """Comparisons after training in other experiments; of a grid, at its smallest and largest value."""
     for difference, key, (printed_arm, printed_quantity), (code_arm, code_quantity) in IN_OTHER_FIGURES:
         rows = _table(stage, key)
         printed = rows.where(arm=printed_arm, quantity=printed_quantity)
@@ -133,7 +133,7 @@ def _in_other_figures(stage: Stage) -> Iterator[Comparison]:
 
 
 def _extreme_cases(cases: set[str]) -> Iterator[str]:
-    """The cases "axis=number" with the least and the largest number of each axis, and all cases without an axis."""
+    """The cases "axis=number" with the smallest and the largest number of each axis, and all cases without an axis."""
     yield from sorted(case for case in cases if "=" not in case)
     parts = sorted(case.rpartition("=") for case in cases if "=" in case)
     for _, group in groupby(parts, lambda part: part[0]):

@@ -76,7 +76,8 @@ class Place:
     @property
     def where(self) -> str:
         """Architecture and task."""
-        return f"{ARCHITECTURES.get(self.cell.of.architecture, self.cell.of.architecture)} on {self.cell.of.task}"
+        architecture = self.cell.shared.architecture
+        return f"{ARCHITECTURES.get(architecture, architecture)} on {self.cell.shared.task}"
 
     def contest(self, side: str = "forward", target: str = "change") -> dict[str, Any]:
         """The contest of a side and target."""
@@ -151,7 +152,7 @@ def chart(shown: list[Place], side: str, target: str) -> list[dict[str, Any]]:
         (place.cell.group, bool(place.cell.weight_decay), place.cell.optimizer): place for place in shown
     }
     groups = {place.cell.group: place for place in shown}  # in the list's order
-    order = sorted(groups, key=lambda group: list(ARCHITECTURES).index(groups[group].cell.of.architecture))
+    order = sorted(groups, key=lambda group: list(ARCHITECTURES).index(groups[group].cell.shared.architecture))
     optimizers = [name for name in OPTIMIZERS if any(place.cell.optimizer == name for place in shown)]
     return [
         {"where": groups[group].where, "group": group, "decay": decay, "side": side, "target": target,
@@ -280,7 +281,7 @@ def content() -> dict[str, Any]:
 def helped(grid: list[Place]) -> dict[str, Any]:
     """In how many cells the learned features helped, and in how many nearly every test sample is named wrongly."""
     answers = [place.judged["facts"].get("helped", "") for place in grid if place.judged]
-    wrong = [place.cell.of.task for place in grid if place.memorises]
+    wrong = [place.cell.shared.task for place in grid if place.memorises]
     return {"yes": answers.count(True), "no": answers.count(False), "open": answers.count(None), "wrong": len(wrong),
             "tasks": list(dict.fromkeys(wrong)), "limit": WRONG}  # fmt: skip
 

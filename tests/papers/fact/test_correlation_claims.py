@@ -96,7 +96,7 @@ def test_the_hypotheses_are_measured():
 
 
 def test_both_networks_of_the_paper_are_trained():
-    variants = load("paper").train["c_fig8"].each()
+    variants = load("paper").train["c_fig8"].by_variant()
     hidden = {name: variant.model.hidden for name, variant in variants.items()}
     assert hidden == {"MNIST": [1024] * 5, "CIFAR-10": [3072] * 5}
 

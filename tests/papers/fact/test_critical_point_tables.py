@@ -142,13 +142,13 @@ def test_networks_of_the_table():
         assert problem.loss == ["mse", "cross_entropy"][instance % 2]
         assert problem.model.skip == (instance not in (0, 3))
         assert f"{instance}: {activation}, {problem.loss}" in problem.case
-        shapes = {name: tuple(value.shape) for name, value in problem.at(initial).items()}
+        shapes = {name: tuple(value.shape) for name, value in problem.parameters_at(initial).items()}
         assert shapes == {"first.weight": (width, 3), "first.bias": (width,), "second.weight": (width, width),
                           "second.bias": (width,), "last.weight": (10, width), "last.bias": (10,)}  # fmt: skip
         z = torch.linspace(-2, 2, 7).double()
         np.testing.assert_allclose(problem.model.activation(z), ACTIVATIONS[activation][0](z.numpy()), atol=1e-12)
         for name, values in initialize(problem.model, ("critical_points", instance)).items():
-            torch.testing.assert_close(problem.at(initial)[name], values)
+            torch.testing.assert_close(problem.parameters_at(initial)[name], values)
 
 
 def grouped(rows):

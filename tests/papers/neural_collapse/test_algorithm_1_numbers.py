@@ -92,7 +92,7 @@ def test_written_out_against_closed_gradients(kernel):
     """Also that Algorithm 1 in numpy has the Jacobians of its own kernel machine."""
     x, y = points("a", 0)
     codes = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-    M, size = d_alg1.written_out(torch.from_numpy(x), torch.from_numpy(codes), kernel)
+    M, size = d_alg1.reference_agop(torch.from_numpy(x), torch.from_numpy(codes), kernel)
     other, other_size, other_alpha, _ = sizes(kernel, x, codes)
     np.testing.assert_allclose(M.numpy(), other, rtol=1e-9, atol=1e-12 * norm(other))
     assert size == pytest.approx(other_size, rel=1e-9)

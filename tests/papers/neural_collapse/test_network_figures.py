@@ -138,7 +138,7 @@ def test_turned_weights_keep_their_singular_values_and_their_left_singular_vecto
     head = nn.Sequential(
         nn.Linear(7, 5, bias=False), nn.ReLU(), nn.Linear(5, 6, bias=False), nn.ReLU(), nn.Linear(6, 3)
     )
-    turned = collapse.turned(head, stream("test_checks_d_networks", "turned"))
+    turned = collapse.with_random_right_vectors(head, stream("test_checks_d_networks", "turned"))
     for index in (0, 2):
         W, Q = (part[index].weight.detach().double() for part in (head, turned))
         torch.testing.assert_close(W @ W.mT, Q @ Q.mT, rtol=1e-5, atol=1e-6)

@@ -175,7 +175,7 @@ def test_every_row_of_the_courses():
             d = distances(first, y, lam, 0.0 if arm == NONE else 1.0, kappa, count=11)
             row = {"arm": arm, "case": name, "quantity": "thm4_3/course"}
             expected += [{**row, "x": layer + 2.0, "value": d[layer] / 20} for layer in range(11)]
-    assert_same_rows(list(d_thm4_3.courses()), expected, rel=1e-6, absolute=1e-13)
+    assert_same_rows(list(d_thm4_3.distances_by_layer()), expected, rel=1e-6, absolute=1e-13)
 
 
 @pytest.mark.parametrize("kind", d_thm4_3.DATA)

@@ -49,7 +49,7 @@ def test_a_violation_is_shrunk_and_turns_the_verdict():
 
 def test_removing_an_index_of_a_side_shortens_all_arrays_with_that_side():
     instance = {"A": [[1, 2], [3, 4]], "B": [[5, 6], [7, 8]], "v": [9], "λ": 1}
-    assert [*Arrays(ridge=True, A=(0, 1), B=(0, 0), v=(2,)).fewer(instance)] == [
+    assert [*Arrays(ridge=True, A=(0, 1), B=(0, 0), v=(2,)).smaller_instances(instance)] == [
         {**instance, "A": [[3, 4]], "B": [[8]]}, {**instance, "A": [[1, 2]], "B": [[5]]},
         {**instance, "A": [[2], [4]]}, {**instance, "A": [[1], [3]]},
     ]  # fmt: skip

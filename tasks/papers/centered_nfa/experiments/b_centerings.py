@@ -2,9 +2,9 @@
 
 Appendices B, G and H: two hidden ReLU layers without biases learn the chain monomial of rank 5 from 256 Gaussian
 samples in 32 dimensions, by full-batch gradient descent at 0.05 on the mean squared error, in 800 steps. The paper
-measures every 5th step. Only the scale s₀ of the first layer varies. Its values stand in the figures' legends, which
-the text of the paper lacks: 1, 0.1 and 0.01 here. Each seed has its own data and its own initial weights, and its three
-scales share them. All networks train together, as stacked parameters.
+measures every 5th step. Only the scale s₀ of the first layer varies. Here it is 1, 0.1 and 0.01, because the paper's
+text lacks the figures' legends. Each seed has its own data and initial weights, which its three scales share. All
+networks train together, as stacked parameters.
 
 The printed weights are N(0, s_l / k_l). At s₀ = 1 and width 256 the first steps on isotropic data overshoot: at the
 start the learning rate times the largest curvature of the loss is 4.2 (1.2 at the quick scale's width), and gradient
@@ -124,16 +124,16 @@ def controls(
 ) -> Iterator[dict]:
     """Rows in which a claim's hypothesis is broken.
 
-    random K: K with random eigenvectors, the same throughout training.
+    random K: K with random eigenvectors, the same at all steps.
     another start: K is centered about the initial weights of another network, ``other``.
-    no training: at each step the initial weights, moved by their own norm in a new random direction.
+    no training: at each step the initial weights plus a step of the same norm in a new random direction.
 
-    The arm ``claim`` has, for comparison, weights that moved as far in one random direction as training moved them.
+    For comparison the arm ``claim`` has weights after a random step that is as long as training's.
     """
     distances = {key: (now[key] - W).norm() for key, W in start.items()}
     walked = {key: W + _random_step(W, distances[key], *name, "walk", key) for key, W in start.items()}
     untrained = {key: W + _random_step(W, W.norm(), *name, "untrained", step, key) for key, W in start.items()}
-    about_other = tangents(net, x, now, other)
+    centered_elsewhere = tangents(net, x, now, other)
 
     def untrained_rows(key: str, of_layer: tuple[Tensor, Tensor]) -> list[dict]:
         (P, P_centered), W, W0 = of_layer, untrained[key].double(), start[key].double()
@@ -146,7 +146,7 @@ def controls(
         arms = {
             "claim": nfa("ptk_centered, random step", W0, of_walked[layer][1]),
             "control: random K": [*nfa("uncentered", W, Q), *nfa("centered", W - W0, Q)],
-            "control: another start": ratio(W - W0, about_other[layer][1], P),
+            "control: another start": ratio(W - W0, centered_elsewhere[layer][1], P),
             "control: no training": untrained_rows(f"{layer}.weight", of_untrained[layer]) if step else [],
         }
         for arm, rows in arms.items():
@@ -163,8 +163,8 @@ def tangents(net: nn.Module, x: Tensor, now: Weights, start: Weights) -> Tangent
 def nfa(ansatz: str, V: Tensor, P: Tensor) -> list[dict]:
     """Rows of the correlation of VᵀV and VᵀPV, and of its mean if their eigenvectors were independent (``null``).
 
-    Every ansatz has this form: V is W, W − W₀ or W₀ (k, d), P is K or the centered K (k, k). Before the first step V or
-    P may be 0; the correlation is then undefined and has no row.
+    Every ansatz has this form: V is W, W − W₀ or W₀ (k, d), and P is K or the centered K (k, k). V or P may be 0 before
+    the first step; then the correlation is undefined and has no row.
     """
     if not (V.any() and P.any()):
         return []
@@ -185,6 +185,6 @@ def ratio(W_centered: Tensor, K_centered: Tensor, K: Tensor) -> list[dict]:
 
 
 def _random_step(W: Tensor, length: Tensor, *name: str | int) -> Tensor:
-    """A matrix of W's shape, of random direction and of this norm."""
+    """A matrix of W's shape, of this norm, in a random direction."""
     direction = torch.from_numpy(stream(*name).normal(size=W.shape)).to(W.dtype)
     return direction * (length / direction.norm())

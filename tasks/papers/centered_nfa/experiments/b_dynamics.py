@@ -1,10 +1,9 @@
 """B.prop3 and B.prop4: small networks without biases at initialization, by automatic differentiation.
 
-Networks differ in activation, depth and loss. For B.prop3 all weights follow the gradient flow for a time t by
-Runge-Kutta steps of order 4, at every time from the start: eight steps to the longest time, since a single step is not
-enough where the flow is stiff. Their error in the weights, O(t^5 / steps^4), is far below the remainders, O(t^3), and
-as far at shorter times with fewer steps. The change of the weights is summed without
-adding it to the weights, so that it loses no digits.
+Networks differ in activation, depth and loss. For B.prop3 all weights follow the gradient flow from the start to each
+time t, by Runge-Kutta steps of order 4. The longest time takes eight steps, because one is not enough where the flow is
+stiff; shorter times take fewer. The steps' error in the weights, O(t^5 / steps^4), is far below the remainders, O(t^3).
+The change of the weights is summed apart from the weights, so that it loses no digits.
 """
 
 import math
@@ -44,7 +43,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def sample(claim: str, instance: int, activations: tuple[str, ...]) -> tuple[str, list[Tensor], Tensor, Tensor]:
-    """An activation, weights of one to three hidden layers and of one output of size about 1, x, y."""
+    """An activation, the weights of one to three hidden layers and of an output of size about 1, x, and y."""
     draw = stream("b_dynamics", claim, instance)
     activation, depth = activations[instance % len(activations)], 1 + instance % 3
     n, sizes = int(draw.integers(4, 20)), [int(draw.integers(3, 12)) for _ in range(depth + 1)]
@@ -88,7 +87,7 @@ def proposition_3(instance: int) -> Iterator[dict]:
 
     velocity_at_start = flow([torch.zeros_like(W) for W in start])
     K_start = [J.T @ J for J in tangents(start, x, activation)]
-    # the unit of time is that in which the fastest weight matrix would move by its own norm
+    # in a unit of time the fastest weight matrix would move by its own norm
     unit = min(float(W.norm() / W_dot.norm()) for W, W_dot in zip(start, velocity_at_start, strict=True))
     for t in (unit * time for time in TIMES):
         steps = min(STEPS, 1 + int(STEPS * math.sqrt(t / unit / max(TIMES))))
@@ -123,7 +122,7 @@ def integrated(
 
 
 def proposition_4(instance: int) -> Iterator[dict]:
-    """Residuals of (3) divided by (lengths of the sums) x (norms of the factors); the left side is from ∂L/∂W."""
+    """Residuals of (3) over (lengths of the sums) x (norms of the factors). The left side comes from ∂L/∂W."""
     activation, weights, x, y = sample("prop4", instance, tuple(sorted(ACTIVATIONS)))
     loss = list(LOSSES)[instance % len(LOSSES)]
     for dtype in (torch.float64, torch.float32):

@@ -2,8 +2,8 @@
 
 The network is that of Appendix H: two hidden ReLU layers of width 128 without biases, initial scale 0.01 in the first
 layer. The learning rate and the number of steps are printed for Figures 2, 4, 5, 7 and 8 only. Q is K with random
-eigenvectors; correlations with WᵀQW are means over several draws of Q. The AGOP of the first layer is that of the whole
-network with respect to its inputs, which is compared with the EGOP.
+eigenvectors; correlations with WᵀQW are means over several draws of Q. The AGOP of the first layer is the whole
+network's with respect to its inputs, and is compared with the EGOP.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ DRAWS = 20  # of Q
 def measure(run: Run) -> Iterator[dict]:
     """Rows: egop/agop, egop/gram, R² by epoch, seed and arm; nfa/K and nfa/Q at the end; seed 0's matrices.
 
-    "another target" is the larger one of the AGOP's cosines with the EGOPs of chains one coordinate shorter and longer.
+    "another target" is the AGOP's larger cosine with two EGOPs: of a chain one coordinate shorter, and one longer.
     """
     data = run.data
     x = data.x_train.float()

@@ -14,6 +14,7 @@ from torch import Tensor
 from gramlab.data.alignment import alignment_reversing
 from gramlab.streams import stream
 from gramlab.theory import centered_nfa, mean_term, moments
+from tasks.papers.centered_nfa.experiments.shared.appendix_e import derivatives
 from tasks.settings.fields import Count, Probability
 from tasks.settings.simulation import Simulation
 
@@ -76,12 +77,3 @@ def by_chance(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> float:
     """The mean of ρ where ẆᵀKẆ has random eigenvectors: tr(ẆᵀẆ) tr(ẆᵀKẆ)/d over the norms (gramlab.cosine_null)."""
     S, KS = derivatives(X, y, a, W)
     return float(S.trace() * KS.trace() / X.shape[1] / (S.norm() * (KS * KS.T).sum().sqrt()))
-
-
-def derivatives(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
-    """S = ẆẆᵀ and KS (k, k), for Ẇ = JᵀYX and K = JᵀJ with J = ∂f/∂h (n, k)."""
-    J = X @ W.T * a
-    W_dot = J.T @ (y * X)
-    S = W_dot @ W_dot.T
-    KS = J.T @ J @ S
-    return S, KS

@@ -34,13 +34,13 @@ class Settings(Simulation):
     widths: list[Count]  # of the networks: the dashed and the solid line
 
 
-DECAYS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # α; the paper does not print its own
+DECAYS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # α; the paper does not print its values
 TARGETS: dict[str, Callable[..., DataSet]] = {
     "low rank": partial(chain_monomial, rank=5),
     "high rank": high_rank_polynomial,
 }
 HIDDEN = ("quadratic", "relu")  # activations
-OWN, WHOLE = "fig6/predicted, linear", "fig6/predicted"
+LINEAR, WHOLE = "fig6/predicted, linear", "fig6/predicted"
 ISOTROPIC, ALL_TERMS = "control: prediction for isotropic inputs", "control: prediction with all terms of φ′"
 
 
@@ -70,7 +70,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                             value = first_order(inputs, y, kernel)
                             yield {**labels, "arm": arm, "layer": "0", "quantity": quantity, "value": value}
                             if (arm, quantity) == ("claim", WHOLE):
-                                yield {**labels, "arm": ALL_TERMS, "layer": "0", "quantity": OWN, "value": value}
+                                yield {**labels, "arm": ALL_TERMS, "layer": "0", "quantity": LINEAR, "value": value}
                     for width, weights in networks.items():
                         J, outputs = tangents(X, weights, phi)
                         labels["layer"] = str(width)
@@ -86,10 +86,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 def kernels(X: Tensor, activation: str) -> dict[str, Tensor]:
     """The expected kernels of both predictions, by the quantity that they give."""
     all_terms = expected_kernel(X, [activation, activation])
-    return {
-        WHOLE: all_terms,
-        OWN: all_terms if activation == "quadratic" else relu_with_linear_slopes(X),
-    }
+    return {WHOLE: all_terms, LINEAR: all_terms if activation == "quadratic" else relu_with_linear_slopes(X)}
 
 
 def relu_with_linear_slopes(X: Tensor) -> Tensor:

@@ -23,9 +23,9 @@ DRAWS = 20  # of Q
 def measure(run: Run) -> Iterator[dict]:
     """Rows: pearson/K and pearson/Q by seed and arm; seed 0's diagonals by pixel (x); accuracies.
 
-    The control has K with its hidden units in another order and with random signs. So its eigenvalues and the sizes of
-    its eigenvectors' entries are those of K. Another network's K would be no control: the top eigenvectors of all
-    networks lie near the same direction, that of equal entries.
+    The control has K with its hidden units in another order and with random signs. This keeps the eigenvalues and the
+    sizes of the eigenvectors' entries. Another network's K would be no control, because the top eigenvectors of all
+    networks are close to one direction, that of equal entries.
     """
     last = run.epochs[-1]
     x = run.data.scaled(run.data.x_train, torch.float32).flatten(1)

@@ -1,11 +1,11 @@
 """B.prop10: E[ẆᵀẆ] and E[ẆᵀKẆ] of the quadratic network over (a, W), by Monte Carlo, at several widths.
 
 ẆᵀẆ = M R M and ẆᵀKẆ = M R B R M with M = XᵀYX, B = XᵀX, R = Wᵀ diag(a²) W (B.rmt checks this by (21) and (23)). So the
-means of R and of R ⊗ R over networks suffice for all data sets. Each mean is decomposed by least squares: E[ẆᵀẆ] into
-M² and M, E[ẆᵀKẆ] into tr(B) M², M B M and M. M, scaled to the norm of M² or tr(B) M², is in neither formula and must
-get the coefficient 0. The data make these matrices far from parallel: nearly orthogonal points with labels of both
-signs, larger for shorter points. Batches of networks take the place of seeds; wide networks have smaller batches. As in
-the paper's 𝒦, the factor 2 of (t²)' = 2t is omitted.
+means of R and of R ⊗ R over networks suffice for all data sets. Least squares decomposes each mean: E[ẆᵀẆ] into M² and
+M, E[ẆᵀKẆ] into tr(B) M², M B M and M. Here M is scaled to the norm of M² or tr(B) M². Neither formula has M, so its
+coefficient must be 0. The data make these matrices far from parallel: the points are nearly orthogonal, and their
+labels have both signs and are larger for shorter points. Batches of networks replace seeds; wide networks have smaller
+batches. As in the paper's 𝒦, the factor 2 of (t²)' = 2t is omitted.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ UNEQUAL = torch.tensor([0.5, 1.0, 1.5, 2.0], dtype=torch.float64)  # standard de
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: prop10/(coefficient), the relative error of each, or the coefficient that must be 0, at each width x."""
+    """Rows: prop10/COEFFICIENT at each width x: its relative error, or its value if it must be 0."""
     for k in settings.widths:
         for seed in range(settings.instances):
             for control in (False, True):

@@ -1,9 +1,9 @@
 """Every printed equation of paper B's Appendix E after the lemmas, and (6), in the printed form and as derived.
 
-(10), (16)–(19), (21) and (23)–(27) are identities of any matrices: residuals on small matrices. (6), (20), (22) and
-(28) hold for free families. The traces of a sampled network, through its Ẇ and K, are compared with the formula, which
-takes the moments of the data and of that network's own R; the data are Gaussian and of growing size. A wrong small term
-could go unnoticed in these sums, so each word that (19), (22) and (27) leave to be factored is compared separately
+(10), (16)–(19), (21) and (23)–(27) are identities of any matrices; their rows are residuals on small matrices. (6),
+(20), (22) and (28) hold for free families. Their formulas take moments of the data and of a sampled network's R, and
+are compared with the traces of this network, from its Ẇ and K. The data are Gaussian and of growing size. A wrong small
+term could hide in these sums, so each word that (19), (22) and (27) leave to be factored is also compared by itself
 ("terms"). (10) as a prediction takes the limit of R's moments. (11) compares a mean of ratios with the ratio of the
 means.
 """
@@ -17,7 +17,8 @@ from torch import Tensor
 
 from gramlab.streams import stream
 from gramlab.theory import Traces, combined, data_moments, gaussian_moments, moments
-from tasks.papers.centered_nfa.experiments.shared.appendix_e import expansions, printed, tr, word_errors
+from tasks.papers.centered_nfa.experiments.shared.appendix_e import derivatives, expansions, printed, tr, word_errors
+from tasks.papers.centered_nfa.experiments.shared.eigenvectors import with_eigenvalues_of
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
 
@@ -50,7 +51,7 @@ CASES: tuple[tuple[Shape, str, str], ...] = (  # shape, spectrum, labels
 FREE_EQUATIONS = ("(20)", "(22)", "(28)")
 EQUATION_6 = (((2, 1, 1), "normal"), ((3, 1, 2), "signs"))  # shape, labels
 EQUATION_11 = (CASES[0], CASES[1], CASES[3])
-NETWORKS = 3  # on each data set: the mean is then known to less than its margin
+NETWORKS = 3  # on each data set, so that the mean's interval is smaller than the margin
 NETWORKS_11 = 10  # on each data set, for (11)
 MATRICES = 5  # drawn by each seed for the identities
 DEPENDENT = "control: R has the data's eigenvectors"
@@ -90,11 +91,8 @@ def network(k: int, d: int, *name: str | int) -> tuple[Tensor, Tensor]:
 
 
 def observed(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[float, float, float]:
-    """The three traces of (10) over d from Ẇ = JᵀYX and K = JᵀJ, J = ∂f/∂h (n, k), through S = ẆẆᵀ (k, k)."""
-    J = X @ W.T * a
-    W_dot = J.T @ (y * X)
-    S, K = W_dot @ W_dot.T, J.T @ J
-    KS, d = K @ S, X.shape[1]
+    """The three traces of (10) over d, through S = ẆẆᵀ and KS."""
+    (S, KS), d = derivatives(X, y, a, W), X.shape[1]
     return float((KS * S).sum()) / d, float(S.square().sum()) / d, float((KS * KS.T).sum()) / d
 
 
@@ -124,31 +122,20 @@ def free_equations(case: tuple[Shape, str, str], size: int, seed: int) -> Iterat
         if spectrum not in DECAYS:
             for arm, predicted in (("claim", as_printed(r)), ("corrected", combined(data, r))):
                 for equation, left, right in zip(FREE_EQUATIONS, traces, predicted, strict=True):
-                    yield {
-                        **columns,
-                        "step": number,
-                        "arm": arm,
-                        "quantity": f"rmt/{equation}",
-                        "value": left / right - 1,
-                    }
+                    row = {"step": number, "arm": arm, "quantity": f"rmt/{equation}", "value": left / right - 1}
+                    yield {**columns, **row}
         for arm, prediction in (("claim", Traces(*as_printed(limit))), ("corrected", combined(data, limit))):
             error = Traces(*traces).correlation - prediction.correlation
             yield {**columns, "step": number, "arm": arm, "quantity": "rmt/(10), predicted", "value": error}
     if case == CASES[0]:
         columns["arm"] = DEPENDENT
-        R = with_eigenvectors_of(A, R)
+        R = with_eigenvalues_of(R, A)
         AR, BR = A @ R, B @ R
         dependent = tr(AR, AR, BR), tr(AR, AR), tr(AR, BR, AR, BR)
         for equation, left, right in zip(FREE_EQUATIONS, dependent, combined(data, r), strict=True):
             yield {**columns, "quantity": f"rmt/{equation}", "value": left / right - 1}
         error = Traces(*dependent).correlation - combined(data, limit).correlation
         yield {**columns, "quantity": "rmt/(10), predicted", "value": error}
-
-
-def with_eigenvectors_of(A: Tensor, R: Tensor) -> Tensor:
-    """R's eigenvalues with A's eigenvectors, both in rising order."""
-    vectors = torch.linalg.eigh(A).eigenvectors
-    return vectors * torch.linalg.eigvalsh(R) @ vectors.T
 
 
 def equation_6(shape: Shape, labels: str, size: int, seed: int) -> Iterator[dict]:
@@ -162,7 +149,7 @@ def equation_6(shape: Shape, labels: str, size: int, seed: int) -> Iterator[dict
     columns = {**row_labels(shape, "XᵀX = 1", labels, size, seed), "quantity": "rmt/(6)"}
     for arm in ("claim", "corrected"):
         yield {**columns, "arm": arm, "value": observed(X, y, a, W)[0] / right - 1}
-    R = with_eigenvectors_of(A, R)
+    R = with_eigenvalues_of(R, A)
     yield {**columns, "arm": DEPENDENT, "value": tr(A @ R, A @ R @ R) / right - 1}
 
 

@@ -1,7 +1,7 @@
-"""FACT and the root of the AGOP against the weight Gram along training, for several weight decays; judged by no claim.
+"""FACT and the root of the AGOP against the weight Gram along training, for several weight decays. No claim uses it.
 
-The first layer of networks of two hidden layers on images. Correlations are Pearson's over all entries, of every seed.
-The images are those of seed 0: mean entries between patches of the image, for readers to look at.
+The rows are of the first layer of networks with two hidden layers, which learn images. They hold Pearson's correlations
+over all entries for every seed, and for seed 0 the matrices' means between patches of the image, for readers to see.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """C.fig6, C.fig7: kernel machines that learn addition modulo p, iterate by iterate, and their similarities of pairs.
 
-The kernel is k(t) = t^2, the quadratic kernel of rfm-grokking (the paper does not name Figure 6's); the ridge is 0, and
-FACT is averaged geometrically. The paper has p = 61, half of the table and 75 iterations.
+The kernel is k(t) = t^2, the quadratic kernel of rfm-grokking, because the paper does not name that of Figure 6. The
+ridge is 0, and FACT is averaged geometrically. The paper has p = 61, half of the table and 75 iterations.
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def measure(settings: Settings) -> Iterator[dict]:
         # the last update is FACT-RFM's, which Figure 7 shows
         pairs = {
             ("claim", "pair"): (machine.M, machine.M),
-            ("claim", "untrained pair"): (untrained, untrained),  # no control: it fits a line too
+            ("claim", "untrained pair"): (untrained, untrained),  # no control, because it lies on a line too
             ("control: k' of relabelled M", "pair"): (machine.M, machine.M[relabelled][:, relabelled]),
         }
         for (arm, name), (M, other) in pairs.items():
@@ -81,8 +81,8 @@ def _accuracies(machine: Iterate, x: Tensor, y: Tensor, x_test: Tensor, y_test: 
 def circulancy(M: Tensor) -> float:
     """The share of the entries' variance that four circulant blocks explain, without M's own diagonal.
 
-    In each p x p block entries vary about the block's mean. Their mean along i - j modulo p explains them, or along
-    i + j, whichever explains more. 0 where nothing varies. A random matrix has about 1/p.
+    In each p x p block the entries vary about the block's mean. Their mean along i - j or along i + j modulo p explains
+    a part; the larger part counts. The share is 0 for a constant matrix, and about 1/p for a random matrix.
     """
     p = len(M) // 2
     index = torch.arange(p)

@@ -32,7 +32,7 @@ class Parity(Strict):
     samples: Count
     test_samples: Count = 1000
     steps: Count = 5  # feature updates
-    transition: bool = False  # whether it is Figure 1's, not Figure 5's
+    transition: bool = False  # whether the parity belongs to Figure 1, not to Figure 5
 
 
 class Settings(Simulation):
@@ -65,7 +65,7 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
 
 
 def _path(update: str, x: Tensor, y: Tensor, ridges: list[float], steps: int) -> list[Iterate]:
-    """The iterates at the ridge at which one of them has the smallest leave-one-out error."""
+    """The iterates of the ridge whose best iterate has the smallest leave-one-out error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularKernel)  # a collapsed iterate has a large error and is not chosen
         paths = [list(islice(iterates(update, KERNEL, x, y, ridge, leave_one_out=True), steps + 1)) for ridge in ridges]

@@ -49,7 +49,7 @@ class Settings(Simulation):
     steps: Count  # Adam steps of Figure 4
 
     def seeds(self) -> int:
-        """Those of Figure 4, the only statistical claim."""
+        """The seeds of Figure 4, the only statistical claim."""
         return SEEDS
 
 
@@ -96,7 +96,7 @@ def lemma_d2(instance: int) -> Iterator[dict]:
             target = Q if arm.startswith("control") else represented(theta)  # too few neurons do not represent Q
             ratio = cost(target, factor) / float((theta**2).sum())
             yield {**labels, "dtype": "float64", "step": step, "quantity": "lemd2/ratio", "value": ratio}
-        last = networks[arm][len(PENALTIES) :: len(PENALTIES) + 1]  # of each start, at the smallest penalty
+        last = networks[arm][len(PENALTIES) :: len(PENALTIES) + 1]  # at the smallest penalty, for each start
         best = min(last, key=lambda theta: ((represented(theta) - Q) ** 2).sum() / PENALTIES[-1] + (theta**2).sum())
         missed = float(np.linalg.norm(represented(best) - Q) / np.linalg.norm(Q))
         distance = max(abs(np.square(best).sum() / cost(Q, factor, rank) - 1), missed)
@@ -104,7 +104,7 @@ def lemma_d2(instance: int) -> Iterator[dict]:
 
 
 def cost(Q: np.ndarray, factor: float, rank: int | None = None) -> float:
-    """factor * sum_i sigma_i(Q)^(2/3) over the ``rank`` largest: round-off^(2/3) of the others would show."""
+    """factor * sum_i sigma_i(Q)^(2/3) over the ``rank`` largest; the others are round-off, which the power enlarges."""
     return factor * float((np.linalg.svd(Q, compute_uv=False)[:rank] ** (2 / 3)).sum())
 
 
@@ -122,7 +122,7 @@ def _construction_rows(labels: dict, Q: np.ndarray, neurons: int, rank: int, fac
 
 
 def _optimised(Q: np.ndarray, neurons: int, draw: np.random.Generator) -> Iterator[np.ndarray]:
-    """From each random start: that network, and the minima of ||theta||^2 + ||M - Q||^2 / penalty as it falls."""
+    """Each random start, followed by the minima of ||theta||^2 + ||M - Q||^2 / penalty for falling penalties."""
     for _ in range(STARTS):
         yield (theta := draw.normal(size=(neurons, len(Q) + 1)))
         for penalty in PENALTIES:
@@ -170,7 +170,7 @@ def figure_4(p: float, tau: float, decay: float, steps: int) -> Iterator[dict]:
 
 
 def far_from_convergence(p: float, tau: float, decay: float, steps: int) -> Iterator[dict]:
-    """FACT's cosine by seed after a few Adam steps: a control of what Figure 4 says of FACT at convergence."""
+    """FACT's cosine by seed after a few Adam steps, a control of Figure 4's claim on FACT at convergence."""
     population = Population(p, tau, decay)
     for seed, theta in enumerate(adam(population.slope, _initial(), decay, steps)):
         features = population.features(theta)

@@ -45,7 +45,7 @@ class Settings(Simulation):
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: the test accuracy of every method on every data set, and with features from shuffled labels.
 
-    In one control all features come from shuffled labels; in the other FACT-RFM's alone, so that it falls behind.
+    In one control the features of all methods come from shuffled labels, in the other those of FACT-RFM alone.
     """
     for index, (name, x, classes) in enumerate(data_sets(settings.folder, settings.largest)):
         order = stream("c_tabular", name, "order").permutation(len(x))
@@ -98,7 +98,7 @@ def _accuracies(
 
 
 def _accuracy_with(M: Tensor, x: Tensor, y: Tensor, train: Any, test: Any, ridge: float) -> float:
-    """The test accuracy with these features."""
+    """The test accuracy of the kernel machine with the features M."""
     codes = one_hot(y[train], int(y.max()) + 1).double()
     alpha, _ = dual(lambda: KERNEL.matrix(x[train], None, M), codes, ridge)
     return _share_correct(x, y, train, test, alpha, M)

@@ -1,9 +1,9 @@
 """C.thm3.1, C.thmA.1, C.rem3.3: small networks on digits at a critical point of L + (lambda / 2) ||theta||^2.
 
 L-BFGS and then Newton's method lead to the critical point, in float64. FACT and bFACT follow their definitions, with
-gradients through the layer alone; they are compared with W^T W and W W^T on the way to the critical point and on rays
-into it. ``fact/ratio`` is ||W^T W - FACT|| over its bound ||W||_op ||grad_W L_lambda|| / lambda, for
-W^T W - FACT = W^T grad_W L_lambda / lambda at every point, critical or not.
+gradients through the layer alone. They are compared with W^T W and W W^T on the way to the critical point and on rays
+into it. ``fact/ratio`` is ||W^T W - FACT|| over its bound ||W||_op ||grad_W L_lambda|| / lambda. The bound follows from
+W^T W - FACT = W^T grad_W L_lambda / lambda, which holds at every point.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from gramlab.data import prepare
 from gramlab.losses import LOSSES
 from gramlab.nets import ACTIVATIONS, initialize
 from gramlab.streams import stream
-from tasks.measuring.layer_graph import watched
+from tasks.measuring.layer_graph import layer_calls
 from tasks.papers.fact.experiments.shared.matrices import root
 from tasks.settings.simulation import Simulation
 
-RAYS = [*(2.0**-power for power in range(25)), 0.0]  # distances from the end of the ray, in tenths of its norm
+RAYS = [*(2.0**-power for power in range(25)), 0.0]  # distances from the ray's end, in tenths of the end's norm
 
 
 class Network(nn.Module):
@@ -50,7 +50,7 @@ class Problem:
     x: Tensor
     y: Tensor
 
-    def at(self, point: Tensor) -> dict[str, Tensor]:
+    def parameters_at(self, point: Tensor) -> dict[str, Tensor]:
         """The parameters at this point, by name."""
         flat = point.split([parameter.numel() for parameter in self.model.parameters()])
         named = self.model.named_parameters()
@@ -58,7 +58,7 @@ class Problem:
 
     def objective(self, point: Tensor) -> Tensor:
         """L + (lambda / 2) ||theta||^2."""
-        data_loss = LOSSES[self.loss](functional_call(self.model, self.at(point), (self.x,)), self.y).mean()
+        data_loss = LOSSES[self.loss](functional_call(self.model, self.parameters_at(point), (self.x,)), self.y).mean()
         return data_loss + self.weight_decay / 2 * point.square().sum()
 
     def path(self, point: Tensor) -> Iterator[Tensor]:
@@ -83,7 +83,7 @@ class Problem:
             yield point
             gradient, hessian = slope(point), torch.func.hessian(self.objective)(point)
             step = torch.linalg.solve(hessian, gradient)
-            # halve the step until the gradient falls: far from the critical point a full Newton step may lead away
+            # halve the step until the gradient falls, because a full Newton step may lead away from the critical point
             steps = (0.5**halving * step for halving in range(12))
             lower = (point - step for step in steps if slope(point - step).norm() < 0.9 * gradient.norm())
             if (next_point := next(lower, None)) is None:
@@ -93,23 +93,23 @@ class Problem:
     def errors(self, point: Tensor, factor: float = 1.0, with_bias: bool = False) -> Iterator[dict]:
         """Each layer's errors over ||W^T W||, with FACT at factor * lambda; x = ||gradient|| / (lambda ||theta||).
 
-        ``with_bias`` takes the layer's output with its bias in place of W h in bFACT.
+        With ``with_bias`` bFACT takes the layer's output with the bias instead of W h.
         """
         gradient = torch.func.grad(self.objective)(point)
-        slopes = self.at(gradient)
+        slopes = self.parameters_at(gradient)
         x = float(gradient.norm() / (self.weight_decay * point.norm()))
-        self.model.load_state_dict(self.at(point))
+        self.model.load_state_dict(self.parameters_at(point))
         for name in ("first", "second", "last"):
             layer = self.model.get_submodule(name)
-            with watched(layer) as calls:
+            with layer_calls(layer) as calls:
                 losses = LOSSES[self.loss](self.model(self.x), self.y)
             ((h, z),) = calls
-            at_h, at_z = torch.autograd.grad(losses.sum(), (h, z))
+            h_gradient, z_gradient = torch.autograd.grad(losses.sum(), (h, z))
             scale = len(self.x) * factor * self.weight_decay
-            fact = -(at_h @ h.detach().T) / scale
+            fact = -(h_gradient @ h.detach().T) / scale
             W = layer.get_parameter("weight").detach()
             out = z.detach() + layer.get_parameter("bias").detach()[:, None] if with_bias else z.detach()
-            back, gram, back_gram = -(out @ at_z.T) / scale, W.T @ W, W @ W.T
+            back, gram, back_gram = -(out @ z_gradient.T) / scale, W.T @ W, W @ W.T
             differences = {
                 "fact/error": gram - fact,
                 "fact/transposed/error": gram - fact.T,

@@ -1,8 +1,8 @@
 """D.alg1: gramlab.DeepRFM against Algorithm 1 written out, layer by layer.
 
-The reference computes kernels entry by entry and Jacobians by autograd. Each layer starts from DeepRFM's own output of
-the layer before, so that only the error of this layer is measured. Random features are tested through their inner
-products, which must be those of their kernel.
+The reference computes kernels entry by entry and Jacobians by autograd. Each layer starts from DeepRFM's output of the
+layer before, so that the residual shows the error of this layer alone. The inner products of random features must be
+the values of their kernel.
 """
 
 import warnings
@@ -58,7 +58,7 @@ def fitted(kernel: str, features: str, dtype: torch.dtype, instance: int) -> Ite
     """Rows of one fitted DeepRFM, compared with each step of Algorithm 1."""
     X, y = clusters(f"{kernel}, {features}", instance)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", SingularKernel)  # these kernels are regular: a larger ridge would be an error
+        warnings.simplefilter("error", SingularKernel)  # these kernels are regular, so a larger ridge is an error
         model = DeepRFM(LAYERS, kernel=kernel, bandwidth=BANDWIDTH, features=features, n_features=WIDTH, scale=SCALE,
                         seed=instance, dtype=str(dtype).removeprefix("torch.")).fit(X, y)  # fmt: skip
     codes = torch.from_numpy(np.where(y[:, None] == np.arange(CLASSES), 1.0, -1.0)).to(dtype)
@@ -80,13 +80,13 @@ def fitted(kernel: str, features: str, dtype: torch.dtype, instance: int) -> Ite
 def compared(
     layer: DeepLayer, kernel: str, before: Tensor, codes: Tensor, data: Tensor, projected: Tensor, mapped: Tensor
 ) -> Iterator[dict]:
-    """Rows of one layer: it normalises ``before`` to ``data``, then M^{1/2} gives ``projected``, and Phi ``mapped``."""
+    """Rows of a layer. It normalises ``before`` to ``data``; M^{1/2} gives ``projected`` and Phi gives ``mapped``."""
     assert layer.root is not None
     x = before / before.flip(1).square().sum(1, keepdim=True).sqrt()
     agop = layer.root @ layer.root
     inputs = {"claim": (x, codes), RAW: (before, codes), ZEROS: (x, (codes + 1) / 2)}
     for arm, (points, labels) in inputs.items():
-        M, size = written_out(points, labels, kernel)
+        M, size = reference_agop(points, labels, kernel)
         yield {"arm": arm, "quantity": "alg1/agop", "value": float((agop - M).norm()) / size}
         if arm == "claim":
             for root_arm, root in ((arm, layer.root), (WHOLE, agop)):
@@ -120,14 +120,14 @@ def kernel_matrix(x: Tensor, kernel: str) -> Tensor:
     return K
 
 
-def written_out(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float]:
-    """M, and the size of its round-off."""
+def reference_agop(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float]:
+    """M by the definition, and the size of its round-off."""
     n, K = len(x), kernel_matrix(x, kernel)
     alpha = torch.linalg.solve(K, codes)
     condition = float(torch.linalg.cond(K.double()))
     M, terms = x.new_zeros(x.shape[1], x.shape[1]), 0.0
     for i in range(n):
-        # at its own centre the Laplace kernel has no gradient, and that of the Gaussian one is 0: left out
+        # without i = j, where the Laplace kernel has no gradient and that of the Gaussian kernel is 0
         p = x[i].clone().requires_grad_()
         gradients = [
             torch.autograd.grad(kernel_value(p, x[j], kernel), p)[0] if j != i else torch.zeros_like(p)
@@ -143,7 +143,7 @@ def random_features(features: str, instances: int) -> Iterator[dict]:
     """Rows: the inner product of two points' random features, in standard errors from the kernel's value."""
     for instance in range(10 * instances):
         X, y = clusters(f"drawn {features}", instance)
-        scale = 0.5  # at which the features of the Gaussian kernel are far off
+        scale = 0.5  # where the Gaussian kernel differs much from the Laplace kernel
         model = DeepRFM(1, features=features, n_features=4000, scale=scale, agop=False, seed=instance).fit(X, y)
         x, _, mapped = next(iter(model.stages(X)))
         products = mapped[0] * mapped[1] * (len(mapped[0]) if features == "fourier" else 1)

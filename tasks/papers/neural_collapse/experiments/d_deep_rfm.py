@@ -1,14 +1,14 @@
 """D.fig1, D.fig3 to D.fig6: Deep RFM on images, layer by layer, with its controls.
 
 The paper has 18 layers, the Laplace kernel (for ReLU features on MNIST the Gaussian one) of bandwidth 2, no ridge, 1024
-ReLU features or 4096 Fourier features of scale 0.05, and pixels as they are. (The authors' code standardises pixels,
-and has as many Fourier features as inputs.) A kernel matrix can be singular to working precision, as the Gaussian one
-is when points collapse. Then gramlab.kernels.solve takes the ridge sqrt(eps) tr(K)/n = 1.5e-8; the rows report it by
-layer. Seeds draw the features and, of digits, the subset of images; of the other sources all seeds have the first
-``samples`` images, as in the paper.
+ReLU features or 4096 Fourier features of scale 0.05, and unchanged pixels. (The authors' code standardises pixels, and
+has as many Fourier features as inputs.) A kernel matrix can be singular to working precision, as the Gaussian one is
+when points collapse. Then gramlab.kernels.solve takes the ridge sqrt(eps) tr(K)/n = 1.5e-8; the rows report it by
+layer. Seeds draw the features and the subset of the digits. Of the other sources all seeds have the first ``samples``
+images, as in the paper.
 
-Digits have the Laplace kernel: with the Gaussian one, which the paper has for ReLU features on MNIST, the kernel matrix
-of 1,000 digits is singular in 13 to 15 of 18 layers, and the last machine does not interpolate.
+Digits have the Laplace kernel. With the Gaussian kernel, the paper's for ReLU features on MNIST, the kernel matrix of
+1,000 digits is singular in 13 to 15 of 18 layers, and the last machine does not interpolate.
 
 Controls: random features alone (M = I); a Deep RFM that is fitted to shuffled labels, whose AGOP has no reason to bring
 the true classes together; M of the same spectrum with random eigenvectors; feature maps without their nonlinearity.
@@ -27,7 +27,7 @@ from gramlab import DeepRFM, neural_collapse
 from gramlab.data import prepare
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
-from tasks.measuring.invariants import at, check_traces
+from tasks.measuring.invariants import check_traces, error_context
 from tasks.measuring.nulls import collapse_nulls, in_random_directions
 from tasks.measuring.resumable import rows_of_part
 from tasks.settings import load
@@ -56,7 +56,7 @@ IMAGES = ("gram/image", "image/class means")  # of the first seed
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: NC1 and NC2 by place and layer, and by chance in the last layer, mean cosines, ridges, training accuracy.
 
-    Of the first seed also Gram images.
+    The first seed has Gram images too.
     """
     root = load("paper").machine.root()
     for source in settings.data:
@@ -74,29 +74,29 @@ def measure(settings: Settings) -> Iterator[dict]:
                                 gram_samples=SHOWN)  # fmt: skip
                 labels = {"case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
                 part = [source, len(images), model.get_params()]
-                for row in rows_of_part("d_deep_rfm", part, partial(_fitted, model, images, classes)):
+                for row in rows_of_part("d_deep_rfm", part, partial(_rows_of_model, model, images, classes)):
                     if row["quantity"] not in IMAGES or seed == 0:
                         yield {**labels, **row}
 
 
-def _fitted(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+def _rows_of_model(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
     """Rows of a model fitted to images (n, d) with labels (n,), and of its controls."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularKernel)  # the rows report the ridge
         model.fit(x, y)
         sizes = np.minimum(np.unique(y, return_counts=True)[1], SHOWN)
-        yield from ({**row, "arm": "claim"} for row in _layers(model, sizes))
+        yield from ({**row, "arm": "claim"} for row in _rows_of_layers(model, sizes))
         yield {"arm": "claim", "quantity": "train_accuracy", "value": float(model.score(x, y))}
-        yield from _with_other_maps(model, x, y)
+        yield from _rows_of_other_maps(model, x, y)
         model.set_params(agop=False).fit(x, y)
-        # nothing happens between the data and the features: NC1 after the AGOP would be that of the data
-        yield from ({**row, "arm": NO_AGOP} for row in _layers(model, sizes) if row["quantity"] != "nc1/agop")
+        # with M = I, NC1 after the AGOP is that of the data
+        yield from ({**row, "arm": NO_AGOP} for row in _rows_of_layers(model, sizes) if row["quantity"] != "nc1/agop")
         shuffled = stream("d_deep_rfm", "shuffled", model.seed).permutation(y)
         model.set_params(agop=True).fit(x, shuffled)
-        yield from ({**row, "arm": SHUFFLED} for row in _of_classes(model, x, y))
+        yield from ({**row, "arm": SHUFFLED} for row in _class_rows(model, x, y))
 
 
-def _layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:
+def _rows_of_layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:
     """Rows of every layer with its class means' Gram image, and the samples' Gram images of four layers.
 
     ``sizes`` counts the samples of each class in a Gram image.
@@ -108,7 +108,7 @@ def _layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:
         values |= {f"nc2/{place}": value for place, value in layer.nc2.items()}
         values |= {"gram/within": layer.within, "gram/across": layer.across, "ridge": layer.ridge}
         values |= {"gram/spread": _spread(layer.nc2["agop"], K)}
-        yield from _of_layer(number, values)
+        yield from _layer_rows(number, values)
         starts = np.cumsum(sizes) - sizes
         sums = np.add.reduceat(np.add.reduceat(layer.gram.astype(float), starts, 0), starts, 1)
         images = {"image/class means": sums / np.outer(sizes, sizes)}
@@ -119,7 +119,7 @@ def _layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:
                 yield {"layer": str(number), "x": float(pixel), "quantity": quantity, "value": value}
 
 
-def _of_layer(number: int, values: dict[str, float]) -> Iterator[dict]:
+def _layer_rows(number: int, values: dict[str, float]) -> Iterator[dict]:
     for quantity, value in values.items():
         yield {"layer": str(number), "x": float(number), "quantity": quantity, "value": value}
 
@@ -129,8 +129,8 @@ def _spread(nc2: float, K: int) -> float:
     return nc2 / (K * (K - 1)) ** 0.5
 
 
-def _with_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
-    """NC1 on the model's own data, after the feature map without its nonlinearity, and after a turned M^{1/2}."""
+def _rows_of_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+    """NC1 of the model's data after a linear feature map, and after M^{1/2} with random eigenvectors."""
     labels, draw = torch.from_numpy(y), stream("d_deep_rfm", "turned", model.features, model.seed)
     for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
         data, projected = (torch.from_numpy(stage) for stage in stages[:2])
@@ -140,39 +140,39 @@ def _with_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[d
         turned = neural_collapse(data @ root, labels).nc1
         values = {LINEAR: {"nc1/agop": layer.nc1["agop"], "nc1/features": linear},
                   TURNED: {"nc1/data": layer.nc1["data"], "nc1/agop": turned}}  # fmt: skip
-        for arm, of_arm in values.items():
-            yield from ({**row, "arm": arm} for row in _of_layer(number, of_arm))
-    yield from ({**row, "arm": "claim"} for row in _of_chance(model, stages, labels))
+        for arm, arm_values in values.items():
+            yield from ({**row, "arm": arm} for row in _layer_rows(number, arm_values))
+    yield from ({**row, "arm": "claim"} for row in _chance_rows(model, stages, labels))
 
 
-def _of_classes(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+def _class_rows(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
     """Rows of every layer for other classes than those that the model was fitted to."""
     labels, K = torch.from_numpy(y), len(model.classes_)
     for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
         values = {"ridge": layer.ridge}
         for place, stage in zip(PLACES, stages, strict=True):
             collapse = neural_collapse(torch.from_numpy(stage), labels)
-            with at(seed=model.seed, layer=number, place=place):
+            with error_context(seed=model.seed, layer=number, place=place):
                 check_traces(collapse.within, collapse.between, float(stage.var(0).sum()))
             values |= {f"nc1/{place}": collapse.nc1, f"nc2/{place}": collapse.nc2}
         within, across = cosines(torch.from_numpy(stages[1]), labels)
         values |= {"gram/within": within, "gram/across": across, "gram/spread": _spread(values["nc2/agop"], K)}
-        yield from _of_layer(number, values)
-    yield from _of_chance(model, stages, labels)
+        yield from _layer_rows(number, values)
+    yield from _chance_rows(model, stages, labels)
 
 
-def _of_chance(model: DeepRFM, stages: Sequence[np.ndarray], labels: Tensor) -> Iterator[dict]:
-    """Rows null/nc1/... and null/nc2/... of the last layer: what both are for permuted labels."""
+def _chance_rows(model: DeepRFM, stages: Sequence[np.ndarray], labels: Tensor) -> Iterator[dict]:
+    """Rows null/nc1/... and null/nc2/... of the last layer: NC1 and NC2 for permuted labels."""
     draw = stream("d_deep_rfm", "classes by chance", model.features, model.seed)
     for place, stage in zip(PLACES, stages, strict=True):
         chance = collapse_nulls(torch.from_numpy(stage), labels, draw)
-        yield from _of_layer(model.n_layers, {f"null/{name}/{place}": value for name, value in chance.items()})
+        yield from _layer_rows(model.n_layers, {f"null/{name}/{place}": value for name, value in chance.items()})
 
 
 def cosines(h: Tensor, labels: Tensor) -> tuple[float, float]:
     """Mean cosines of two samples of one class, and of two classes, centred at the mean of the class means.
 
-    They follow from the classes' sums of the unit vectors: a sum's squared norm is that over all pairs in the class.
+    They follow from each class's sum of unit vectors: its squared norm is the sum of the cosines of all pairs.
     """
     member = (labels[:, None] == labels.unique()).to(h)  # (n, K), without classes that have no sample
     counts = member.sum(0)

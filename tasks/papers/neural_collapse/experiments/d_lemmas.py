@@ -1,7 +1,8 @@
 """Lemmas B.1 and B.2 and Proposition A.1 of paper D: D.lemB.1, D.lemB.2, D.propA.1.
 
-The two sides of each identity are computed independently: inverses by LU factorisation against the closed forms, and
-the mean of sigma(Wx)^T sigma(Wy) by quadrature over the plane of x and y, and by Monte Carlo, against its closed form.
+The two sides of each identity are computed independently. Inverses by LU factorisation are compared with the closed
+forms. The mean of sigma(Wx)^T sigma(Wy), by quadrature over the plane of x and y and by Monte Carlo, is compared with
+its closed form.
 """
 
 from collections.abc import Callable, Iterator
@@ -144,7 +145,7 @@ def quadrature(r: str) -> Iterator[dict]:
 
 
 def distances(r: str) -> Iterator[dict]:
-    """Rows: squared distances before over after the features as printed, after over before as derived."""
+    """Rows: the squared distance before the features over that after them, as printed, and its inverse, as derived."""
     row = {"case": f"r = {r}", "dtype": "float64", "x": float(r), "quantity": "propA1/distance"}
     after_over_before = {name: _shrinkage(r, activation) for name, activation in DISTANCES.items()}
     yield {**row, "arm": "claim", "value": 1 / after_over_before["ReLU"]}

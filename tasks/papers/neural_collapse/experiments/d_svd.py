@@ -1,8 +1,8 @@
 """D.svd: NC1 before and after the left singular vectors of a linear layer, on random features and weights.
 
 Before U, the traces come from ``gramlab.neural_collapse`` of S V^T h. After U, they come from the matrices S_W and S_B
-of W h, formed by their definition. The controls include in the comparison what S V^T or ReLU changes, or replace U by a
-factor that is not orthogonal.
+of W h, by their definition. Two controls compare across S V^T or across ReLU too; the third replaces U by a factor that
+is not orthogonal.
 """
 
 from collections.abc import Iterator

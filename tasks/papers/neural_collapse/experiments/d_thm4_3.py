@@ -59,7 +59,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                     instance = Instance(first, y, n, f"{size}, λ_Φ = {ridge:g}", number, f"{kind} {number}")
                     yield from within_condition(instance, ridge)
                     yield from beyond_condition(instance, ridge)
-    yield from courses()
+    yield from distances_by_layer()
 
 
 def within_condition(instance: Instance, ridge: float) -> Iterator[dict]:
@@ -99,7 +99,7 @@ def beyond_condition(instance: Instance, ridge: float) -> Iterator[dict]:
         d = distances(start, y, lam, phi, kappa)
         yield from inequality(instance.row(BEYOND, 0.5), 0.5, d, lam, phi, n)
         yield from rates(instance.row(BEYOND, 0.5), 0.5, d, lam, phi, n)
-    # so small a lambda_Phi does not take kappa away from 1: here it is the instance's own
+    # a small lambda_Phi leaves kappa near 1, so this row has the lambda_Phi of the instance
     yield {**instance.row(BEYOND), "x": 5.0, "quantity": "thm4_3/kappa", "value": 20 * ridge / (ridge + n)}
 
 
@@ -108,11 +108,11 @@ def proof_constants(
 ) -> Iterator[dict]:
     """The proof's constants over their bounds: 1 - kappa over 1/2; after one layer eps_A / lambda_Phi, and ||Psi~||.
 
-    eps_A = ||A - A*||, with A* = yy^T + lambda_Phi I, is to be below lambda_Phi / 2, and ||Psi~|| at most 2, where
-    Psi~ = (I + (A - A*) A*^-1)^-1 = A* A^-1. x is lambda_k over the largest one that the condition allows: the constant
-    C, which the paper leaves open and its proof sets to 1. With the corrected kappa one layer gives
-    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k. The corrected arm has both numbers where that is
-    enough, for lambda_k <= lambda_Phi^2 / (12 n).
+    The proof needs eps_A = ||A - A*|| below lambda_Phi / 2, with A* = yy^T + lambda_Phi I, and ||Psi~|| at most 2, with
+    Psi~ = (I + (A - A*) A*^-1)^-1 = A* A^-1. x is lambda_k over its largest value under the condition. This is the
+    constant C, which the paper leaves open and its proof sets to 1. With the corrected kappa one layer gives
+    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k. So the corrected arm has both numbers only for
+    lambda_k <= lambda_Phi^2 / (12 n), where this bound is enough.
     """
     if row["arm"] != BEYOND:
         yield {**row, "quantity": "thm4_3/kappa", "value": 2 * (1 - kappa)}
@@ -126,7 +126,7 @@ def proof_constants(
 
 def inequality(row: dict, epsilon: float, d: np.ndarray, lam: float, ridge: float, n: int) -> Iterator[dict]:
     """The largest ratio of the two sides and the largest excess over (1 - epsilon) d, from l = 2 on."""
-    # the paper leaves the constant open and has lambda_Phi alone: the constant and n are granted
+    # the paper leaves the constant open and has no n; both are granted here
     scale = ridge if row["arm"] == "claim" else ridge + n
     right = (1 - epsilon) * d[:-1] + REMAINDER * n * (lam / scale) ** 2 + ROUND_OFF * n
     excess = max(float((d[1:] - (1 - epsilon) * d[:-1]).max()), 0.0)
@@ -179,7 +179,7 @@ def step(A: np.ndarray, y: np.ndarray, lam: float, kappa: float) -> np.ndarray:
     return fitted @ fitted.T / kappa
 
 
-def courses() -> Iterator[dict]:
+def distances_by_layer() -> Iterator[dict]:
     """||G_l - yy^T|| / n by layer for printed and corrected kappa, at two lambda_k / lambda_Phi, for the figure."""
     n, K, ridge = 20, 2, 1.0
     y = np.kron(np.eye(K), np.ones((n, 1)))

@@ -37,8 +37,10 @@ def measure(settings: Settings) -> Iterator[dict]:
         for size, (C, n) in SIZES.items():
             draw = stream("d_thm4_4", size, instance)
             mu = 10.0 ** draw.uniform(-2, 2)
-            for part in (construction(size, C, n, mu), search(size, C, n, mu, draw), near(size, C, n, mu, draw)):
-                yield from ({**row, "seed": instance} for row in part)
+            for rows in (
+                construction(size, C, n, mu), search(size, C, n, mu, draw), near_optimum(size, C, n, mu, draw),
+            ):  # fmt: skip
+                yield from ({**row, "seed": instance} for row in rows)
 
 
 def objective(k: np.ndarray, Y: np.ndarray, mu: float) -> float:
@@ -84,7 +86,7 @@ def search(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> I
 def candidates(
     Y: np.ndarray, C: int, n: int, mu: float, draw: np.random.Generator
 ) -> Iterator[tuple[tuple[str, ...], str, np.ndarray]]:
-    """Arms, name and matrix of every kernel that is compared with k*."""
+    """The arms, the name and the matrix of every kernel that is compared with k*."""
     N = C * n
     for name, profile in PROFILES.items():
         points = draw.normal(size=(N, 4)) + 2 * draw.normal(size=(C, 4)).repeat(n, 0)
@@ -122,7 +124,7 @@ def ascend(Y: np.ndarray, mu: float, draw: np.random.Generator, positive: bool, 
 
 
 def indefinite(Y: np.ndarray, mu: float, least: float = -1.5) -> np.ndarray:
-    """k* with so large an entry for the first and the last sample that an eigenvalue is least mu; unit diagonal."""
+    """k* with a larger entry between its first and last samples, so that an eigenvalue is ``least`` mu."""
     best, last = Y.T @ Y, Y.shape[1] - 1
 
     def with_entry(added: float) -> np.ndarray:
@@ -130,16 +132,16 @@ def indefinite(Y: np.ndarray, mu: float, least: float = -1.5) -> np.ndarray:
         k[0, last] = k[last, 0] = best[0, last] + added
         return k
 
-    def missing(added: float) -> float:
+    def distance(added: float) -> float:
         return float(np.linalg.eigvalsh(with_entry(added))[0]) - least * mu
 
-    most = 1.0
-    while missing(most) > 0:
-        most *= 2
-    return with_entry(optimize.brentq(missing, 0.0, most, xtol=1e-14))
+    upper = 1.0
+    while distance(upper) > 0:
+        upper *= 2
+    return with_entry(optimize.brentq(distance, 0.0, upper, xtol=1e-14))
 
 
-def near(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> Iterator[dict]:
+def near_optimum(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> Iterator[dict]:
     """Positive definite kernels near k*: how far the objective is below the optimum, over Cn ||k - k*|| / mu.
 
     The control's kernel has an eigenvalue just above -mu, where the objective has no lower bound.
@@ -154,8 +156,8 @@ def near(size: str, C: int, n: int, mu: float, draw: np.random.Generator) -> Ite
     if N > 2:
         kernels.append(((SIGNED,), 0.0, indefinite(Y, mu, NEARLY)))
     for arms, t, k in kernels:
-        missing = N * n / (n + mu) - objective(k, Y, mu)
-        allowed = N * float(np.linalg.norm(k - best, 2)) / mu
+        shortfall = N * n / (n + mu) - objective(k, Y, mu)
+        scale = N * float(np.linalg.norm(k - best, 2)) / mu
         for arm in arms:
             yield {"arm": arm, "case": "near k*", "layer": size, "dtype": "float64", "quantity": "thm4_4/near",
-                   "x": t, "value": missing / allowed}  # fmt: skip
+                   "x": t, "value": shortfall / scale}  # fmt: skip

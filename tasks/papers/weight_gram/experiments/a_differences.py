@@ -1,8 +1,8 @@
 """Effects of differences between the paper's text and the authors' code, on networks of Figure 4.
 
-The run has the learning rate 0.0005 and the momentum 0.8 of the authors' code; ``a_fig4`` has those of the text. On its
-trained networks each quantity is computed both ways: arm "printed" as in the text, arm "code" as in the code.
-tasks/papers/weight_gram/differences.py makes a table of them. Quick scale: as a_fig4's.
+This run uses the code's learning rate 0.0005 and momentum 0.8; ``a_fig4`` uses those of the text. Each quantity of the
+trained networks is computed both ways: arm "printed" as in the text, arm "code" as in the code. From these rows
+tasks/papers/weight_gram/differences.py makes a table. Quick scale: as for a_fig4.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ import gramlab
 from gramlab.data import random_labels
 from tasks.measuring.run import Run
 
-PCA_FACTOR = 4  # PCA keeps one in four dimensions; the code keeps 256 where there are more than 1000
-NOISE = 0.25  # share of random labels, one of Figure 12's
+PCA_FACTOR = 4  # PCA keeps a quarter of the dimensions; the code keeps 256 of more than 1000
+NOISE = 0.25  # a share of random labels of Figure 12
 
 
 def measure(run: Run) -> Iterator[dict]:
-    """Rows: both arms of each difference (case) by seed, at the last hidden layer and, for PCA, at the previous one."""
+    """Rows: both arms of each difference (case) by seed, in the last hidden layer; for PCA also in the layer before."""
     last = run.epochs[-1]
     x, x_test = (run.data.scaled(images, torch.float32).flatten(1) for images in (run.data.x_train, run.data.x_test))
     Y = F.one_hot(run.data.y_train, run.data.classes).double()
@@ -41,7 +41,7 @@ def measure(run: Run) -> Iterator[dict]:
 def both_ways(
     model: nn.Sequential, x: Tensor, Y: Tensor, x_test: Tensor, y_test: Tensor, seed: int
 ) -> Iterator[tuple[str, str, float, float]]:
-    """Difference, quantity, its value as printed and as in the code."""
+    """The difference, the quantity, and its values by the text and by the code."""
     H, W = model[:-1](x).double(), model.get_parameter(f"{len(model) - 1}.weight").double()
     centred = Y - Y.mean(0)
     surrogate, linearity = gramlab.surrogate(H, W, Y), gramlab.target_linearity(H, Y)

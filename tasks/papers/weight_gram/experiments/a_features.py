@@ -1,9 +1,9 @@
 """Least squares on features: Neural Collapse (A.prop2) and interpolation (A.prop3) of paper A.
 
-A.prop2: features that obey NC1 and NC2 by construction, a readout and bias fitted by least squares to the centred
-one-hot labels, and G_id against Y Y^T; the same along the training of networks that collapse. A.prop3: both sides of
-the inequality at f = g, the OLS fit, over alpha, and the right side in terms of Target Linearity; on random latents, a
-layer along the training of a small network, degenerate latents, and instances that the package Hypothesis finds.
+A.prop2 compares G_id with Y Y^T, on features that obey NC1 and NC2 by construction and on networks that collapse in
+training. Least squares fits a readout with a bias to the centred one-hot labels. A.prop3 compares both sides of the
+inequality at f = g, the OLS fit, over alpha, and writes the right side in terms of Target Linearity. Its instances are
+random latents, a layer of a small network in training, degenerate latents, and those that hypothesis finds.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from gramlab.measures.collapse import Collapse
 from gramlab.nets import TrainingConfig, fit, mlp
 from gramlab.streams import stream
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.measuring.invariants import at, check_traces
+from tasks.measuring.invariants import check_traces, error_context
 from tasks.measuring.nulls import collapse_nulls
 from tasks.papers.weight_gram.experiments.shared.trained_layers import trained_layers
 from tasks.settings.fields import Count
@@ -59,7 +59,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest collapsed features, or latents and inputs, with which hypothesis finds Prop. 2 or 3 violated."""
+    """The smallest collapsed features, or latents and inputs, that violate Proposition 2 or 3, by hypothesis."""
 
     def has_full_rank(instance: dict) -> bool:
         d, classes = np.shape(instance["A"])
@@ -97,8 +97,8 @@ def collapsed(
 ) -> Iterator[dict]:
     """A.prop2: G_id = Y Y^T, and S_cls(G_id) = ||G_id||_F ||Y Y^T||_F, the maximum by Lemma 5.
 
-    directions (d, classes) span the simplex; within (d, n) is a control's noise, ordered by class; size scales the
-    class means; general (d, classes) are other class means, which obey NC1 but not NC2.
+    ``directions`` (d, classes) span the simplex, and ``size`` scales the class means. ``within`` (d, n) is the noise of
+    a control, ordered by class. ``general`` (d, classes) are other class means, which obey NC1 but not NC2.
     """
     d, classes = directions.shape
     per_class = within.shape[1] // classes
@@ -140,11 +140,11 @@ def collapsed(
 def trained_networks(steps: int) -> Iterator[dict]:
     """A.prop2 on the last hidden features of networks trained to collapse, by step (x) and seed.
 
-    Four classes of two Gaussian clusters each, the squared loss on centred one-hot labels, weight decay. The gap is
-    1 - S_cls(G_id) / (||G_id||_F ||Y Y^T||_F), where least squares fits the readout to the centred features. One
-    control adds noise within the classes, as large as the spread there before training. The other takes the surrogate
-    of shuffled labels: least squares explains about 12 / (samples - 1) of a target that does not depend on the
-    features, collapsed or not.
+    The data have four classes of two Gaussian clusters each. Training uses the squared loss on centred one-hot labels,
+    and weight decay. The gap is 1 - S_cls(G_id) / (||G_id||_F ||Y Y^T||_F), where least squares fits the readout to the
+    centred features. One control adds noise within the classes, as large as their spread before training. The other
+    takes the surrogate of shuffled labels: whether or not features collapse, least squares explains about
+    12 / (samples - 1) of a target that does not depend on them.
     """
     draw = stream("a_features", "clusters")
     labels = np.repeat(np.arange(GROUPS), PER_GROUP)
@@ -166,7 +166,7 @@ def trained_networks(steps: int) -> Iterator[dict]:
         noise = torch.from_numpy(stream("a_features", "within", seed).normal(size=(len(x), 12)))
         shuffled = Y[torch.from_numpy(stream("a_features", "other labels", seed).permutation(len(x)))]
         for step in measured_steps:
-            with at(seed=seed, step=step):
+            with error_context(seed=seed, step=step):
                 model.load_state_dict({key: value[seed] for key, value in weights[step].items()})
                 with torch.no_grad():
                     H = model[:-1](x)
@@ -183,11 +183,8 @@ def trained_networks(steps: int) -> Iterator[dict]:
                     columns = {"arm": arm, "case": "trained", "seed": seed, "step": step, "x": float(step),
                                "dtype": "float64"}  # fmt: skip
                     yield {**columns, "quantity": "prop2/gap", "value": gap}
-                    yield {
-                        **columns,
-                        "quantity": "prop2/distance",
-                        "value": float((gram - outer).norm() / outer.norm()),
-                    }
+                    distance = float((gram - outer).norm() / outer.norm())
+                    yield {**columns, "quantity": "prop2/distance", "value": distance}
                     collapse_of_arm = _collapse(h, labels)
                     yield {**columns, "quantity": "prop2/nc1", "value": collapse_of_arm.nc1}
                     yield {**columns, "quantity": "prop2/nc2", "value": collapse_of_arm.nc2}
@@ -228,11 +225,11 @@ def interpolated(
 ) -> Iterator[dict]:
     """A.prop3: the mean error of interpolation over that of reconstruction, and sqrt(1 - T_0) against the latter.
 
-    The inequality is taken at F = {g}: a larger F has a smaller minimum. "claim" compares sqrt(1 - T_0) times the root
-    mean square of x - mean with the mean residual norm, "corrected" with the root mean square of the residual norms.
-    "prop3/by linearity" is the mean residual norm over sqrt(1 - T_0) times that root mean square.
-    Z (n, d), X (n, p); ``shuffled`` (n,) is the order in which a control's fit sees Z. Constant inputs, which have no
-    T_0, and inputs that g reconstructs exactly give no rows.
+    The inequality is taken at F = {g}, because a larger F has a smaller minimum. "claim" compares sqrt(1 - T_0) times
+    the root mean square of x - mean with the mean residual norm, "corrected" with the root mean square of the residual
+    norms. "prop3/by linearity" is the mean residual norm over sqrt(1 - T_0) times the root mean square of x - mean.
+    Z is (n, d) and X is (n, p); ``shuffled`` (n,) is the order of Z in the fit of a control. Constant inputs have no
+    T_0. They give no rows, and neither do inputs that g reconstructs exactly.
     """
     (n, d), values = Z.shape, np.linalg.svd(Z, compute_uv=False)
     rank = int((values > 1e-12 * values[0]).sum())

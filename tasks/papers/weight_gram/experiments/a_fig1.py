@@ -2,8 +2,8 @@
 
 X_t = X - c * sum of grad_X L over the first t full-batch steps. The paper's c is the learning rate, 0.05, and L is the
 mean over 1000 points, so no point moves visibly; the authors' figure script has c = 700. The regression of Definition 2
-has no intercept, so its result depends on the origin. The claim arm takes both as printed; the corrected arm takes
-c = 700 and an intercept, and the figure shows the points at c = 700.
+has no intercept, so its result depends on the origin. The claim arm keeps the printed c and regression. The corrected
+arm has c = 700 and an intercept, and the figure shows its points.
 
 Two hidden layers of 32 GELU units, full-batch gradient descent at 0.05, frames 0 to 50. The paper shows one seed.
 """

@@ -7,8 +7,8 @@ control pairs each latent vector with another sample's input.
 Encoder and decoder have two layers of 512 units and 32 latents; Adam with a learning rate of 1e-4, 10 epochs on MNIST
 and 30 on CIFAR-10. The batch size is not printed and comes from the authors' code.
 
-Quick scale: 540 steps where MNIST gives 4690, so a larger learning rate, an eighth of the width and a quarter of the
-latents.
+Quick scale: 540 steps instead of MNIST's 4690, with a larger learning rate, an eighth of the width and a quarter of
+the latents.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from tasks.measuring.run import Run
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SAMPLES = 10_000  # training samples measured, as in the authors' code
-PAIRS = 128  # samples of which all pairs are interpolated
+PAIRS = 128  # samples; all their pairs are interpolated
 FRAMES = 10  # of one interpolation between two images
 SHUFFLED = "control: shuffled pairs"
 FIGURE_5 = ("MNIST", "digits")  # the data sets of Figure 5

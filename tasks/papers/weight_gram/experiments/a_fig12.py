@@ -1,9 +1,9 @@
-"""A.fig12: Target Linearity of every hidden layer, for the labels a network is trained on, by share of random labels.
+"""A.fig12: Target Linearity of every hidden layer for the training labels, by the share of random labels.
 
 As printed, p is the probability that a training label is random; the test set keeps its labels (the authors' code also
-redraws test labels). One control measures the same networks with labels that are drawn anew at every p: it breaks the
-claim on Target Linearity and leaves the accuracies. The other measures the networks before training: it breaks the
-claim on the generalisation gap and leaves a linearity that falls with p, as that of random features does.
+redraws test labels). One control measures the same networks with labels that are drawn again at every p. It breaks the
+claim on Target Linearity and not that on the accuracies. The other control measures the networks before training. It
+breaks the claim on the generalisation gap; its linearity still falls with p, as that of random features does.
 
 Three hidden layers of 256 GELU units, SGD 0.005, 200 epochs; the batch size is that of the authors' code, which trains
 with a momentum of 0.95.
@@ -40,7 +40,7 @@ def measure(run: Run) -> Iterator[dict]:
 
 
 def _linearity(run: Run, form: str) -> Iterator[dict]:
-    """Both measures on the networks of one variant, for the labels of each arm."""
+    """The rows of both measures on a variant's networks, for the labels of each arm."""
     x = run.data.scaled(run.data.x_train, getattr(torch, run.settings.dtype)).flatten(1)
     classes = run.data.classes
     for epoch in run.epochs:
@@ -57,6 +57,6 @@ def _linearity(run: Run, form: str) -> Iterator[dict]:
 
 
 def _with_controls(form: str, untrained: bool) -> list[str]:
-    """A form's arm and those of its controls that have rows at a step."""
+    """The arm of a form, and the arms of its controls at a step."""
     names = [OTHER_LABELS, *([UNTRAINED] if untrained else [])]
     return [form, *(f"{name}, corrected" if form == "corrected" else name for name in names)]

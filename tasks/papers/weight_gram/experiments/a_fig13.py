@@ -5,8 +5,8 @@ AdamW, as the authors' code does. In Adam's own gradient a decay of 0.25 or more
 training accuracy after 20 epochs). Activation, betas, batch size and precision are not printed; they are those of the
 authors' code, as is the share of the pairs to train on.
 
-The first control has no weight decay. The second measures the claim's networks with shuffled labels, which shows how
-much of a rise any labels would have. Quick scale: 3500 steps where modulus 61 gives 41,000, so six times the learning
+The first control has no weight decay. The second measures the claim's networks with shuffled labels: it shows how much
+the linearity rises for any labels. Quick scale: 3500 steps instead of modulus 61's 41,000, with six times the learning
 rate, half the width, and two decays.
 """
 

@@ -1,4 +1,4 @@
-"""A.fig6: a CNN's test accuracy along training by SGD, by its whitened update, and by the part that it removes.
+"""A.fig6: a CNN's test accuracy along training by SGD, by its whitened update, and by the removed part.
 
 Three convolutions of 16 channels with 2 x 2 kernels, SGD 0.01 with momentum 0.95, 20 epochs; the batch size is that of
 the authors' code.

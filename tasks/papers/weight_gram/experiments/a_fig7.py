@@ -41,11 +41,11 @@ def measure(run: Run) -> Iterator[dict]:
             "control: shuffled labels": run.observed(last, seed, "virtual_shift/shuffled"),
         }
         matrices = {"agop": layer.agop, **{arm: -(shift + shift.T) for arm, shift in shifts.items()}}
-        for (target, of), (part, correlation) in product({"gram": gram, "change": change}.items(), PARTS.items()):
-            null = nulls(matrices, of, stream(run.key, "null", seed, target, part), correlation)
+        for (target, goal), (part, correlation) in product({"gram": gram, "change": change}.items(), PARTS.items()):
+            null = nulls(matrices, goal, stream(run.key, "null", seed, target, part), correlation)
             for arm in shifts:
                 for name, matrix in (("vcs", arm), ("agop", "agop")):  # the AGOP is the same in both arms
-                    values = {"pearson": correlation(matrices[matrix], of), "null": null[matrix]}
+                    values = {"pearson": correlation(matrices[matrix], goal), "null": null[matrix]}
                     for kind, value in values.items():
                         yield {**columns, "arm": arm, "quantity": f"{kind}/{name}_{target}_{part}", "value": value}
         if seed == 0:
@@ -58,7 +58,7 @@ def measure(run: Run) -> Iterator[dict]:
 
 
 def _images(run: Run, x: Tensor) -> Iterator[dict]:
-    """Seed 0's Gram, AGOP and VCS between patches of the image after every kept epoch, to look at."""
+    """Seed 0's Gram, AGOP and VCS between patches of the image after every kept epoch, for readers to look at."""
     for epoch in run.epochs:
         layer = gramlab.measure(run.model(epoch, 0), x, run.data.y_train, loss="cross_entropy", layers=["0"],
                                 quantities=["gram", "agop"])["0"]  # fmt: skip

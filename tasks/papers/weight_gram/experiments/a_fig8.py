@@ -1,24 +1,24 @@
-"""A.fig8, A.fig3: the best linear predictor y_OLS on the last hidden features, and the network chasing it, by width.
+"""A.fig8, A.fig3: the best linear predictor y_OLS on the last hidden features, and the outputs' way to it, by width.
 
 y_OLS = H (H^T H + eps I)^-1 H^T y with the features H (n, width) as rows; eps is not printed, the authors' code has
 0.01. All norms are divided by ||y||. The corrected arm divides the outputs by the root of the width, as the authors'
 code does (the variants "scaled"). Two hidden ReLU layers without biases, full-batch gradient descent at 0.01, 2000
 epochs. The paper's figure has a frame every 20 epochs; here every 100.
 
-Where the width exceeds the number of samples (paper: 1024 against 1000), y_OLS is y up to eps for any features, trained
-or not. That ||y - y_OLS|| stays near zero there does not show laziness; the movement of the features does.
+If the width exceeds the number of samples (paper: 1024 and 1000), y_OLS is y up to eps for any features, trained or
+not. There a small ||y - y_OLS|| does not show laziness; the movement of the features does.
 
-Each control of Figure 8 is the corrected arm with one part broken. In the first the narrowest network is lazy (NTK
-scaling). The second exchanges the widest and the narrowest. In the third no network is trained, so the widest's outputs
-do not move either. The triangle inequality holds for any three vectors, so no network can break it.
+Each control of Figure 8 is the corrected arm with one part broken. In the first, the narrowest network is lazy (NTK
+scaling). The second exchanges the widest and the narrowest networks. In the third, no network is trained, so the
+widest's outputs do not move either. The triangle inequality holds for any three vectors, so no network can break it.
 
-Figure 3 draws the lazy and the rich regime. Lazy are the networks in NTK scaling, at every width, and rich those as
-printed; quantities lazy/... and rich/.... Beside the movements there is the distance of the outputs from the network's
-linearization f_0 + J_0 (theta - theta_0), relative to how far the outputs have moved. In the first control of Figure 3
-width alone is to make a network lazy (the variants "scaled"); in the second no network is trained.
+Figure 3 draws the lazy and the rich regime (quantities lazy/... and rich/...). The networks in NTK scaling are lazy at
+every width, and the networks as printed are rich. Beside the movements, the table holds the distance of the outputs
+from the network's linearization f_0 + J_0 (theta - theta_0), over the distance that the outputs have moved. The first
+control of Figure 3 tries to make networks lazy by width alone (the variants "scaled"); the second trains no network.
 
 Quick scale: a quarter of the samples, of the widest width and of the epochs, and four times the step. The narrowest
-keeps the paper's 32 units, since the inputs keep their 10 dimensions.
+network keeps the paper's 32 units, because the inputs keep their 10 dimensions.
 """
 
 import copy
@@ -61,7 +61,7 @@ def measure(run: Run) -> Iterator[dict]:
 
 
 def _cases(size: str, scaling: str) -> dict[str, str]:
-    """By arm of Figure 8 the width that a variant stands for."""
+    """The width that a variant stands for in each arm of Figure 8."""
     if scaling == "in NTK scaling":
         return {NTK: size} if size == "narrowest" else {}
     if scaling != "scaled":

@@ -3,7 +3,7 @@
 As a_fig4, but with Adam. Learning rate and batch size are not printed; the authors' code uses 0.0005 for both
 optimizers.
 
-Quick scale: 460 steps where CIFAR-10 gives 78,200, so four times the learning rate and a quarter of the width.
+Quick scale: 460 steps instead of CIFAR-10's 78,200, with four times the learning rate and a quarter of the width.
 """
 
 from tasks.papers.weight_gram.experiments.shared.growth import growth as measure

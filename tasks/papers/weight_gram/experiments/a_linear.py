@@ -55,7 +55,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest instances with which hypothesis finds an inequality or an identity violated, arm by arm."""
+    """The smallest instances that violate an inequality or an identity in each arm, by hypothesis."""
 
     def layer(instance: dict) -> Layer:
         W, H, Y = (array(instance[name]) for name in "WHY")
@@ -103,7 +103,7 @@ def adversaries() -> Iterator[dict]:
 
 
 def identities_of(layer: Layer, instance: int) -> Iterator[dict]:
-    """A.ols, A.bce and A.lem5 on a layer in training: its input, the labels and their signs, the Gram of its output."""
+    """A.ols, A.bce and A.lem5 on a layer in training: inputs, labels and their signs, the Gram matrix of outputs."""
     outputs = np.maximum(layer.W @ layer.H, 0)
     head = stream("a_linear", "head", instance).normal(size=len(outputs))
     yield from projection(f"{layer.kind}, {instance}", layer.H, layer.Y)

@@ -82,7 +82,7 @@ def _steps(
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest layers with which hypothesis finds the proposition violated, with h over its norm and rate 1."""
+    """The smallest layers that violate the proposition, by hypothesis, with h of norm 1 and the rate 1."""
     instances = Arrays(lambda instance: any(instance["h"]), W=(0, 1), head=(0,), h=(1,), target=())
     arms: dict[str, tuple[Activation, float]] = {
         "claim": (torch.relu, 1.0),

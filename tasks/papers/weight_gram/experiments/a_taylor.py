@@ -84,7 +84,7 @@ def taylor(
         x = points + shift if "x not" in arm else points
         total = phi(x).sum(0)
         if (total != 0).sum() < 2:
-            return  # with at most one feature alive on the points the centred f is 0
+            return  # with at most one live feature the centred f is 0
         head = w if "f not centred" in arm else w - (w @ total) / (total @ total) * total
         for dtype in (torch.float64, torch.float32):
             leaf = x.to(dtype, copy=True).requires_grad_()
@@ -159,7 +159,7 @@ def segment(
     """Lemma 4's rows of one ReLU network and a segment with no endpoint on a boundary; step is that of its training."""
     slopes = gradients(weights, head, a, b)
     jumps = [float(np.linalg.norm(after - before)) for before, after in pairwise(slopes)]
-    jumps = [jump for jump in jumps if jump > 1e-12 * np.abs(slopes).max()]  # smaller ones divide no linear regions
+    jumps = [jump for jump in jumps if jump > 1e-12 * np.abs(slopes).max()]  # a smaller jump divides no linear regions
     hidden = b
     for weight in weights:
         hidden = np.maximum(weight @ hidden, 0)
@@ -181,7 +181,7 @@ def segment(
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest one-layer networks and points with which hypothesis finds Lemma 4 or Proposition 4 violated."""
+    """The smallest one-layer networks and points that violate Lemma 4 or Proposition 4, by hypothesis."""
 
     def of_lemma_4(instance: dict) -> list[dict]:
         W, w, a, b = (array(instance[name]) for name in ("W", "w", "a", "b"))

@@ -2,11 +2,12 @@
 
 Bias-free networks with one output, ReLU^m between layers, trained on labels of mean 0 until they fit them. The
 surrogate S_l = ||W_l H_l Y||^2 of every layer is compared with the theorem's bound: C_0 ||Y||^2 / Phi_l for m > 1, and
-C_0 ||Y||^4 / Psi_l for m = 1, with ||W_l H_l||_F^2 >= C_0. The steps of the proof are measured too: the Neural Feature
-Ansatz W_l^T W_l = C_l AGOP_l (its cosine), S_l = C_l ||Y||^4, and for m = 1 the bound before its last inequalities.
+C_0 ||Y||^4 / Psi_l for m = 1, with ||W_l H_l||_F^2 >= C_0. The experiment also measures the steps of the proof: the
+cosine of the Neural Feature Ansatz W_l^T W_l = C_l AGOP_l, the equation S_l = C_l ||Y||^4, and for m = 1 the bound
+before its last inequalities.
 
 The first control is the network before training. Psi_l is so large that only a surrogate of 0 breaks its bound, so the
-second control breaks interpolation with labels that are orthogonal to every pre-activation. One more network has
+second control breaks interpolation with labels that are orthogonal to every pre-activation. Another network has
 constructed weights: it fits an even target and obeys the ansatz exactly, although S_0 is 0 (quantities "even/...").
 """
 

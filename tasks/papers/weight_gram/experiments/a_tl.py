@@ -37,7 +37,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest features and labels with which hypothesis finds the equation violated."""
+    """The smallest features and labels that violate the equation, by hypothesis."""
 
     def rows(instance: dict) -> list[dict]:
         return [*_residuals("", array(instance["H"]), array(instance["Y"]), float(instance["λ"]))]

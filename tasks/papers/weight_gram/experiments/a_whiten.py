@@ -31,7 +31,7 @@ SINGULAR = (*LOW_RANK, "weight 0")  # where Newton-Schulz does not converge
 PARTIAL = "control: singular vectors of 0 left out"
 TEN_STEPS = "control: ten Newton-Schulz steps of the authors' code"
 RANDOM, TURNED = "control: a random orthogonal factor", "control: W+ turned by about a hundredth"
-# kinds that a rotation breaks: one row has only two orthogonal factors, and all are equally far from W = 0
+# kinds that a rotation breaks; not a row, which has two orthogonal factors only, nor W = 0, equally far from all
 TURNABLE = tuple(kind for kind in KINDS if kind not in ("one row", "weight 0"))
 ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW_RANK}
 
@@ -57,7 +57,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest weights W and steps gamma G with which hypothesis finds an identity violated."""
+    """The smallest weights W and steps gamma G that violate an identity, by hypothesis."""
 
     def rows(instance: dict) -> list[dict]:
         W, T = array(instance["W"]), array(instance["W"]) - array(instance["G"])

@@ -1,8 +1,8 @@
 """Exact identities of one layer, on random networks and on standard architectures (A.eq1, A.eq2, A.thm1, B.prop2).
 
-Every side is computed by automatic differentiation from its own definition: gradients with respect to a layer's input h
-flow through that layer alone (a copy of h feeds it), gradients of the weights come from the unchanged network.
-``gramlab.measures`` rests on these identities, so it is not used here.
+Automatic differentiation computes each side from its definition: gradients with respect to a layer's input h flow
+through this layer alone (a copy of h feeds it), gradients of the weights come from the unchanged network.
+``gramlab.measures`` uses these identities, so the experiment does not use it.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tasks.measuring.counterexamples import Arrays, array, smallest
-from tasks.measuring.layer_graph import watched
+from tasks.measuring.layer_graph import layer_calls
 from tasks.papers.weight_gram.experiments.shared.random_networks import (
     Case,
     dead_case,
@@ -56,7 +56,7 @@ def layers(case: Case, dtype: torch.dtype) -> dict[str, Layer]:
     gradients = torch.autograd.grad(case.loss(model, x), list(weights.values()))
     measured = {}
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
-        with watched(model.get_submodule(name)) as calls:
+        with layer_calls(model.get_submodule(name)) as calls:
             loss = case.loss(model, x)
         h, z = calls[-1]
         h_gradient, z_gradient = torch.autograd.grad(loss, [h, z])
@@ -79,7 +79,7 @@ def measure(settings: Settings) -> Iterator[dict]:
 
 
 def adversaries() -> Iterator[dict]:
-    """The smallest ReLU networks and batches with which hypothesis finds A (1), (2), Theorem 1 or B.prop2 violated."""
+    """The smallest ReLU networks and batches that violate A (1), (2), Theorem 1 or B.prop2, by hypothesis."""
 
     def network(instance: dict) -> Case:
         U, V, w, x, y = (array(instance[name]) for name in ("U", "V", "w", "x", "y"))
@@ -195,7 +195,7 @@ def _alignment(case: Case) -> Iterator[dict]:
         model, x = case.model.to(dtype), case.x.to(dtype)
         kernels: dict[str, tuple[Tensor, Tensor, Tensor]] = {}  # by layer W, the AGOP and K
         for name in case.layers:
-            with watched(model.get_submodule(name)) as calls:
+            with layer_calls(model.get_submodule(name)) as calls:
                 outputs = model(x)
             (h, z), agop, K = calls[0], torch.zeros(()), torch.zeros(())
             for output in outputs.flatten(1).unbind(1):

@@ -1,4 +1,4 @@
-"""The equations of Appendix E, on matrices and numbers; A = (XᵀYX)², B = XᵀX and R = Wᵀ diag(a²) W as in (16)."""
+"""The equations of Appendix E on matrices and numbers, with A = (XᵀYX)², B = XᵀX and R = Wᵀ diag(a²) W as in (16)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
@@ -13,6 +13,14 @@ def tr(*factors: Tensor) -> float:
     if not first:
         return float(last.trace()) / len(last)
     return float((reduce(torch.matmul, first) * last.T).sum()) / len(last)
+
+
+def derivatives(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
+    """S = ẆẆᵀ and KS (k, k) of f = ½ aᵀ(Wx)², with Ẇ = JᵀYX, K = JᵀJ and J = ∂f/∂h (n, k)."""
+    J = X @ W.T * a
+    W_dot = J.T @ (y * X)
+    S = W_dot @ W_dot.T
+    return S, J.T @ J @ S
 
 
 def printed(A: Tensor, B: Tensor) -> Callable[[Sequence[float]], tuple[float, float, float]]:
@@ -69,9 +77,8 @@ def expansions(A: Tensor, B: Tensor, R: Tensor) -> dict[str, float]:
 def word_errors(A: Tensor, B: Tensor, R: Tensor, r: Sequence[float]) -> Iterator[dict]:
     """Rows of the relative error that (20), (22) and (28) make in each word of (19), (22) and (27); r are R's moments.
 
-    A and B are replaced by P and Q, the centered A and B divided by the roots of tr[P²] and tr[Q²]. Where the right
-    side is 0, the error is relative to the trace of the word's power of R. (28) as printed has tr[P]² = 0 in place of
-    tr[P²].
+    P and Q replace A and B: they are centered, with tr[P²] = tr[Q²] = 1. If the right side is 0, the error is relative
+    to the trace of the word's power of R. (28) as printed has tr[P]² = 0 instead of tr[P²].
     """
     r1, r2, r3, r4 = r
     eye = torch.eye(len(A), dtype=A.dtype)

@@ -34,9 +34,9 @@ def data_sets(folder: str | None, largest: int) -> Iterator[tuple[str, Tensor, n
     """Name, inputs (n, d) and classes (n,) of each data set.
 
     ``folder`` lies under the data root and holds Parquet, ARFF or CSV tables; tables of more than ``largest`` rows are
-    left out. The classes are the column y or, without one, the last column. Numbers are standardised and a missing one
-    is the column's mean; a column is one-hot coded if it holds text or if ``datasets.json`` beside the folder calls it
-    nominal. Without a folder: the first ``largest`` rows of scikit-learn's data sets. Raises BadInput.
+    left out. The column y or, without y, the last column holds the classes. Numbers are standardised, and a missing
+    number is the column's mean. A column is one-hot coded if it holds text or if ``datasets.json`` beside the folder
+    calls it nominal. Without a folder: the first ``largest`` rows of scikit-learn's data sets. Raises BadInput.
     """
     if folder is None:
         for name in SCIKIT_LEARN:
@@ -46,8 +46,8 @@ def data_sets(folder: str | None, largest: int) -> Iterator[tuple[str, Tensor, n
     root = load("paper").machine.root() / folder
     if not root.is_dir():
         raise BadInput(f"{root}: no such folder; GRAMLAB_DATA names the one that it lies in")
-    described = root.parent / "datasets.json"
-    descriptions = json.loads(described.read_text()) if described.is_file() else {}
+    description_file = root.parent / "datasets.json"
+    descriptions = json.loads(description_file.read_text()) if description_file.is_file() else {}
     files = sorted(file for file in root.iterdir() if file.suffix in READERS)
     if not files:
         raise BadInput(f"{root}: no {', '.join(READERS)} files")

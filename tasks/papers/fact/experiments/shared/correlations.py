@@ -2,7 +2,7 @@
 
 Pearson correlations over all entries: of W^T W with FACT, AGOP and eNFA at a layer's input, and of W W^T with their
 backward forms at its output. The control computes FACT and eNFA from the training labels in random order. After
-training each correlation has its null: that with the Gram's spectrum in random directions. ``stationarity`` is
+training each correlation has a null: the correlation with the Gram's spectrum in random directions. ``stationarity`` is
 ||grad_W L_lambda|| / (lambda ||W||), which is 0 where W^T W = FACT.
 """
 
@@ -15,12 +15,12 @@ import gramlab
 from gramlab.losses import LOSSES
 from gramlab.measures.results import LayerMeasures
 from gramlab.streams import stream
-from tasks.measuring.invariants import at, check_forms, check_network, check_shared_spectrum
+from tasks.measuring.invariants import check_forms, check_network, check_shared_spectrum, error_context
 from tasks.measuring.nulls import nulls
 from tasks.measuring.run import Run
 
 ARMS = ("claim", "control: shuffled labels")
-CORRECTED = " corrected"  # the end of the name of a variant that belongs to the corrected form
+CORRECTED = " corrected"  # ends the name of a variant of the corrected form
 SIDES = {"": "gram", "back_": "back_gram"}
 
 
@@ -50,7 +50,7 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
                                weight_decay=run.settings.weight_decay, batch_size=8192)  # fmt: skip
     place = {"arm": arm, "seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
     for name, layer in measured.items():
-        with at(arm=arm, epoch=epoch, seed=seed, layer=name):
+        with error_context(arm=arm, epoch=epoch, seed=seed, layer=name):
             check_shared_spectrum(layer.fact, layer.back_fact)
             check_forms(layer)
         labels = {**place, "layer": name}
@@ -64,7 +64,7 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
                     yield {**labels, "quantity": f"{kind}/{side}{feature}", "value": value}
     if epoch == run.epochs[-1] and arm == ARMS[0]:
         if seed == run.seeds[0]:
-            with at(epoch=epoch, seed=seed):
+            with error_context(epoch=epoch, seed=seed):
                 check_network(model, x, y, run.settings.loss, run.settings.weight_decay, stream(run.key, "other units"))
         for name, value in stationarity(model, x, y, run.settings.loss, run.settings.weight_decay).items():
             if name in measured:
@@ -75,8 +75,8 @@ def stationarity(model: nn.Module, x: Tensor, y: Tensor, loss: str, weight_decay
     """||grad_W L_lambda|| / (lambda ||W||) of every linear layer by name, at the loss of all samples."""
     weights = {name.removesuffix(".weight"): W for name, W in model.named_parameters() if W.ndim == 2}
     gradients = [weight_decay * W.detach() for W in weights.values()]
-    for some_x, some_y in zip(x.split(8192), y.split(8192), strict=True):
-        total = LOSSES[loss](model(some_x.to(next(iter(weights.values())).dtype)), some_y).sum() / len(x)
+    for inputs, targets in zip(x.split(8192), y.split(8192), strict=True):
+        total = LOSSES[loss](model(inputs.to(next(iter(weights.values())).dtype)), targets).sum() / len(x)
         for gradient, part in zip(gradients, torch.autograd.grad(total, [*weights.values()]), strict=True):
             gradient += part
     return {

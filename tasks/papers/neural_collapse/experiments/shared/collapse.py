@@ -1,9 +1,9 @@
-"""What paper D plots of the five hidden layers at the end of its networks: NC1 through their parts, and the NFA.
+"""Paper D's quantities of the last five hidden layers of its networks: NC1 through the layers' parts, and the NFA.
 
 The paper does not define its "initialization" g (Appendix C). In the authors' code g is the gain of Xavier's uniform
 initialisation, for all five layers of an MLP and for the last four of the other networks; the readout keeps torch's
 default. ``init_scale`` in params.yaml multiplies torch's default U(±1/√k) for k inputs, so that it is
-g √(6k / (k + k')) for k' outputs: √3 g in square layers.
+g √(6k / (k + k')) for k' outputs, and √3 g in square layers.
 """
 
 import copy
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import gramlab
 from gramlab.losses import signed_mse
 from gramlab.streams import stream
-from tasks.measuring.invariants import at, check_traces, check_turned_collapse
+from tasks.measuring.invariants import check_rotated_collapse, check_traces, error_context
 from tasks.measuring.nulls import DRAWS, collapse_nulls, in_random_directions
 from tasks.measuring.run import Run
 
@@ -26,8 +26,8 @@ HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}  # the module with those 
 SHUFFLED, UNTRAINED = "control: labels shuffled at the measure", "control: before training"
 RANDOM = "control: trained on random labels"
 TURNED, NEXT = "control: right singular vectors drawn at random", "control: the AGOP of the next layer"
-OF_LABELS = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation")
-OF_RANDOM = ("nfa/mean", "within", "train_loss")  # what the networks that are trained on random labels are judged by
+LABEL_QUANTITIES = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation")
+RANDOM_LABEL_QUANTITIES = ("nfa/mean", "within", "train_loss")  # of networks that train on random labels
 
 
 def collapse(run: Run) -> Iterator[dict]:
@@ -43,16 +43,16 @@ def collapse(run: Run) -> Iterator[dict]:
         within, between                        tr(S_W)/tr(S_T), tr(S_B)/tr(S_T) of the last layer's output
         train_accuracy                         of the readout
 
-    and the losses. At the end also what chance gives
+    and the losses. After training also the values by chance
 
         null/nc1/..., null/within              2.5 % quantile of nc1/... and within for permuted labels
         null/nfa, nfa/null                     97.5 % quantile of nfa and nfa/mean for random matrices with the same
                                                spectra
 
-    Controls: shuffled labels, to which features do not collapse and for which the loss does not fall; the falls before
-    training; two networks before training, of which the second stands for the trained one; networks that are trained on
-    random labels, where the run has such a variant; at the end, the falls where every W = U S V^T has random right
-    singular vectors; and the correlation of W^T W with the AGOP of the next layer of the same width.
+    Controls: measurements with shuffled labels, to which features do not collapse and for which the loss does not fall;
+    the falls before training; pairs of untrained networks in place of a network before and after training; networks
+    that train on random labels, if the run has this variant; after training, the falls with random right singular
+    vectors in every W = U S V^T, and the correlation of W^T W with the AGOP of the next layer of the same width.
     """
     for name, variant in run.variants.items():
         part, source = variant.settings.part, variant.data.source
@@ -60,10 +60,10 @@ def collapse(run: Run) -> Iterator[dict]:
         losses = [row for row in run.history if row["case"] == name and row["quantity"] == "train_loss"]
         for row in [*_measurements(run.key, name, variant), *({**row, "arm": "claim"} for row in losses)]:
             if variant.settings.label_noise:
-                if row["arm"] != "claim" or row["quantity"] not in OF_RANDOM:
+                if row["arm"] != "claim" or row["quantity"] not in RANDOM_LABEL_QUANTITIES:
                     continue
                 row = {**row, "arm": RANDOM}
-            # a control has an arm for each data set, since it must be rejected on each
+            # each data set has an arm of the control, because the rule must reject the control on each
             yield {**row, "case": case, "arm": row["arm"] if row["arm"] == "claim" else f"{row['arm']}, {case}"}
 
 
@@ -74,54 +74,54 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
     before: list[float] = []  # the mean NFA of each seed's network before training
     for epoch in run.epochs:
         for seed in run.seeds:
-            with at(case=name, epoch=epoch, seed=seed):
+            with error_context(case=name, epoch=epoch, seed=seed):
                 model = run.model(epoch, seed)
                 head = model.get_submodule(head_name)
                 h = x.flatten(1) if head is model else gramlab.features(model, x, [f"{head_name}.0"])[f"{head_name}.0"]
                 last = epoch == run.epochs[-1]
                 draw = stream(key, "null", name, seed) if last else None
                 labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                for row in _of_head(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
+                for row in _head_rows(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
                     if epoch == run.epochs[0] and row["quantity"] == "nfa/mean" and "arm" not in row:
                         before.append(row["value"])
                     if row["quantity"] != "train_loss":  # the history has it
                         yield {"arm": "claim", **labelled, **row}
                     if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
                         yield {"arm": UNTRAINED, **labelled, **row}
-                for row in _of_chance(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
+                for row in _chance_rows(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
                     yield {"arm": "claim", **labelled, **row}
                     if row["quantity"] == "null/within":  # the same features
                         yield {"arm": SHUFFLED, **labelled, **row}
                 if last and seed == run.seeds[0]:
-                    _check_turned(head, h, labels, stream(key, "turned features", name))
+                    _check_rotations(head, h, labels, stream(key, "turned features", name))
                 order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
-                for row in (*_of_classes(head, h, labels[order]), *_of_parts(head, h, labels[order])):
-                    if row["quantity"] in OF_LABELS:
+                for row in (*_trace_rows(head, h, labels[order]), *_denoising_rows(head, h, labels[order])):
+                    if row["quantity"] in LABEL_QUANTITIES:
                         yield {"arm": SHUFFLED, **labelled, **row}
     last_step = run.epochs[-1] * run.steps_per_epoch
     for seed, value in zip(run.seeds, before, strict=True):
         untrained = {"arm": UNTRAINED, "seed": seed, "dtype": "float64", "quantity": "nfa/mean"}
         yield {**untrained, "step": 0, "x": 0.0, "value": value}
-        # another untrained network in place of the trained one: a rise that is 0 in the mean over seeds
+        # another untrained network in place of the trained one: the mean rise over seeds is 0
         yield {**untrained, "step": last_step, "x": float(run.epochs[-1]), "value": before[(seed + 1) % len(before)]}
 
 
-def _of_head(
+def _head_rows(
     head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | None, ends: bool = True
 ) -> Iterator[dict]:
     """NC1, the NFA and the traces of the head with inputs ``h``; with ``draw`` also the controls at the end.
 
     Before training and at the end (``ends``) also the correlation with the AGOP of the next layer.
     """
-    yield from _of_parts(head, h, labels)
-    yield from _of_classes(head, h, labels)
+    yield from _denoising_rows(head, h, labels)
+    yield from _trace_rows(head, h, labels)
     measured = gramlab.measure(head, h, layers=_hidden(head), quantities=["gram", "ptk"])
     layers = [(layer.gram, *_root(layer.ptk, head.get_submodule(name).weight)) for name, layer in measured.items()]
     nfa = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in layers]
     for number, correlation in enumerate(nfa, 1):
         yield {"layer": str(number), "quantity": "nfa", "value": correlation}
     yield {"quantity": "nfa/mean", "value": float(np.mean(nfa))}
-    others = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in _with_the_next(layers)]
+    others = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in _paired_with_next(layers)]
     if others and ends:
         yield {"arm": NEXT, "quantity": "nfa/mean", "value": float(np.mean(others))}
     if draw is None:
@@ -134,13 +134,13 @@ def _of_head(
     yield {"quantity": "nfa/null", "value": null}
     if others:
         yield {"arm": NEXT, "quantity": "nfa/null", "value": null}
-    for row in _of_parts(turned(head, draw), h, labels):
+    for row in _denoising_rows(with_random_right_vectors(head, draw), h, labels):
         if row["quantity"].startswith("fall/"):
             yield {**row, "arm": TURNED}
 
 
-def _of_chance(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> Iterator[dict]:
-    """What nc1/... of every hidden layer and ``within`` are for permuted labels."""
+def _chance_rows(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> Iterator[dict]:
+    """nc1/... of every hidden layer and ``within`` for permuted labels."""
     names = _linear(head)
     inputs = gramlab.features(head, h, names)
     for number, (name, after) in enumerate(pairwise(names), 1):
@@ -154,8 +154,8 @@ def _of_chance(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) 
     yield {"quantity": "null/within", "value": nc1 / (nc1 + 1)}  # tr(S_W)/tr(S_T) rises with NC1
 
 
-def _with_the_next(layers: list[tuple[Tensor, Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """W^T W of each layer with the AGOP's root of the next one of the same width; after the last comes the first."""
+def _paired_with_next(layers: list[tuple[Tensor, Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """W^T W of each layer with the AGOP's root of the next layer of the same width; the first follows the last."""
     for width in sorted({len(gram) for gram, _, _ in layers}):
         alike = [layer for layer in layers if len(layer[0]) == width]
         if len(alike) > 1:
@@ -163,8 +163,8 @@ def _with_the_next(layers: list[tuple[Tensor, Tensor, Tensor]]) -> Iterator[tupl
                 yield gram, size, frame
 
 
-def turned(head: nn.Module, draw: np.random.Generator) -> nn.Module:
-    """A copy of the head in which every hidden layer's W is rotated at random on the right."""
+def with_random_right_vectors(head: nn.Module, draw: np.random.Generator) -> nn.Module:
+    """A copy of the head, with W of every hidden layer times a random rotation from the right."""
     head = copy.deepcopy(head)
     for name in _hidden(head):
         layer: Any = head.get_submodule(name)
@@ -190,7 +190,7 @@ def _root(ptk: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     return size, frame.mT
 
 
-def _of_parts(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
+def _denoising_rows(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
     """NC1 of the input, of S V^T h and of the output of each hidden layer, and the two falls of its logarithm."""
     falls = np.zeros(2)
     for number, places in enumerate(gramlab.denoising(head, h, labels).values(), 1):
@@ -202,14 +202,14 @@ def _of_parts(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
         yield {"quantity": f"fall/{part}", "value": float(fall)}
 
 
-def _check_turned(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> None:
-    """Turn and scale the inputs of every linear layer, which changes neither NC1 nor NC2."""
+def _check_rotations(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> None:
+    """Check that rotating and scaling the inputs of every linear layer leaves NC1 and NC2 as they are."""
     for layer, features in gramlab.features(head, h, _linear(head)).items():
-        with at(layer=layer):
-            check_turned_collapse(features, labels, draw)
+        with error_context(layer=layer):
+            check_rotated_collapse(features, labels, draw)
 
 
-def _of_classes(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
+def _trace_rows(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
     """The traces of the readout's inputs over their total variance, the training loss and the accuracy.
 
     Raises
@@ -217,7 +217,8 @@ def _of_classes(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
     BrokenInvariant
         If tr(S_W) + tr(S_B) is not tr(S_T), which is computed without the classes.
     """
-    *_, (name, readout) = ((name, part) for name, part in head.named_modules() if isinstance(part, nn.Linear))
+    name = _linear(head)[-1]
+    readout = head.get_submodule(name)
     features = gramlab.features(head, h, [name])[name]
     traces = gramlab.neural_collapse(features, labels)
     total = float((features.double() - features.double().mean(0)).square().sum()) / len(features)

@@ -1,8 +1,8 @@
 """Surrogate and Target Linearity by layer along training: Figures 4, 9, 12, 13 and 14.
 
-Layer l is the l-th hidden state H_l with the weights W_l that read it: S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y), Y the
-one-hot labels, and T_0(H_l, Y), both on the training set and without centring, as printed. In the arm ``corrected`` the
-surrogate is the quantity that Theorem 4 bounds: that of the centred labels, divided by ||W_l H_l||_F^2.
+Layer l is the l-th hidden state H_l with its next weights W_l. With the one-hot labels Y the two measures are
+S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y) and T_0(H_l, Y), on the training set and without centring, as printed. The arm
+``corrected`` has the surrogate that Theorem 4 bounds: that of the centred labels, divided by ||W_l H_l||_F^2.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import gramlab
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
-from tasks.measuring.invariants import at, check_linearity, check_maps
+from tasks.measuring.invariants import check_invertible_maps, check_linearity, error_context
 from tasks.measuring.run import Run
 
 UNTRAINED = "control: random features"
@@ -30,7 +30,7 @@ def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
     Raises
     ------
     Undefined
-        If a layer reads nothing but zeros: the surrogate that Theorem 4 bounds is a share of its outputs' squares.
+        If a layer's outputs W H are all 0. The surrogate that Theorem 4 bounds is divided by their squares.
     ArithmeticError
         If that surrogate is out of its bounds.
     """
@@ -45,7 +45,7 @@ def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
                 raise gramlab.Undefined(f"layer {index // 2}: S/||WH||^2 is undefined: WH is zero, the layer is dead")
             bounded = gramlab.surrogate(h, module.weight, centred) / norm
             linearity = gramlab.target_linearity(h, Y)
-            with at(layer=index // 2):
+            with error_context(layer=index // 2):
                 check_linearity(linearity, Y)
             if not 0 <= bounded <= largest * (1 + ROUND_OFF):
                 raise ArithmeticError(f"layer {index // 2}: S/||WH||^2 = {bounded} of at most {largest}")
@@ -56,7 +56,7 @@ def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
 
 
 def arms_of(run: Run) -> dict[str, str]:
-    """The arm of each variant by name; one with the authors' momentum is the claim where the text's is not run."""
+    """The arm of each variant by name. A variant with the authors' momentum is the claim if the text's does not run."""
     texts = [variant.settings.part for name, variant in run.variants.items() if not name.endswith(CODE)]
     return {
         name: "corrected" if name.endswith(CODE) and variant.settings.part in texts else "claim"
@@ -67,8 +67,8 @@ def arms_of(run: Run) -> dict[str, str]:
 def growth(run: Run) -> Iterator[dict]:
     """Rows: both measures by data set (case), layer, epoch (x) and seed, and the accuracies.
 
-    The control draws a new untrained network at each epoch; its accuracies are those before training. null/... is the
-    Target Linearity of shuffled labels after training.
+    The control draws a new untrained network at each epoch; its accuracies are those before training. null/... holds
+    the Target Linearity of shuffled labels after training.
     """
     arms = arms_of(run)
     for name, variant in run.variants.items():
@@ -76,15 +76,15 @@ def growth(run: Run) -> Iterator[dict]:
         Y = nn.functional.one_hot(variant.data.y_train, variant.data.classes).double()
         for epoch in variant.epochs:
             for seed in variant.seeds:
-                with at(case=variant.settings.part, epoch=epoch, seed=seed):
+                with error_context(case=variant.settings.part, epoch=epoch, seed=seed):
                     model = variant.model(epoch, seed)
                     columns = {"case": variant.settings.part, "seed": seed, "x": float(epoch)}
                     columns["step"] = epoch * variant.steps_per_epoch
-                    for row in _of_network(by_layer(model, x, Y), arms[name], "corrected" not in arms.values()):
+                    for row in _with_arm(by_layer(model, x, Y), arms[name], "corrected" not in arms.values()):
                         yield {**columns, **row}
                     if arms[name] == "corrected":
                         continue
-                    for row in _of_network(by_layer(_untrained(variant, seed, epoch), x, Y), UNTRAINED):
+                    for row in _with_arm(by_layer(_untrained(variant, seed, epoch), x, Y), UNTRAINED):
                         yield {**columns, **row}
                     if epoch == variant.epochs[-1]:
                         if seed == variant.seeds[0]:
@@ -102,17 +102,17 @@ def growth(run: Run) -> Iterator[dict]:
 
 @torch.no_grad()
 def _check_maps(model: nn.Sequential, x: Tensor, Y: Tensor, random: np.random.Generator) -> None:
-    """Map the features of every hidden layer by a random invertible matrix, which changes no Target Linearity."""
+    """Check that random invertible maps of the features of every hidden layer leave Target Linearity as it is."""
     h = x
     for index, module in enumerate(model):
         if isinstance(module, nn.Linear) and index:
-            with at(layer=index // 2):
-                check_maps(h, Y, random)
+            with error_context(layer=index // 2):
+                check_invertible_maps(h, Y, random)
         h = module(h)
 
 
-def _of_network(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:
-    """The measurements of a network of an arm; the surrogate of its corrected form in the corrected arm."""
+def _with_arm(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:
+    """The rows of a network with their arms; the surrogate that Theorem 4 bounds goes to the corrected arm."""
     corrected = "corrected" if arm == "claim" else f"{arm}, corrected" if arm != "corrected" else arm
     for row in rows:
         if row["quantity"] == BOUNDED:

@@ -24,7 +24,7 @@ class Skip(nn.Module):
 
 
 class Twice(nn.Module):
-    """A layer used twice: one use alone does not account for the gradient of its tied weight."""
+    """A layer used twice: the gradient of its tied weight is a sum over both uses."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -79,7 +79,7 @@ def random_case(instance: int) -> Case:
     if kind == "cnn":
         channels, kernel, stride, pad = int(draw.integers(1, 4)), *(int(draw.integers(1, top)) for top in (4, 3, 3))
         size = 9
-        # two layers of equal shape, so that a control can use another layer's gradient
+        # two layers of equal shape, for the control with another layer's gradient
         model: nn.Module = nn.Sequential(
             nn.Conv2d(channels, width, kernel, stride, pad), act(),
             nn.Conv2d(width, width, 2, padding=1), act(),

@@ -4,22 +4,22 @@ from collections.abc import Iterator
 
 from tasks.measuring.run import Run
 
-# by arm the updates that stand for the plain and for the whitened one
+# the plain and the whitened update of each arm
 ARMS = {"claim": ("original", "whitened"), "control: only the removed part": ("original", "complement")}
-# by the suffix of the quantity the two updates compared, as printed and as in the authors' code
+# the two updates to compare, by the suffix of the quantity, as printed and as in the authors' code
 COMPARISONS = {
     "": ("original", "whitened"),
     ", momentum": ("original-momentum", "whitened-momentum"),
     ", ten steps": ("original", "whitened-ten-steps"),
 }
-LEAD_EPOCHS = 5  # epochs within which the text says the whitened update reaches gradient descent's final accuracy
+LEAD_EPOCHS = 5  # the text: in so many epochs the whitened update reaches gradient descent's final accuracy
 
 
 def whitening(run: Run) -> Iterator[dict]:
     """Rows: original/… and whitened/… losses and accuracies by case (data set, learning rate), epoch (x) and seed.
 
-    The control trains on the part of the gradient that whitening removes. It may be trained at some of the learning
-    rates only: one rate at which it is rejected is enough for the rule.
+    The control trains on the part of the gradient that whitening removes. It may have fewer learning rates, because the
+    rule needs only one rate at which the control is rejected.
 
     ``gap`` and ``lead`` compare the text with the authors' code in the report's table, at the learning rates that all
     of these variants have. ``gap`` is the difference of the final test accuracies, whitened less original. ``lead`` is
