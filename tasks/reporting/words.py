@@ -19,6 +19,7 @@ SOUGHT = (
     (r"<= ([\d.]+) on every", "at most {0}"),
     (r"every instance at most ([\d.e+-]*\d)", "at most {0}"),
     (r"^no .* on any instance", "0"),
+    (r": in all of \d+ seeds", "1"),
 )
 # what the statistic is of a rule over instances, which have no mean: a pattern of the rule's text, and the words for it
 STATISTICS = (
@@ -26,6 +27,7 @@ STATISTICS = (
     (r"slope's 95 % interval", "median slope: "),
     (r"^(\w+ / \w+) <=", "largest {0}: "),
     (r"^no (.*) on any instance", "{0}, counted over all instances: "),
+    (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),
 )
 LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
@@ -180,7 +182,7 @@ def part_names(form: dict[str, Any]) -> list[str]:
     names: list[str] = []
     while form.get("part") and form["part"] in form.get("parts", {}):
         if len(form["parts"]) > 1:
-            names.append(form["part"].replace("_", " "))
+            names.append(form["part"].replace("_", " ").replace("=", " "))
         form = form["parts"][form["part"]]
     return names
 
@@ -252,7 +254,7 @@ def sought(finding: dict[str, Any]) -> str:
     rule = deciding_part(finding).get("rule", "")
     for pattern, words in SOUGHT:
         if match := re.search(pattern, rule):
-            return words.format(*match.groups()).replace("-", "−")
+            return typeset(words.format(*match.groups())).replace("-", "−")
     return ""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tasks import papers
 from tasks.reporting.prose import prose
-from tasks.reporting.words import typeset
+from tasks.reporting.words import number, typeset
 from tasks.settings import ROOT, load
 
 KEYS = list(load("quick").claims)
@@ -232,3 +232,32 @@ def test_same_results_same_bytes_and_old_pages_go(built):
     (clone / "reports/claims/a_gone.html").write_text("of a claim that is no more")
     subprocess.run([sys.executable, "-m", "tasks.site"], cwd=clone, check=True)
     assert {path: path.read_bytes() for path in (clone / "reports").rglob("*") if path.is_file()} == before
+
+
+def test_the_first_lines_of_a_page_say_what_decides_and_why_with_the_numbers_of_claims_json(pages, site, claims):
+    """Of every claim that is not found to hold as printed, at each scale."""
+    words = {"fails": "Fails: ", "inconclusive": "Open: ", "holds corrected": "Corrected: "}
+    for scale, results in claims.items():
+        for claim in results.values():
+            text = pages[site / "claims" / f"{claim['key']}.html"].text
+            first = text.partition("The claim, in our words")[0].split("The paper prints")[1]
+            printed, _, first = first.partition(f"{scale} scale")
+            assert html.unescape(plain(prose(claim["printed"]))) in printed
+            if claim["verdict"] not in words:
+                continue
+            assert words[claim["verdict"]] in first, claim["id"]
+            assert "Why: " in first, claim["id"]
+            if claim["verdict"] != "holds corrected" and claim["reason"] not in ("hypothesis not met",
+                                                                                "table out of date"):  # fmt: skip
+                (deciding,) = (other for other in claim["statements"] if other["name"] == claim["deciding"])
+                form = deciding["forms"]["corrected" if deciding["form"] == "corrected" else "claim"]
+                while form["part"] in form["parts"]:
+                    form = form["parts"][form["part"]]
+                assert number(form["statistic"]) in first or claim["reason"] == "reduced too far", (claim["id"], scale)
+
+
+def test_a_table_of_statements_has_a_column_for_prints_only_where_the_paper_prints_something(site, claims):
+    head = {key: (site / "claims" / f"{key}.html").read_text().partition('class="statements')[2].partition("</thead>")[0]
+            for key in ("a_fig2", "c_tab2")}  # fmt: skip
+    assert not any(statement["printed"] or statement["derived"] for statement in claims["paper"]["A.fig2"]["statements"])
+    assert [">Printed</th>" in head[key] for key in ("a_fig2", "c_tab2")] == [False, True]

@@ -14,7 +14,7 @@ from tasks.judging.calibration import DRAWS, error, limit
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
-from tasks.reporting import authors, fresh, kept, mutants, rows, speed, statements, words
+from tasks.reporting import authors, fresh, in_short, kept, mutants, rows, speed, statements, words
 from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import findings
 from tasks.reporting.guide import how_to_read
@@ -53,7 +53,8 @@ FILTERS = {
     name: getattr(module, name)
     for module, names in (
         (words, ("condition", "controls", "deciding_form", "interval", "measured", "number", "rejection", "result",
-                 "rule", "statements_found", "verdict", "waived", "why")),
+                 "rule", "statements_found", "typeset", "verdict", "waived", "why")),
+        (in_short, ("how_many", "in_short")),
         (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
     )
     for name in names
