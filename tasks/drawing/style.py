@@ -284,8 +284,9 @@ def name_axis(axes: Axes, names: list[tuple[str, Any]], away: float = 30) -> Non
     """
     axes.set_ylabel("")
     for place, (name, color) in enumerate(names):
-        axes.annotate(name, (1, 0.5), (away + place * 1.5 * SMALL, 0), xycoords="axes fraction", rotation=90, va="center",
-                      textcoords="offset points", fontsize=SMALL + 0.5, color=legible(color, 4.5))  # fmt: skip
+        axes.annotate(name, (1, 0.5), (away + place * 1.5 * SMALL, 0), xycoords="axes fraction",
+                      textcoords="offset points", rotation=90, va="center", fontsize=SMALL + 0.5,
+                      color=legible(color, 4.5))  # fmt: skip
 
 
 def strip(rows: pd.DataFrame) -> np.ndarray:

@@ -177,8 +177,8 @@ def test_many_rows_are_shown_as_means_and_say_so(pages, site):
     assert "holds means, with the smallest and the largest value" in section
     assert section.count("<tr>") == 1 + 2 * 5  # a row for each arm and seed
     # the mean over x = 0 … 199 of seed + x / 10, its smallest and largest value
-    for number in ("9.95", "13.95", "0", "19.9", "23.9", "200"):
-        assert f"<td>{number}</td>" in section
+    for shown in ("9.95", "13.95", "0", "19.9", "23.9", "200"):
+        assert f"<td>{shown}</td>" in section
 
 
 def test_the_speed_page_has_every_pair_and_every_axis(pages, site):
@@ -257,7 +257,11 @@ def test_the_first_lines_of_a_page_say_what_decides_and_why_with_the_numbers_of_
 
 
 def test_a_table_of_statements_has_a_column_for_prints_only_where_the_paper_prints_something(site, claims):
-    head = {key: (site / "claims" / f"{key}.html").read_text().partition('class="statements')[2].partition("</thead>")[0]
-            for key in ("a_fig2", "c_tab2")}  # fmt: skip
-    assert not any(statement["printed"] or statement["derived"] for statement in claims["paper"]["A.fig2"]["statements"])
+    head = {}
+    for key in ("a_fig2", "c_tab2"):
+        table = (site / "claims" / f"{key}.html").read_text().partition('class="statements')[2]
+        head[key] = table.partition("</thead>")[0]
+    assert not any(
+        statement["printed"] or statement["derived"] for statement in claims["paper"]["A.fig2"]["statements"]
+    )
     assert [">Printed</th>" in head[key] for key in ("a_fig2", "c_tab2")] == [False, True]

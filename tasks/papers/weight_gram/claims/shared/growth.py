@@ -215,8 +215,9 @@ def draw(
             printed = ", ".join(levels[name][1] for name in data_sets)
             height = levels[data_set][0]
             linearity.axhline(height, color=style.PRINTED, linewidth=0.8, linestyle="-.")
-            linearity.annotate(f"layer 4, printed: {printed}", (0.02, height), (0, 2), fontsize=style.SMALL + 0.5,
-                               xycoords=linearity.get_yaxis_transform(), textcoords="offset points")  # fmt: skip
+            linearity.annotate(f"layer 4, printed: {printed}", (0.98, height), (0, -3), ha="right", va="top",
+                               xycoords=linearity.get_yaxis_transform(), textcoords="offset points",
+                               fontsize=style.SMALL + 0.5)  # fmt: skip
     lines = style.what_lines_are(rows[rows["arm"] == "claim"], "mean (of the surrogate: geometric)")
     style.note(figure, lines)
     return figure
@@ -234,7 +235,8 @@ def _draw_layers(axes: Axes, rows: pd.DataFrame, arm: str) -> None:
             line = rows[(rows["arm"] == control) & (rows["layer"] == rows["layer"].max())]
             style.seeds(axes, line, "x", style.CONTROL, linestyle=":", marker="X", markersize=3, linewidth=1)
             if surrogate:
-                name = f"layer {line['layer'].iloc[0]}, {control.removesuffix(', corrected')}"
+                broken = control.removeprefix("control: ").removesuffix(", corrected")
+                name = f"control on layer {line['layer'].iloc[0]}:\n{broken}"
                 top = float(line["value"].max())
                 axes.annotate(name, (0.98, top), (0, 2), xycoords=axes.get_yaxis_transform(), ha="right",
                               textcoords="offset points", fontsize=style.SMALL + 0.5,
