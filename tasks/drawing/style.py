@@ -268,7 +268,9 @@ def name_lines(axes: Axes, names: list[tuple[str, Any]], x: float = 0.97, y: flo
     x, y
         The corner at which the text ends, in parts of the panel: the upper one where ``y`` is above one half.
     """
-    height = (SMALL + 0.5) * 1.25 / (axes.get_position().height * axes.figure.get_figheight() * 72)
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # a panel has one
+    height = (SMALL + 0.5) * 1.25 / (axes.get_position().height * figure.get_figheight() * 72)
     upper = y > 0.5
     place = y
     for name, color in names if upper else reversed(names):

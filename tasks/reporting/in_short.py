@@ -90,13 +90,12 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [(DECIDED[claim["verdict"]], f"“{statement['name']}”{_paper_words(statement)}")]
     corrected = statement["form"] == "corrected"
     if form["measured"]:
-        lines.append(("Measured", ("in the corrected form, " if corrected else "") + typeset(form["measured"])))
+        lines.append(("Measured", _measured(printed, form) if corrected else typeset(form["measured"])))
     if claim["verdict"] == "holds corrected":
         return [*lines, ("Why", _corrected(printed, form))]
     reason = _why(claim, statement, form)
     if corrected and printed and not unmet_condition(claim, statement):
-        value = f"{outcome(printed)} ({estimate(deciding_part(printed))})"
-        reason += f". This is the corrected form, which decides; as printed the statement is {value}"
+        reason += f". This is the corrected form, which decides; as printed the statement is {_printed(printed)}"
     return [*lines, ("Why", reason)]
 
 
@@ -107,6 +106,12 @@ def _shown(claim: dict[str, Any]) -> dict[str, Any] | None:
                      if statement["kind"] == "asserted" and statement["verdict"] == "holds corrected")  # fmt: skip
         return next(corrected, None) or deciding(claim)
     return deciding(claim)
+
+
+def _measured(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
+    """What was measured in both forms of a statement."""
+    texts = [f"as printed, {typeset(printed['measured'])}"] if printed and printed["measured"] else []
+    return "; ".join([*texts, f"in the corrected form, {typeset(form['measured'])}"])
 
 
 def _paper_words(statement: dict[str, Any]) -> str:
@@ -147,6 +152,18 @@ def _corrected(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
            f"holds: {_asked(form)}"  # fmt: skip
 
 
+def _printed(form: dict[str, Any]) -> str:
+    """What the rule finds in the printed form, where the corrected one decides."""
+    value = f"{outcome(form)} ({estimate(deciding_part(form))})"
+    accepted = _accepted(form) if outcome(form) == "supported" else ""
+    return value + (f", but the rule does not reject the control {accepted}" if accepted else "")
+
+
+def _accepted(form: dict[str, Any]) -> str:
+    """The controls that the rule does not reject."""
+    return ", ".join(f"“{name}”" for name, control in form["controls"].items() if not control["rejected"])
+
+
 def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any]) -> str:
     """Why a statement fails or is open."""
     if unmet := unmet_condition(claim, statement):
@@ -159,11 +176,9 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
             "to be made again"
         )
     if statement["verdict"] in SUPPORTED or statement["reason"] == "control kept":
-        accepted = [name for name, control in form["controls"].items() if not control["rejected"]]
         finds = f"the rule finds it ({_asked(form)})"
-        if accepted:
-            names = ", ".join(f"“{name}”" for name in accepted)
-            return f"{finds}, but it accepts the control {names} too, where the statement is false on purpose"
+        if accepted := _accepted(form):
+            return f"{finds}, but it accepts the control {accepted} too, where the statement is false on purpose"
         return f"{finds}, but no control breaks it, so that the check shows nothing"
     if statement["verdict"] == "fails":
         against = form.get("p_against, Holm", form["p_against"])

@@ -118,13 +118,26 @@ def test_a_condition_that_is_not_met_is_named_with_what_was_measured_all_the_sam
 
 
 def test_both_forms_of_a_corrected_claim_stand_side_by_side():
-    printed, corrected = form(positive(LEAD, "lead")), form(positive(-LEAD / 100, "lead"), measured="0.002 ahead")
+    printed = form(positive(LEAD, "lead"), measured="0.2 behind")
+    corrected = form(positive(-LEAD / 100, "lead"), measured="0.002 ahead")
     forms = {"claim": printed, "corrected": corrected}
     lines = dict(in_short(claim("holds corrected", "", corrected, form="corrected", forms=forms)))
     assert lines["Corrected"].startswith("“faster”. The paper: ")
-    assert lines["Measured"] == "in the corrected form, 0.002 ahead"
+    assert lines["Measured"] == "as printed, 0.2 behind; in the corrected form, 0.002 ahead"
     assert lines["Why"].startswith("lead must be above 0. As printed it is −0.2 [")
     assert "In the corrected form, below, it is 0.002 [" in lines["Why"]
+
+
+def test_a_print_that_a_control_passes_too_says_why_the_corrected_form_decides():
+    printed = form(positive(np.array([0.2, 0.21, 0.22]), "lead"))
+    printed["controls"]["shuffled labels"]["rejected"] = False
+    open_form = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
+    forms = {"claim": printed, "corrected": open_form}
+    undecided = claim("inconclusive", "too few seeds", open_form, form="corrected", forms=forms)
+    text = dict(in_short(undecided))["Why"]
+    assert "this does not decide" in text
+    assert ". This is the corrected form, which decides; as printed the statement is supported (0.21 [" in text
+    assert text.endswith("), but the rule does not reject the control “shuffled labels”")
 
 
 def test_units_of_round_off_are_spelled_out():

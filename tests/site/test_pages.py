@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -254,6 +255,17 @@ def test_the_first_lines_of_a_page_say_what_decides_and_why_with_the_numbers_of_
                 while form["part"] in form["parts"]:
                     form = form["parts"][form["part"]]
                 assert number(form["statistic"]) in first or claim["reason"] == "reduced too far", (claim["id"], scale)
+
+
+def test_the_first_page_says_what_each_paper_is_about_before_what_was_found(pages, site):
+    """For a reader who has not met the papers; the same on the paper's page and in the Markdown."""
+    for name in papers.names():
+        about = tomllib.loads((ROOT / "tasks/papers" / name / "findings.toml").read_text())["about"]
+        letter, beginning = papers.paper(name).LETTER, about[:25]
+        first = pages[site / "index.html"].text.split(f"Paper {letter}: ")[1].split("These findings in more words")[0]
+        assert first.index(beginning) < 200, letter
+        assert beginning in pages[site / "papers" / f"{letter}.html"].text.split("What was found")[0]
+        assert about in (site / "README.md").read_text()
 
 
 def test_a_table_of_statements_has_a_column_for_prints_only_where_the_paper_prints_something(site, claims):

@@ -16,7 +16,7 @@ from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import authors, fresh, in_short, kept, mutants, rows, speed, statements, words
 from tasks.reporting.counterexamples import counterexample, derivation
-from tasks.reporting.findings import findings
+from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
 from tasks.reporting.prose import prose
@@ -88,6 +88,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
                              for statement in words.waived(claim.results[scale])
                              if statement["verdict"] in SUPPORTED})  # fmt: skip
     shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
+    shared["about"] = about()
     shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
     page = Renderer(shared)
     yield "index.html", page("index.html", current="index")
