@@ -27,6 +27,7 @@ from tasks.reporting.words import (
 )
 
 PAPER_WORDS = ". The paper: "  # between a statement's name and the paper's words for it
+PASSAGES = " … "  # between passages of a quotation
 LONG = 220  # characters of a quotation that a first screen can hold
 RELATION = re.compile("[=<>≈≤≥≳∝]")  # words with one of these have their formula in them
 COUNTED = ("holds", "holds corrected", "fails", "inconclusive")
@@ -117,10 +118,12 @@ def _measured(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
 def _paper_words(statement: dict[str, Any]) -> str:
     """The paper's words for a statement, and the formula or the number that they lead to.
 
-    Words that are too long for a first screen are left to the table of statements.
+    Words that are too long for a first screen are left to the table of statements; of several passages the first stays.
     """
-    quote, printed = statement.get("quote", ""), statement.get("printed", "")
-    quoted = f"“{quote.rstrip('.')}”" if 0 < len(quote) <= LONG else ""
+    passages, printed = statement.get("quote", ""), statement.get("printed", "")
+    first = passages.split(PASSAGES)[0]
+    quote = passages if len(passages) <= LONG else first
+    quoted = f"“{quote.rstrip('.')}{' …' if quote != passages else ''}”" if 0 < len(quote) <= LONG else ""
     texts = [text for text in (quoted, "" if quoted and RELATION.search(quote) else printed) if text]
     return f"{PAPER_WORDS}{'; '.join(texts)} ({statement['place']})" if texts else ""
 

@@ -157,6 +157,27 @@ def condition(form: dict[str, Any]) -> str:
     return (measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: ") + interval(deciding_part(form))
 
 
+def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
+    """What a condition's rule measures, and its values at each scale in each form; the same measure is named once.
+
+    Parameters
+    ----------
+    results
+        The results of a claim at the scales at which it was run.
+    name
+        The condition's name.
+    """
+    values: dict[str, list[str]] = {}
+    for scale, result in results.items():
+        of_name = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
+        for form_name, form in ((key, form) for hypothesis in of_name for key, form in hypothesis["forms"].items()):
+            where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
+            value = condition(form)
+            of = value.removesuffix(interval(deciding_part(form)))
+            values.setdefault(of, []).append(f"{where} {interval(deciding_part(form))}, {MET[form['holds']]}")
+    return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
+
+
 def measure(form: dict[str, Any]) -> str:
     """The name of a rule's statistic, and the part of the rule; empty if the rule's text does not name it."""
     rule = deciding_part(form)["rule"]

@@ -79,6 +79,9 @@ def test_words_too_long_for_a_first_screen_are_left_to_the_table():
     of_form = form(positive(LEAD, "lead"))
     lines = dict(in_short(claim("fails", "refuted", of_form, quote="word " * 60, printed="S ≥ 1")))
     assert lines["Fails"] == "“faster”. The paper: S ≥ 1 (Section 2)"
+    passages = f"It arises in training. … {'word ' * 60}"
+    lines = dict(in_short(claim("fails", "refuted", of_form, quote=passages)))
+    assert lines["Fails"] == "“faster”. The paper: “It arises in training …” (Section 2)"
 
 
 def test_an_interval_that_does_not_decide_is_told_from_a_p_value_among_many():

@@ -62,6 +62,11 @@ class Claim:
         """The scales at which it ran."""
         return [scale for scale, result in self.results.items() if result["verdict"] != NOT_RUN]
 
+    @property
+    def run_results(self) -> dict[str, Result]:
+        """Its results at the scales at which it ran."""
+        return {scale: self.results[scale] for scale in self.run}
+
     def verdict(self, scale: str) -> str:
         """Its verdict at a scale."""
         return self.results[scale]["verdict"] if scale in self.results else NOT_RUN

@@ -190,7 +190,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         printed = (claim.NFA, claim.DEVIATION) if comparable else None
         of_case = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
         _draw_one(panels, of_case, 21 // len(cases) + 4, printed)
-        _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")])
+        null = of_case.loc[of_case["quantity"] == "nfa/null", "value"].mean()
+        _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")], null)
         panels[0].set_ylabel(f"{case}\nshare of tr Σ_T, last layer")
         for axes in panels:
             axes.xaxis.get_major_locator().set_params(nbins=5)
@@ -203,8 +204,11 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 SIGNS = {"X": "✗", "P": "+", "v": "▾", "d": "◆"}  # of a control's mark
 
 
-def _draw_controls(axes: Axes, rows: pd.DataFrame) -> None:
-    """The mean NFA over layers after training, of each control that has its own: a mark for each seed."""
+def _draw_controls(axes: Axes, rows: pd.DataFrame, null: float) -> None:
+    """The mean NFA over layers after training, of each control that has its own: a mark for each seed.
+
+    Their names stand above that of the line of the null, which is below all layers.
+    """
     names = []
     claim_rows = rows[(rows["arm"] == "claim") & (rows["x"] == rows["x"].max())].sort_values("seed")["value"].to_numpy()
     for arm, mark in zip(style.controls(rows), "XPvd", strict=False):
@@ -213,7 +217,9 @@ def _draw_controls(axes: Axes, rows: pd.DataFrame) -> None:
             continue  # this control breaks another quantity
         axes.plot(last["x"], last["value"], mark, color=style.CONTROL, markersize=4, alpha=0.7, clip_on=False)
         names.append((f"{SIGNS[mark]} {arm.removeprefix('control: ').rpartition(',')[0]}", style.CONTROL))
-    style.name_lines(axes, [("controls, mean over layers", style.CONTROL), *names], x=0.03)
+    low, high = axes.get_ylim()
+    above = (null - low) / (high - low) + 0.075
+    style.name_lines(axes, [("controls, mean over layers", style.CONTROL), *names], x=0.03, y=above)
 
 
 def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float, float] | None) -> None:
