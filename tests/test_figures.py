@@ -2,6 +2,7 @@
 
 import html
 import re
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
@@ -169,8 +171,80 @@ def test_labels_at_the_ends_of_lines_do_not_overlap():
     assert np.diff(sorted(places.values())).min() > 0.07
 
 
+@pytest.mark.parametrize("y", [0.04, 0.96])
+def test_names_of_lines_in_a_corner_are_in_order_and_do_not_overlap(y):
+    figure = Figure(figsize=(3, 2))
+    axes = figure.add_subplot()
+    style.name_lines(axes, [("first", "black"), ("second\nof two lines", "black"), ("third", "black")], y=y)
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    boxes.sort(key=lambda box: -box.y0)
+    assert [text.get_text()[:5] for text in sorted(axes.texts, key=lambda text: -text.get_window_extent().y0)] == [
+        "first", "secon", "third"
+    ]  # fmt: skip
+    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
+    panel = axes.get_window_extent()
+    assert all(panel.y0 <= box.y0 and box.y1 <= panel.y1 and box.x1 <= panel.x1 for box in boxes)
+
+
+@pytest.mark.parametrize("key", ["a_fig4", "a_fig8", "a_fig9", "b_fig6", "d_fig11"])
+def test_lines_are_named_beside_them_and_not_in_a_legend(key):
+    """Each colour of a thick line is that of some name; a name is as dark as text has to be."""
+    claim = claim_of(key)
+    scale = "quick" if key == "d_fig11" else "paper"
+    rows = tables.read(Path("reports", scale, "tables", f"{SETTINGS.claims[key]}.parquet")).to_pandas()
+    figure = claim.draw(rows, claim)
+    assert not figure.legends
+    assert not any(axes.get_legend() for axes in figure.axes)
+    named = {to_hex(text.get_color()) for axes in figure.axes for text in axes.texts}
+    thick = {to_rgb(line.get_color()) for axes in figure.axes for line in axes.get_lines() if line.get_linewidth() >= 1}
+    assert len(thick) >= 3
+    for color in thick - {to_rgb(style.GUIDE), to_rgb(style.PRINTED)}:
+        assert {to_hex(style.legible(color)), to_hex(style.legible(color, 4.5))} & named, color
+
+
+def test_the_errors_of_the_first_order_prediction_are_drawn_seed_by_seed():
+    """B.fig6, of planted numbers: predicted minus observed, of the same seed and decay alone."""
+    claim = claim_of("b_fig6")
+    predicted = pd.DataFrame({"seed": [0, 0, 1], "x": [0.0, 1.0, 0.0], "value": [0.9, 0.8, 0.7]})
+    observed = pd.DataFrame({"seed": [1, 0, 0], "x": [0.0, 1.0, 0.0], "value": [0.5, 0.7, 0.6]})
+    differences = claim._differences(predicted, observed).set_index(["seed", "x"])["value"]
+    assert differences.round(12).to_dict() == {(0, 0.0): 0.3, (0, 1.0): 0.1, (1, 0.0): 0.2}
+
+
+def test_the_figure_of_equal_accuracies_shows_the_difference_that_is_judged():
+    """A.fig6, of planted accuracies: its last panel has each seed's difference of the best, the first epoch aside."""
+    claim = claim_of("a_fig6")
+    best = {"original": (0.8, 0.9), "whitened": (0.79, 0.93)}
+    planted = [{"arm": arm, "case": "digits, lr=0.01", "quantity": f"{update}/test_accuracy", "seed": seed, "x": x,
+                "value": value}
+               for arm in ("claim", "control: only the removed part")
+               for update, by_seed in best.items() for seed, last in enumerate(by_seed)
+               for x, value in ((0.0, 0.99), (1.0, 0.5), (2.0, last), (3.0, last - 0.1))]  # fmt: skip
+    rows = tables.table([{"step": int(row["x"]), **row} for row in planted]).to_pandas()
+    figure = claim.draw(rows, claim)
+    _, dots, interval, diamond = figure.axes[-1].get_lines()  # before them the line at 0
+    assert np.allclose(sorted(dots.get_ydata()), [-0.01, 0.03])
+    assert np.allclose(diamond.get_ydata(), 0.01)
+    half = stats.t.ppf(0.975, 1) * 0.02
+    assert np.allclose(interval.get_ydata(), [0.01 - half, 0.01 + half])
+
+
 # small tables, of every kind of figure
-COMMITTED = ("a_fig1", "a_lem1", "a_fig8", "a_fig12", "b_egop", "b_fig3", "c_fig11", "c_thm3_4", "d_alg1", "d_fig3")
+COMMITTED = (
+    "a_fig1",
+    "a_lem1",
+    "a_fig8",
+    "a_fig9",
+    "a_fig12",
+    "b_egop",
+    "b_fig3",
+    "b_fig6",
+    "c_fig11",
+    "c_thm3_4",
+    "d_alg1",
+    "d_fig3",
+)
 
 
 @pytest.mark.parametrize("key", COMMITTED)

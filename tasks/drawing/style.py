@@ -256,6 +256,41 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, 
         axes.text(x, place, text, color=legible(color), transform=axes.transAxes, fontsize=SMALL + 0.5, va="center")
 
 
+def name_lines(axes: Axes, names: list[tuple[str, Any]], x: float = 0.97, y: float = 0.04) -> None:
+    """Write the names of lines into a corner of the panel that the lines leave free, each in its line's colour.
+
+    Parameters
+    ----------
+    axes
+        The panel.
+    names
+        A name and a colour for each line, the uppermost first. A name may have several lines of text.
+    x, y
+        The corner at which the text ends, in parts of the panel: the upper one where ``y`` is above one half.
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # a panel has one
+    height = (SMALL + 0.5) * 1.25 / (axes.get_position().height * figure.get_figheight() * 72)
+    upper = y > 0.5
+    place = y
+    for name, color in names if upper else reversed(names):
+        axes.text(x, place, name, color=legible(color, 4.5), transform=axes.transAxes, fontsize=SMALL + 0.5,
+                  ha="right" if x > 0.5 else "left", va="top" if upper else "bottom")  # fmt: skip
+        place += (-1 if upper else 1) * height * (name.count("\n") + 1)
+
+
+def name_axis(axes: Axes, names: list[tuple[str, Any]], away: float = 30) -> None:
+    """Name the lines that belong to the axis at the right, upwards beside it, each in its line's colour.
+
+    ``away``: points from the axis to the first name, for the numbers at its ticks.
+    """
+    axes.set_ylabel("")
+    for place, (name, color) in enumerate(names):
+        axes.annotate(name, (1, 0.5), (away + place * 1.5 * SMALL, 0), xycoords="axes fraction",
+                      textcoords="offset points", rotation=90, va="center", fontsize=SMALL + 0.5,
+                      color=legible(color, 4.5))  # fmt: skip
+
+
 def strip(rows: pd.DataFrame) -> np.ndarray:
     """Images side by side (side, images x side, channels): a layer is an image, ``x`` numbers its pixels."""
     pixels = rows.assign(index=rows["layer"].astype(int)).pivot_table(index="index", columns="x", values="value")

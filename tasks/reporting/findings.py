@@ -1,6 +1,7 @@
 """What was found, paper by paper: sentences whose numbers come from claims.json, and the verdicts that they rest on.
 
-``tasks/papers/PAPER/findings.toml`` holds the sentences. Each has
+``tasks/papers/PAPER/findings.toml`` holds the sentences. Before them, ``about`` says in a few sentences what the paper
+is about, for readers who do not know it. Each sentence has
 
   kind     holds, holds corrected, fails or open
   text     one sentence in plain English; ``[words](A.fig7)`` links to a claim;
@@ -14,6 +15,7 @@ The field is a name of the statement (statistic, low, high, p, measured) or of i
 control of the form that decides.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -29,7 +31,7 @@ from tasks.reporting.words import typeset
 KINDS = ("holds", "holds corrected", "fails", "open")
 NUMBER = re.compile(r"\{([^{}]+)\}")
 LINK = re.compile(r"\[([^\[\]]+)\]\(([A-Z]\.[A-Za-z0-9.]+)\)")
-FORMAT = re.compile(r"[+,]?(\.\d+)?[defg%]")
+FORMAT = re.compile(r"(?P<power>exp-?)?[+,]?(\.\d+)?[defg%]")  # exp of a logarithm, or of minus it
 FORMS = {"printed": "claim", "corrected": "corrected"}  # a form by the word for it
 UNKNOWN = "–"  # in place of a number that is not there
 
@@ -48,6 +50,8 @@ class Finding:
         The sentence and its details as HTML, with their numbers and links.
     claims
         The ids of the claims that it rests on.
+    linked
+        The ids among them to which the sentence itself leads, without its details.
     problem
         What in it no longer agrees with the verdicts and numbers; empty where all of it does.
     """
@@ -56,6 +60,7 @@ class Finding:
     text: Markup
     more: Markup
     claims: tuple[str, ...]
+    linked: tuple[str, ...]
     problem: str
 
     @property
@@ -81,6 +86,11 @@ def findings(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -> d
     """
     return {papers.paper(name).LETTER: [_finding(entry, claims, page) for entry in _entries(name)]
             for name in papers.names()}  # fmt: skip
+
+
+def about() -> dict[str, Markup]:
+    """What each paper is about, by its letter, for readers who do not know it; empty where nobody has written it."""
+    return {papers.paper(name).LETTER: prose(_file(name).get("about", "")) for name in papers.names()}
 
 
 def filled(text: str, claims: Mapping[str, Claims], page: str = "claims/{key}.html") -> tuple[Markup, list[str]]:
@@ -131,8 +141,12 @@ def _address(claim: str, page: str) -> str:
 
 
 def _entries(paper: str) -> list[dict[str, Any]]:
+    return _file(paper).get("finding", [])
+
+
+def _file(paper: str) -> dict[str, Any]:
     path = papers.FOLDER / paper / "findings.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))["finding"] if path.is_file() else []
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) -> Finding:
@@ -141,7 +155,8 @@ def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) 
     (text, missing), (more, others) = (filled(entry[name], claims, page) for name in ("text", "more"))
     problems = [*_disagreements(entry["expects"], claims), *missing, *others]
     rests_on = dict.fromkeys(name.partition(":")[0] for name in entry["expects"])
-    return Finding(entry["kind"], text, more, tuple(rests_on), "; ".join(problems))
+    linked = dict.fromkeys(link[2] for link in LINK.finditer(entry["text"]))
+    return Finding(entry["kind"], text, more, tuple(rests_on), tuple(linked), "; ".join(problems))
 
 
 def _disagreements(expects: Mapping[str, Mapping[str, str]], claims: Mapping[str, Claims]) -> Iterator[str]:
@@ -197,8 +212,20 @@ def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any],
 
 
 def shown(value: float | str, layout: str) -> str:
-    """A number in a format, with a minus sign and powers of ten as they are printed; words as they are."""
+    """A number in a format, with a minus sign and powers of ten as they are printed; words as they are.
+
+    A format that begins with ``exp`` is of a logarithm, and shows the factor; ``exp-`` shows its inverse.
+
+    Examples
+    --------
+    >>> shown(-0.96, "exp.2f"), shown(-0.96, "exp-.1f"), shown(-0.96, "+.1f")
+    ('0.38', '2.6', '−1.0')
+    """
     if isinstance(value, str):
         return typeset(value)
+    power = FORMAT.fullmatch(layout)
+    if power and power["power"]:
+        layout = layout.removeprefix(power["power"])
+        value = math.exp(-value if power["power"].endswith("-") else value)
     text = format(int(value) if layout.endswith("d") else value, layout)
     return typeset(text).replace("%", " %")

@@ -10,7 +10,7 @@ GREEK = {
     "Psi": "Ψ", "Sigma": "Σ", "Lambda": "Λ",
 }  # fmt: skip
 SYMBOLS = {"||": "‖", "&lt;=": "≤", "&gt;=": "≥", "-&gt;": "→", "&lt;-": "←", " ~ N(": " ∼ N(", " ~ ": " ≈ ",
-           "sqrt(": "√("}  # fmt: skip
+           "sqrt(": "√(", " - ": " − "}  # fmt: skip
 LETTER = r"[^\W\d_]"
 GROUP = r"\{[^{}]*\}"
 NAMES = "OLS|id|op|max|min|cls|ij|ik|jk|th|S[01₀₁]"  # indices of more than a letter

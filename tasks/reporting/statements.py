@@ -68,8 +68,13 @@ def _p(form: dict[str, Any]) -> str:
     for name, label in (("p", ""), ("p_against", "against: ")):
         value = form.get(f"{name}, Holm", form.get(name))
         if value is not None and (name == "p" or value <= ALPHA or (form["p"] or 0) > 0.5):
-            texts.append(f"{label}{number(value)}")
+            texts.append(f"{label}{probability(value)}")
     return "; ".join(texts)
+
+
+def probability(value: float) -> str:
+    """A p-value with two digits; more say nothing."""
+    return number(float(f"{value:.1e}"))
 
 
 def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ SOUGHT = (
     (r"<= ([\d.]+) on every", "at most {0}"),
     (r"every instance at most ([\d.e+-]*\d)", "at most {0}"),
     (r"^no .* on any instance", "0"),
+    (r": in all of \d+ seeds", "1"),
 )
 # what the statistic is of a rule over instances, which have no mean: a pattern of the rule's text, and the words for it
 STATISTICS = (
@@ -26,6 +27,7 @@ STATISTICS = (
     (r"slope's 95 % interval", "median slope: "),
     (r"^(\w+ / \w+) <=", "largest {0}: "),
     (r"^no (.*) on any instance", "{0}, counted over all instances: "),
+    (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),
 )
 LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
@@ -155,6 +157,27 @@ def condition(form: dict[str, Any]) -> str:
     return (measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: ") + interval(deciding_part(form))
 
 
+def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
+    """What a condition's rule measures, and its values at each scale in each form; the same measure is named once.
+
+    Parameters
+    ----------
+    results
+        The results of a claim at the scales at which it was run.
+    name
+        The condition's name.
+    """
+    values: dict[str, list[str]] = {}
+    for scale, result in results.items():
+        of_name = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
+        for form_name, form in ((key, form) for hypothesis in of_name for key, form in hypothesis["forms"].items()):
+            where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
+            value = condition(form)
+            of = value.removesuffix(interval(deciding_part(form)))
+            values.setdefault(of, []).append(f"{where} {interval(deciding_part(form))}, {MET[form['holds']]}")
+    return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
+
+
 def measure(form: dict[str, Any]) -> str:
     """The name of a rule's statistic, and the part of the rule; empty if the rule's text does not name it."""
     rule = deciding_part(form)["rule"]
@@ -180,7 +203,7 @@ def part_names(form: dict[str, Any]) -> list[str]:
     names: list[str] = []
     while form.get("part") and form["part"] in form.get("parts", {}):
         if len(form["parts"]) > 1:
-            names.append(form["part"].replace("_", " "))
+            names.append(form["part"].replace("_", " ").replace("=", " "))
         form = form["parts"][form["part"]]
     return names
 
@@ -252,7 +275,7 @@ def sought(finding: dict[str, Any]) -> str:
     rule = deciding_part(finding).get("rule", "")
     for pattern, words in SOUGHT:
         if match := re.search(pattern, rule):
-            return words.format(*match.groups()).replace("-", "−")
+            return typeset(words.format(*match.groups())).replace("-", "−")
     return ""
 
 

@@ -85,6 +85,12 @@ def test_the_links_of_a_finding_are_those_of_its_claims(name):
     assert set(keys) <= set(settings.claims)
 
 
+def test_a_sentence_knows_which_claims_it_leads_to_without_its_details():
+    """A mark beside the sentence is of these alone: of Lemma 3 and Theorem 4, not of Theorem 3 in the details."""
+    by_claims = {finding.linked: finding.claims for finding in findings(CLAIMS)["A"]}
+    assert by_claims["A.lem3", "A.thm4"] == ("A.lem3", "A.thm4", "A.thm3")
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_changed_verdict_is_told_with_both_verdicts(name):
     entry = ENTRIES[name]
@@ -125,6 +131,8 @@ def test_numbers_are_those_of_the_claims():
         ("{quick:X.one:proof: κ & σ:printed statistic:.0%}", "700 %"),
         ("{quick:X.one:proof: κ & σ:printed layer 1:g}", "3.5"),
         ("{quick:X.one:verdict}", "holds"),
+        ("{quick:X.one:proof: κ & σ:printed layer 1:exp.2f}", "33.12"),
+        ("{quick:X.one:proof: κ & σ:printed layer 1:exp-.3f}", "0.030"),
     ],
 )
 def test_a_number_is_found_and_written(reference, shown):

@@ -70,6 +70,22 @@ def test_a_condition_that_is_not_met_is_named_with_its_measurement(statements):
     )
 
 
+def test_a_condition_names_its_measure_once_and_each_value_with_its_scale_and_form():
+    sure = np.array([0.2, 0.21, 0.19])
+    met, unmet = asdict(positive(sure, "gradient")), asdict(positive(-sure, "gradient"))
+    results = {
+        "quick": {"hypotheses": [{"name": "critical", "forms": {"claim": unmet, "corrected": met}}]},
+        "paper": {"hypotheses": [{"name": "critical", "forms": {"claim": unmet}}, {"name": "x", "forms": {}}]},
+    }
+    (sentence,) = words.conditions(results, "critical")
+    assert sentence.count("gradient: ") == 1
+    assert sentence.startswith("gradient: quick scale −0.2 [")
+    values = sentence.removeprefix("gradient: ").split("; ")
+    assert [value.partition(" scale")[0] for value in values] == ["quick", "quick", "paper"]
+    assert [value.rpartition(", ")[2] for value in values] == ["not met", "met", "not met."]
+    assert values[1].startswith("quick scale, corrected form 0.2 [")
+
+
 def test_a_condition_of_another_statement_is_not_named():
     fitted = asdict(positive(LEAD, "training accuracy minus 0.9"))
     condition = {"name": "fitted", "reason": "hypothesis not met", "statements": ["x"], "forms": {"claim": fitted}}

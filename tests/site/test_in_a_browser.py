@@ -164,6 +164,15 @@ CUT_OFF = """[...document.querySelectorAll('.statements td, .statements th')]
     .filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.innerText)"""
 
 
+def test_the_first_screen_of_a_claims_page_says_what_was_found_and_why(page, site):
+    """On a desktop, and the words of the claim begin on it too."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    for key in KEYS:
+        page.goto((site / "claims" / f"{key}.html").as_uri())
+        box = page.locator(".verdicts").bounding_box()
+        assert box["y"] + box["height"] < 900, key
+
+
 def test_provenance_is_shown_where_a_run_left_it(page, site):
     (site / "quick" / "provenance.js").write_text(
         'var provenance = window.provenance || {};\nprovenance.quick = {"check@a_fig7": {"seconds": 1.5, "cores": 2, '

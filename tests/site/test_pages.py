@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -12,7 +13,7 @@ import pytest
 
 from tasks import papers
 from tasks.reporting.prose import prose
-from tasks.reporting.words import typeset
+from tasks.reporting.words import number, typeset
 from tasks.settings import ROOT, load
 
 KEYS = list(load("quick").claims)
@@ -177,8 +178,8 @@ def test_many_rows_are_shown_as_means_and_say_so(pages, site):
     assert "holds means, with the smallest and the largest value" in section
     assert section.count("<tr>") == 1 + 2 * 5  # a row for each arm and seed
     # the mean over x = 0 … 199 of seed + x / 10, its smallest and largest value
-    for number in ("9.95", "13.95", "0", "19.9", "23.9", "200"):
-        assert f"<td>{number}</td>" in section
+    for shown in ("9.95", "13.95", "0", "19.9", "23.9", "200"):
+        assert f"<td>{shown}</td>" in section
 
 
 def test_the_speed_page_has_every_pair_and_every_axis(pages, site):
@@ -232,3 +233,54 @@ def test_same_results_same_bytes_and_old_pages_go(built):
     (clone / "reports/claims/a_gone.html").write_text("of a claim that is no more")
     subprocess.run([sys.executable, "-m", "tasks.site"], cwd=clone, check=True)
     assert {path: path.read_bytes() for path in (clone / "reports").rglob("*") if path.is_file()} == before
+
+
+def test_the_first_lines_of_a_page_say_what_decides_and_why_with_the_numbers_of_claims_json(pages, site, claims):
+    """Of every claim that is not found to hold as printed, at each scale."""
+    words = {"fails": "Fails: ", "inconclusive": "Open: ", "holds corrected": "Corrected: "}
+    for scale, results in claims.items():
+        for claim in results.values():
+            text = pages[site / "claims" / f"{claim['key']}.html"].text
+            first = text.partition("The claim, in our words")[0].split("The paper prints")[1]
+            printed, _, first = first.partition(f"{scale} scale")
+            assert html.unescape(plain(prose(claim["printed"]))) in printed
+            if claim["verdict"] not in words:
+                continue
+            assert words[claim["verdict"]] in first, claim["id"]
+            assert "Why: " in first, claim["id"]
+            if claim["verdict"] != "holds corrected" and claim["reason"] not in ("hypothesis not met",
+                                                                                "table out of date"):  # fmt: skip
+                (deciding,) = (other for other in claim["statements"] if other["name"] == claim["deciding"])
+                form = deciding["forms"]["corrected" if deciding["form"] == "corrected" else "claim"]
+                while form["part"] in form["parts"]:
+                    form = form["parts"][form["part"]]
+                assert number(form["statistic"]) in first or claim["reason"] == "reduced too far", (claim["id"], scale)
+
+
+def test_the_first_page_says_what_each_paper_is_about_before_what_was_found(pages, site):
+    """For a reader who has not met the papers; the same on the paper's page and in the Markdown."""
+    for name in papers.names():
+        about = tomllib.loads((ROOT / "tasks/papers" / name / "findings.toml").read_text())["about"]
+        letter = papers.paper(name).LETTER
+        first = without_pop_ups((site / "index.html").read_text()).split(f"Paper {letter}</a>: ")[1]
+        assert first.index(about) < first.index('<ul class="findings">'), letter
+        of_paper = without_pop_ups((site / "papers" / f"{letter}.html").read_text())
+        assert about in of_paper.split("What was found")[0]
+        assert about in (site / "README.md").read_text()
+
+
+def without_pop_ups(page: str) -> str:
+    """The HTML of a page with the glossary's terms as plain words."""
+    page = re.sub(r'<span class="tip"[^>]*>.*?</span>', "", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r'<a class="term"[^>]*>(.*?)</a>', r"\1", page, flags=re.DOTALL))
+
+
+def test_a_table_of_statements_has_a_column_for_prints_only_where_the_paper_prints_something(site, claims):
+    head = {}
+    for key in ("a_fig2", "c_tab2"):
+        table = (site / "claims" / f"{key}.html").read_text().partition('class="statements')[2]
+        head[key] = table.partition("</thead>")[0]
+    assert not any(
+        statement["printed"] or statement["derived"] for statement in claims["paper"]["A.fig2"]["statements"]
+    )
+    assert [">Printed</th>" in head[key] for key in ("a_fig2", "c_tab2")] == [False, True]

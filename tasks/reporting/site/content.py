@@ -15,8 +15,10 @@ from typing import Any
 from tasks import papers
 from tasks.judging.statement import NOT_HERE, OLD_TABLE
 from tasks.reporting.fresh import fresh_runs
+from tasks.reporting.in_short import PAPER_WORDS, in_short
 from tasks.reporting.settings import left_out, settings_of, stages_of
 from tasks.reporting.statements import control_lines, form_rows, outcomes
+from tasks.reporting.words import deciding_part, unit
 from tasks.settings import ROOT, SCALES, Settings, load
 
 NOT_RUN = "not run"
@@ -60,6 +62,11 @@ class Claim:
         """The scales at which it ran."""
         return [scale for scale, result in self.results.items() if result["verdict"] != NOT_RUN]
 
+    @property
+    def run_results(self) -> dict[str, Result]:
+        """Its results at the scales at which it ran."""
+        return {scale: self.results[scale] for scale in self.run}
+
     def verdict(self, scale: str) -> str:
         """Its verdict at a scale."""
         return self.results[scale]["verdict"] if scale in self.results else NOT_RUN
@@ -88,6 +95,32 @@ class Claim:
             same = len(by_scale) > 1 and len(shown) == 1
             rows.append((name, judged, [("both", judged)] if same else list(by_scale.items())))
         return rows
+
+    @property
+    def in_short(self) -> list[tuple[list[str], list[tuple[str, str]]]]:
+        """The first lines of its page, by scale: scales with the same lines together, and no statement quoted twice."""
+        lines = {scale: in_short(self.results[scale]) if scale in self.run else [] for scale in SCALES}
+        if len(self.run) == len(SCALES) and len({repr(of_scale) for of_scale in lines.values()}) == 1:
+            return [(list(SCALES), lines[SCALES[0]])]
+        quoted: set[str] = set()
+        for of_scale in lines.values():
+            for index, (word, sentence) in enumerate(of_scale):
+                name, paper, _ = sentence.partition(PAPER_WORDS)
+                if paper and sentence in quoted:
+                    of_scale[index] = (word, f"{name}, as above")
+                quoted.add(sentence)
+        return [([scale], lines[scale]) for scale in SCALES]
+
+    @property
+    def prints(self) -> bool:
+        """Whether the paper prints a number or a formula for some statement, or ours derives it."""
+        return any(words["printed"] or words["derived"] for _, words, _ in self.statement_rows)
+
+    @property
+    def in_round_off(self) -> bool:
+        """Whether some statement's number is in units of round-off."""
+        return any(unit(deciding_part(form)) for _, by_scale in self.statements for statement in by_scale.values()
+                   for form in statement["forms"].values())  # fmt: skip
 
     @property
     def waiting_for(self) -> str:

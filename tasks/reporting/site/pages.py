@@ -14,9 +14,9 @@ from tasks.judging.calibration import DRAWS, error, limit
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
-from tasks.reporting import authors, fresh, kept, mutants, rows, speed, statements, words
+from tasks.reporting import authors, fresh, in_short, kept, mutants, rows, speed, statements, words
 from tasks.reporting.counterexamples import counterexample, derivation
-from tasks.reporting.findings import findings
+from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
 from tasks.reporting.prose import prose
@@ -52,8 +52,9 @@ STAMPS = {
 FILTERS = {
     name: getattr(module, name)
     for module, names in (
-        (words, ("condition", "controls", "deciding_form", "interval", "measured", "number", "rejection", "result",
-                 "rule", "statements_found", "verdict", "waived", "why")),
+        (words, ("condition", "conditions", "controls", "deciding_form", "interval", "measured", "number",
+                 "rejection", "result", "rule", "statements_found", "typeset", "verdict", "waived", "why")),
+        (in_short, ("how_many", "in_short")),
         (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
     )
     for name in names
@@ -87,6 +88,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
                              for statement in words.waived(claim.results[scale])
                              if statement["verdict"] in SUPPORTED})  # fmt: skip
     shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
+    shared["about"] = about()
     shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
     page = Renderer(shared)
     yield "index.html", page("index.html", current="index")

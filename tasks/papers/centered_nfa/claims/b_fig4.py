@@ -55,7 +55,7 @@ def minor_for_large(rows: Rows) -> Finding:
     ratio = _ratio(rows).mean((1, 3))
     finding = trend(-ratio, "minus the mean ratio over the training and both layers, with the initial scale,")
     means = ", ".join(f"{mean:.2f}" for mean in ratio.mean(0))
-    return replace(finding, measured=f"ratio as the initial scale rises: {means}")
+    return replace(finding, measured=f"double-centered part over the whole, as the initial scale rises: {means}")
 
 
 def grows(rows: Rows) -> Finding:

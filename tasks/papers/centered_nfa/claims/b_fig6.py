@@ -298,33 +298,45 @@ def _agreement(rows: Rows, activation: str, width: str, prediction: str) -> np.n
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw a panel for each activation and target as in the paper: dashed the narrow network, solid the wide one."""
-    figure, grid = style.panels(claim, columns=2, rows=2, height=6.0, sharex=True, sharey=True)
+    """Draw the correlations of the wide network by activation and target as in the paper, and the predictions' errors.
+
+    The predictions follow the observed curve so closely that only their differences show which is closer.
+    """
+    figure, grid = style.panels(claim, columns=4, rows=2, height=4.6, sharex=True, sharey="row")
     control = style.controls(rows)[0]  # the other one is drawn as the prediction with all terms
-    for axes, case in zip(grid.flat, CASES, strict=True):
+    colors = style.COLORS
+    for (axes, below), case in zip(grid.T, CASES, strict=True):
         groups = dict(list(rows[rows["case"] == case].groupby(["arm", "quantity"])))
         observed = groups["claim", "fig6/observed"]
-        with_residuals = groups["claim", "fig6/observed, residuals"]
-        for width, dashes in zip(sorted(observed["layer"].unique(), key=int), ("--", "-"), strict=True):
-            style.seeds(axes, observed[observed["layer"] == width], "x", style.COLORS["observed"], linestyle=dashes,
-                        label=f"observed, k = {width}")  # fmt: skip
-            means = with_residuals[with_residuals["layer"] == width].groupby("x")["value"].mean()
-            axes.plot(means.index, means, color=style.OTHER, linestyle=dashes, linewidth=0.8,
-                      label=f"with residuals, k = {width}")  # fmt: skip
-        chance = rows[(rows["case"] == case) & (rows["quantity"] == "null/fig6/observed") & (rows["layer"] == width)]
-        if len(chance):  # the paper scale's table is older
-            means = chance.groupby("x")["value"].mean()
-            axes.plot(means.index, means, color=style.GUIDE, linestyle="-.", linewidth=1,
-                      label=f"observed, k = {width}, K with random eigenvectors")  # fmt: skip
-        style.seeds(axes, groups["claim", OWN], "x", style.COLORS["predicted"], label="predicted, linear part of φ′")
-        means = groups["claim", WHOLE].groupby("x")["value"].mean()
-        axes.plot(means.index, means, color=style.COLORS["predicted"], linestyle=(0, (1, 1)), linewidth=1,
-                  label="predicted, all terms of φ′")  # fmt: skip
-        style.seeds(axes, groups[control, OWN], "x", style.CONTROL, linestyle=":", label=control)
+        narrow, wide = (observed[observed["layer"] == width] for width in sorted(observed["layer"].unique(), key=int))
+        style.seeds(axes, wide, "x", colors["observed"])
+        style.seeds(axes, groups["claim", OWN], "x", colors["predicted"])
+        style.seeds(axes, groups[control, OWN], "x", style.CONTROL, linestyle=":")
+        below.axhline(0, color=style.GUIDE, linewidth=0.8)
+        style.seeds(below, _differences(groups["claim", OWN], narrow), "x", colors["predicted"], linestyle="--")
+        style.seeds(below, _differences(groups["claim", OWN], wide), "x", colors["predicted"])
+        if case.startswith("relu"):  # for the quadratic the linear part of φ′ is all of it
+            style.seeds(below, _differences(groups["claim", WHOLE], wide), "x", style.OTHER, linestyle=":")
         axes.set_title(case.replace("relu", "ReLU"))
-    for axes in grid[-1]:
-        axes.set_xlabel("data decay α")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("correlation ρ(ẆᵀẆ, ẆᵀKẆ)")
-    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
+        below.set_xlabel("data decay α")
+    grid[0, 0].set_ylabel("correlation ρ(ẆᵀẆ, ẆᵀKẆ)")
+    grid[1, 0].set_ylabel("predicted minus observed")
+    widths = sorted(rows.loc[rows["quantity"] == "fig6/observed", "layer"].unique(), key=int)
+    style.name_lines(grid[0, 0], [(f"observed, width {widths[-1]}", colors["observed"]),
+                                  ("predicted", colors["predicted"]),
+                                  ("dotted, control: predicted\nfor isotropic inputs", style.CONTROL)])  # fmt: skip
+    style.name_lines(grid[1, 1], [(f"dashed: width {widths[0]}", colors["predicted"]),
+                                  (f"solid: width {widths[-1]}", colors["predicted"])])  # fmt: skip
+    style.name_lines(grid[1, 3], [("linear part of φ′,\nas in the paper", colors["predicted"]),
+                                  ("dotted: all of φ′", style.OTHER)])  # fmt: skip
+    grid[0, 0].set_xticks([0, 2, 4, 6, 8])
+    chance = rows[rows["quantity"] == "null/fig6/observed"].groupby(["case", "layer", "x"])["value"].mean()
+    others = f"; ρ with random eigenvectors of K: at most {chance.max():.2f}" if len(chance) else ""
+    style.note(figure, style.what_lines_are(rows) + others)
     return figure
+
+
+def _differences(predicted: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
+    """The prediction less the observed correlation of each seed and decay."""
+    values = [part.set_index(["seed", "x"])["value"] for part in (predicted, observed)]
+    return (values[0] - values[1]).dropna().reset_index()

@@ -3,9 +3,10 @@
 We compare a network's best test accuracy over the epochs. “Negligible” is read as: within 0.01.
 """
 
+from functools import partial
+
 from tasks.judging.statement import Control, Statement
 from tasks.papers.weight_gram.claims.shared import whitening
-from tasks.papers.weight_gram.claims.shared.whitening import draw as draw
 
 ID = "A.fig6"
 KIND = "statistical"
@@ -32,3 +33,5 @@ STATEMENTS = (
         rows=50,
     ),
 )
+
+draw = partial(whitening.draw, margin=whitening.MARGIN)

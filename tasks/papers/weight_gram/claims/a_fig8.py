@@ -35,10 +35,11 @@ CORRECTION = (
 FIXED = 0.1  # of the norm of the features: what we call effectively fixed
 RICH = 2  # the narrowest widths
 LINES = {
-    "target/distance": (style.COLORS["linear predictor"], "‖y − y_OLS‖: the predictor's error"),
-    "target/chase": (style.COLORS["chase"], "‖ŷ − y_OLS‖: the network's chase"),
-    "target/error": (style.COLORS["network"], "‖y − ŷ‖: the network's error"),
+    "target/distance": (style.COLORS["linear predictor"], "‖y − y_OLS‖,\nthe predictor's error"),
+    "target/chase": (style.COLORS["chase"], "‖ŷ − y_OLS‖,\nthe network's chase"),
+    "target/error": (style.COLORS["network"], "‖y − ŷ‖,\nthe network's error"),
 }
+SHORT = {"control: narrowest and widest exchanged": "widths exchanged"}
 FORMS = {"corrected": "corrected", "claim": "as printed"}
 
 
@@ -202,21 +203,27 @@ STATEMENTS = (
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each width as in the paper: the corrected form, the printed one, and the controls' targets."""
     cases = cases_by_number(rows)
-    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.6, sharex=True, sharey=True)
+    figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.0, sharex=True, sharey=True)
+    grid[0, 0].set_ylim(0, 1.15)
     rows = style.thinned(rows, 10)
     controls = style.controls(rows[rows["quantity"] == "target/distance"])
+    dashes = {"--": "dashed", "-.": "dash-dotted", ":": "dotted"}
     for column, case in enumerate(cases):
         panel = rows[rows["case"] == case]
-        for axes, (arm, _) in zip(grid[:, column], FORMS.items(), strict=False):
-            for quantity, (color, label) in LINES.items():
-                line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
-                style.seeds(axes, line, "x", color, label=label)
-        for arm, dashes in zip(controls, ("--", "-.", ":"), strict=False):
-            line = panel[(panel["arm"] == arm) & (panel["quantity"] == "target/distance")]
-            style.seeds(grid[2, column], line, "x", style.CONTROL, linestyle=dashes, label=f"‖y − y_OLS‖, {arm}")
-        grid[0, column].set(title=f"width {case_number(case):g}", ylim=(0, 1.15))
+        lines = [[(panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)], label, color, "-")
+                  for quantity, (color, label) in LINES.items()] for arm in FORMS]  # fmt: skip
+        lines.append([(panel[(panel["arm"] == arm) & (panel["quantity"] == "target/distance")],
+                       f"{dashes[dash]}:\n{SHORT.get(arm, arm.removeprefix('control: '))}", style.CONTROL, dash)
+                      for arm, dash in zip(controls, dashes, strict=False)])  # fmt: skip
+        for axes, of_panel in zip(grid[:, column], lines, strict=True):
+            for line, _, color, dash in of_panel:
+                style.seeds(axes, line, "x", color, linestyle=dash)
+            if column == len(cases) - 1:
+                style.label_ends(axes, [(float(line.loc[line["x"] == line["x"].max(), "value"].mean()), label, color)
+                                        for line, label, color, _ in of_panel], gap=0.22)  # fmt: skip
+        grid[0, column].set_title(f"width {case_number(case):g}")
         grid[2, column].set_xlabel("epoch")
-    for axes, name in zip(grid[:, 0], (*FORMS.values(), "controls"), strict=True):
+    for axes, name in zip(grid[:, 0], (*FORMS.values(), "controls, ‖y − y_OLS‖"), strict=True):
         axes.set_ylabel(f"{name}\ndistance / ‖y‖")
-    style.legend(figure, [grid[0, 0], grid[2, 0]], 2, style.what_lines_are(rows))
+    style.note(figure, style.what_lines_are(rows))
     return figure

@@ -3,11 +3,11 @@
 For m > 1 the layers after it are ReLU^m and the labels have mean 0; for m = 1, f_l is piecewise linear with M_l
 regions. C_0 is the least ||W_l H_l||_F^2. We read ≳ as: at least 1/1.05 of the bound. Trained networks meet the ansatz
 only roughly. So we add a network that meets every hypothesis exactly: f = |x_1| - |x_2| on samples that are symmetric
-about 0 (the even target). There the surrogate at l = 0 is S = 0, and the bound is positive. The reason: for m = 1 the
-proof's S = C_l ||Y||^4 omits the error epsilon, which its bound of C_l contains. Elsewhere the bound for m = 1 excludes
-next to nothing: the proof's last two inequalities lose a factor N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear.
-Reported beside the claim: the bound before these inequalities, and the bound with the readout among the layers, by
-which C_0 is at most ||f||^2 = ||Y||^2.
+about 0 (the even target). There the surrogate at l = 0 is S = 0, and the bound is positive; in the ratio of the two its
+round-off stands for 0. The reason: for m = 1 the proof's S = C_l ||Y||^4 omits the error epsilon, which its bound of
+C_l contains. Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two inequalities lose a factor
+N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear. Reported beside the claim: the bound before these inequalities, and
+the bound with the readout among the layers, by which C_0 is at most ||f||^2 = ||Y||^2.
 """
 
 from dataclasses import replace

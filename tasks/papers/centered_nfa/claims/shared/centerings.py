@@ -27,8 +27,9 @@ from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 
 CORRECTION = (
-    "The scales multiply torch's default variance 1/(3k), as in the authors' code. With the printed 1/k the first "
-    "steps overshoot on isotropic data at width 256 and scale 1."
+    "The scales multiply torch's default variance 1/(3k), as in the authors' code; the text prints 1/k. With 1/k the "
+    "first steps overshoot on the isotropic data of Figures 2 and 4, at width 256 and scale 1. So these figures and "
+    "those on other data are judged in both forms."
 )
 MATH_CORRECTED = r"\operatorname{Var}(W_{ij}) = \frac{s_0}{3 k} \quad\text{instead of } \frac{s_0}{k}"
 PRINTED = (  # of Figures 7 and 8

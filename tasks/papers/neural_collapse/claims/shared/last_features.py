@@ -184,32 +184,42 @@ def level(rows: Rows, printed: float) -> Finding:
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw the paper's three panels, a row for each data set, with the NFA of the controls after training."""
     cases = rows.loc[rows["arm"] == "claim", "case"].unique()
-    figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.3 * len(cases) + 1.7)
+    figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.3 * len(cases) + 0.8)
     for panels, case in zip(grid, cases, strict=True):
         comparable = case == getattr(claim, "PRINTED_FOR", "") and style.at_paper_scale(rows)
         printed = (claim.NFA, claim.DEVIATION) if comparable else None
         of_case = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
         _draw_one(panels, of_case, 21 // len(cases) + 4, printed)
-        _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")])
+        null = of_case.loc[of_case["quantity"] == "nfa/null", "value"].mean()
+        _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")], null)
         panels[0].set_ylabel(f"{case}\nshare of tr Σ_T, last layer")
         for axes in panels:
             axes.xaxis.get_major_locator().set_params(nbins=5)
             axes.minorticks_off()
             axes.set_xlabel("epoch")
-    lines = style.what_lines_are(rows, "mean (left and right: geometric)")
-    style.legend(figure, [*grid[:, 0], *grid[:, 1]], 3, lines)
+    style.note(figure, style.what_lines_are(rows, "mean (left and right: geometric)"))
     return figure
 
 
-def _draw_controls(axes: Axes, rows: pd.DataFrame) -> None:
-    """The mean NFA over layers after training, of each control that has its own: a mark for each seed."""
+SIGNS = {"X": "✗", "P": "+", "v": "▾", "d": "◆"}  # of a control's mark
+
+
+def _draw_controls(axes: Axes, rows: pd.DataFrame, null: float) -> None:
+    """The mean NFA over layers after training, of each control that has its own: a mark for each seed.
+
+    Their names stand above that of the line of the null, which is below all layers.
+    """
+    names = []
     claim_rows = rows[(rows["arm"] == "claim") & (rows["x"] == rows["x"].max())].sort_values("seed")["value"].to_numpy()
     for arm, mark in zip(style.controls(rows), "XPvd", strict=False):
         last = rows[(rows["arm"] == arm) & (rows["x"] == rows.loc[rows["arm"] == arm, "x"].max())].sort_values("seed")
         if len(last) == len(claim_rows) and np.allclose(last["value"], claim_rows):
             continue  # this control breaks another quantity
-        axes.plot(last["x"], last["value"], mark, color=style.CONTROL, markersize=4, alpha=0.7, clip_on=False,
-                  label=f"mean over layers, {arm.rpartition(',')[0]}")  # fmt: skip
+        axes.plot(last["x"], last["value"], mark, color=style.CONTROL, markersize=4, alpha=0.7, clip_on=False)
+        names.append((f"{SIGNS[mark]} {arm.removeprefix('control: ').rpartition(',')[0]}", style.CONTROL))
+    low, high = axes.get_ylim()
+    above = (null - low) / (high - low) + 0.075
+    style.name_lines(axes, [("controls, mean over layers", style.CONTROL), *names], x=0.03, y=above)
 
 
 def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float, float] | None) -> None:
@@ -221,19 +231,31 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
     rows = style.thinned(rows, points)
     for axes in (traces, loss):
         axes.set_yscale("log")
-    for quantity, label, color in (("within", "Σ_W / Σ_T", style.BLUE), ("between", "Σ_B / Σ_T", style.GREEN)):
-        style.seeds(traces, rows[rows["quantity"] == quantity], "x", color, label=label)
+    for quantity, color in (("within", style.BLUE), ("between", style.GREEN)):
+        style.seeds(traces, rows[rows["quantity"] == quantity], "x", color)
+    above = [("Σ_B / Σ_T", style.GREEN)]
     if len(chance):
-        label = "Σ_W / Σ_T of permuted labels, 2.5 %"
-        traces.axhline(chance.mean(), color=style.GUIDE, linestyle=":", linewidth=1.2, label=label)
+        traces.axhline(chance.mean(), color=style.GUIDE, linestyle=":", linewidth=1.2)
+        above.append(("dotted: Σ_W / Σ_T of\npermuted labels, 2.5 %", style.GUIDE))
+    style.name_lines(traces, above, y=0.9)
+    style.name_lines(traces, [("Σ_W / Σ_T", style.BLUE)], x=0.03)
     style.seeds(loss, rows[rows["quantity"] == "train_loss"], "x", style.CLAIM)
-    style.layers(nfa, rows[rows["quantity"] == "nfa"])
-    nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2, label="97.5 % of random matrices, same spectra")
+    layers = rows[rows["quantity"] == "nfa"]
+    style.layers(nfa, layers)
+    nfa.axhline(null, color=style.GUIDE, linestyle="--", linewidth=1.2)
+    nfa.annotate("97.5 % of random matrices", (0.03, null), (0, 2), xycoords=nfa.get_yaxis_transform(),
+                 textcoords="offset points", fontsize=style.SMALL + 0.5,
+                 color=style.legible(style.GUIDE, 4.5))  # fmt: skip
     if printed:
         mean, deviation = printed
         nfa.axhspan(mean - deviation, mean + deviation, color=style.PRINTED, alpha=0.06, linewidth=0)
-        nfa.axhline(mean, color=style.PRINTED, linewidth=0.8, linestyle="-.", label=f"printed {mean} ± {deviation}")
+        nfa.axhline(mean, color=style.PRINTED, linewidth=0.8, linestyle="-.")
+        nfa.annotate(f"printed {mean} ± {deviation}", (0.97, mean), (0, 2), ha="right", fontsize=style.SMALL + 0.5,
+                     xycoords=nfa.get_yaxis_transform(), textcoords="offset points")  # fmt: skip
     traces.set(ylim=(least / 2, 1.3))
     lowest = rows.loc[rows["quantity"] == "nfa", "value"].min()
     nfa.set(ylabel="Pearson of WᵀW and √AGOP", ylim=(min(0, lowest), 1.02))
+    final = layers[layers["x"] == layers["x"].max()].groupby("layer")["value"].mean()
+    style.label_ends(nfa, [(float(value), f"layer {layer}", color) for (layer, value), color
+                           in zip(final.items(), style.layer_colors(len(final)), strict=True)], x=1.05)  # fmt: skip
     loss.set(ylabel="training loss")

@@ -193,13 +193,13 @@ def _by_layer(rows: Rows) -> str:
 def draw(
     rows: pd.DataFrame, claim: ModuleType, levels: Mapping[str, tuple[float, str]] = MappingProxyType({})
 ) -> Figure:
-    """Draw for each data set both quantities against the epoch as in the paper: layers from yellow to dark purple.
+    """Draw for each data set both quantities against the epoch as in the paper: layers from light to dark purple.
 
-    ``levels``: by data set the printed Target Linearity of the last layer, and how its legend shows it.
+    ``levels``: by data set the printed Target Linearity of the last layer, and how its label shows it.
     """
     data_sets = [name for name in DATA_SETS if name in set(rows["case"])]
     panels = [panel for panel in PANELS if panel[0] in set(rows["arm"])]
-    figure, grid = style.panels(claim, columns=len(panels), rows=len(data_sets), height=1.3 + 2.4 * len(data_sets))
+    figure, grid = style.panels(claim, columns=len(panels), rows=len(data_sets), height=0.8 + 2.4 * len(data_sets))
     for line_of_panels, data_set in zip(grid, data_sets, strict=True):
         selected = rows[rows["case"] == data_set]
         for axes, (arm, quantity, label) in zip(line_of_panels, panels, strict=True):
@@ -207,24 +207,44 @@ def draw(
             axes.set(xlabel="epoch", ylabel=label)
         line_of_panels[0].set_title(data_set, loc="left")
         linearity = line_of_panels[-1]
-        style.accuracies(linearity, selected[selected["arm"] == "claim"])
+        twin = style.accuracies(linearity, selected[selected["arm"] == "claim"])
+        style.name_axis(twin, [("training accuracy, dash-dotted", style.COLORS["training accuracy"]),
+                               ("test accuracy, dashed", style.COLORS["test accuracy"])])  # fmt: skip
+        linearity.set_ylim(top=1)
         if data_set in levels:
             printed = ", ".join(levels[name][1] for name in data_sets)
-            linearity.axhline(levels[data_set][0], color=style.PRINTED, linewidth=0.8, linestyle="-.",
-                              label=f"layer 4, printed: {printed}")  # fmt: skip
-        linearity.set_ylim(top=1)
+            height = levels[data_set][0]
+            linearity.axhline(height, color=style.PRINTED, linewidth=0.8, linestyle="-.")
+            linearity.annotate(f"layer 4, printed: {printed}", (0.98, height), (0, -3), ha="right", va="top",
+                               xycoords=linearity.get_yaxis_transform(), textcoords="offset points",
+                               fontsize=style.SMALL + 0.5)  # fmt: skip
     lines = style.what_lines_are(rows[rows["arm"] == "claim"], "mean (of the surrogate: geometric)")
-    style.legend(figure, grid[:, -1], 3, lines)
+    style.note(figure, lines)
     return figure
 
 
 def _draw_layers(axes: Axes, rows: pd.DataFrame, arm: str) -> None:
-    """Every layer of an arm, and the last layer of its control."""
-    if "surrogate" in set(rows["quantity"]):
+    """Every layer of an arm, and the last layer of its control; of the surrogate with their names."""
+    surrogate = "surrogate" in set(rows["quantity"])
+    if surrogate:
         axes.set_yscale("log")
-    style.layers(axes, rows[rows["arm"] == arm])
+    shown = rows[rows["arm"] == arm]
+    style.layers(axes, shown)
     for control in style.controls(rows):
         if control.endswith(", corrected") == (arm == "corrected"):
             line = rows[(rows["arm"] == control) & (rows["layer"] == rows["layer"].max())]
-            style.seeds(axes, line, "x", style.CONTROL, linestyle=":", marker="X", markersize=3, linewidth=1,
-                        label=f"layer {line['layer'].iloc[0]}, {control.removesuffix(', corrected')}")  # fmt: skip
+            style.seeds(axes, line, "x", style.CONTROL, linestyle=":", marker="X", markersize=3, linewidth=1)
+            if surrogate:
+                broken = control.removeprefix("control: ").removesuffix(", corrected")
+                name = f"control on layer {line['layer'].iloc[0]}:\n{broken}"
+                top = float(line["value"].max())
+                axes.annotate(name, (0.98, top), (0, 2), xycoords=axes.get_yaxis_transform(), ha="right",
+                              textcoords="offset points", fontsize=style.SMALL + 0.5,
+                              color=style.legible(style.CONTROL, 4.5))  # fmt: skip
+    if surrogate:
+        final = (
+            shown[shown["x"] == shown["x"].max()].groupby("layer")["value"].apply(lambda of: np.exp(np.log(of).mean()))
+        )
+        axes.set_ylim(axes.get_ylim())
+        style.label_ends(axes, [(float(value), f"layer {layer}", color) for (layer, value), color
+                                in zip(final.items(), style.layer_colors(len(final)), strict=True)])  # fmt: skip

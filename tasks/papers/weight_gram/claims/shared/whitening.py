@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
@@ -91,23 +92,25 @@ def _measured(figures: dict[str, tuple[np.ndarray, np.ndarray]]) -> str:
     return "; ".join(texts)
 
 
-def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) -> Figure:
+def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), margin: float = 0.0) -> Figure:
     """Draw the test accuracies by epoch: a row of panels for each data set, a panel for each learning rate.
 
     Data sets of one learning rate stand side by side. On the data sets ``faster``, where the paper has the whitened
-    update reach the original's best within some epochs, two lines mark that best and that epoch.
+    update reach the original's best within some epochs, two lines mark that best and that epoch. With a ``margin`` a
+    last panel has what is judged: the difference of the best test accuracies, between the margins.
     """
     rows = rows[rows["quantity"].str.endswith("test_accuracy")]
     rows = rows.assign(data_set=rows["case"].str.partition(", ")[0], rate=rows["case"].map(case_number))
     data_sets = [name for name in DATA_SETS if name in set(rows["data_set"])]
     rates = sorted(rows["rate"].unique())
     shape = (len(data_sets), len(rates)) if len(rates) > 1 else (1, len(data_sets))
-    figure, grid = style.panels(claim, rows=shape[0], columns=shape[1], height=1.3 + 1.9 * shape[0])  # fmt: skip
+    beside = {"columns": shape[1] + 1, "width_ratios": [2] * shape[1] + [1]} if margin else {"columns": shape[1]}
+    figure, grid = style.panels(claim, rows=shape[0], height=1.3 + 1.9 * shape[0], **beside)
     lines = [("claim", "original/test_accuracy", style.COLORS["gradient descent"], "--", "original: gradient descent"),
              ("claim", "whitened/test_accuracy", style.COLORS["whitened update"], "-", "whitened update")]  # fmt: skip
     lines += [(arm, "whitened/test_accuracy", style.CONTROL, ":", arm) for arm in style.controls(rows)]
     panels = [(data_set, rate) for data_set in data_sets for rate in rates]
-    for axes, (data_set, rate) in zip(grid.flat, panels, strict=True):
+    for axes, (data_set, rate) in zip(grid[:, : shape[1]].flat, panels, strict=True):
         panel = rows[(rows["data_set"] == data_set) & (rows["rate"] == rate)]
         for arm, quantity, color, dashes, label in lines:
             line = panel[(panel["arm"] == arm) & (panel["quantity"] == quantity)]
@@ -122,9 +125,29 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = ()) ->
                          color=style.PRINTED, linewidth=0.8)  # fmt: skip
         axes.set_title(f"{data_set}, rate {rate:g}", fontsize=8)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data_set"] == data_set]["value"].max())))
-    for axes in grid[-1]:
+    for axes in grid[-1, : shape[1]]:
         axes.set_xlabel("epoch")
+    if margin:
+        _draw_differences(grid[0, -1], rows[rows["arm"] == "claim"], data_sets, margin)
     for axes in grid[:, 0]:
         axes.set_ylabel("test accuracy")
-    style.legend(figure, grid.flat, 2, style.what_lines_are(rows))
+    style.legend(figure, grid[:, : shape[1]].flat, 2, style.what_lines_are(rows))
     return figure
+
+
+def _draw_differences(axes: Axes, rows: pd.DataFrame, data_sets: list[str], margin: float) -> None:
+    """A dot a seed: best test accuracy, whitened minus original; a diamond and a line are their mean and interval."""
+    axes.axhspan(-margin, margin, color=style.GUIDE, alpha=0.15, linewidth=0)
+    axes.axhline(0, color=style.GUIDE, linewidth=0.8)
+    color = style.COLORS["whitened update"]
+    for place, data_set in enumerate(data_sets):
+        of_set = rows[(rows["data_set"] == data_set) & (rows["x"] > 0)]
+        best = of_set.groupby(["seed", "quantity"])["value"].max().unstack()
+        values = (best["whitened/test_accuracy"] - best["original/test_accuracy"]).to_numpy()
+        mean, low, high = interval(values)
+        axes.plot(np.full(len(values), place), values, "o", color=color, markersize=3.5, alpha=0.5)
+        axes.plot([place + 0.2] * 2, [low, high], color="black", linewidth=1.2)
+        axes.plot(place + 0.2, mean, "D", color=color, markeredgecolor="black", markersize=5)
+    axes.set_xticks(range(len(data_sets)), data_sets)
+    axes.set(xlim=(-0.5, len(data_sets) - 0.2), ylabel="best test accuracy,\nwhitened minus original")
+    axes.set_title(f"mean and 95 % interval;\ngrey: within {margin:g}", fontsize=8)

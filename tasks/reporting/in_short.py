@@ -1,0 +1,203 @@
+"""The first lines of a claim's page: how many statements hold, what was measured, and why the verdict is as it is.
+
+They are sentences for a reader who has not met our rules. The table of statements has the same numbers, and all others.
+"""
+
+import re
+from typing import Any
+
+from tasks.judging.rules import ALPHA
+from tasks.judging.statement import OLD_TABLE
+from tasks.judging.verdict import SUPPORTED
+from tasks.reporting.statements import probability
+from tasks.reporting.words import (
+    condition,
+    deciding,
+    deciding_form,
+    deciding_part,
+    estimate,
+    measure,
+    outcome,
+    part_names,
+    sought,
+    statistic_of,
+    typeset,
+    unit,
+    unmet_condition,
+)
+
+PAPER_WORDS = ". The paper: "  # between a statement's name and the paper's words for it
+PASSAGES = " … "  # between passages of a quotation
+LONG = 220  # characters of a quotation that a first screen can hold
+RELATION = re.compile("[=<>≈≤≥≳∝]")  # words with one of these have their formula in them
+COUNTED = ("holds", "holds corrected", "fails", "inconclusive")
+CALLED = {"holds": "hold", "holds corrected": "hold corrected", "fails": "fail", "inconclusive": "open"}
+DECIDED = {"fails": "Fails", "inconclusive": "Open", "holds corrected": "Corrected"}
+SINGULAR = {"hold": "holds", "hold corrected": "holds corrected", "fail": "fails"}
+
+
+def how_many(claim: dict[str, Any]) -> str:
+    """How many of a claim's asserted statements have which verdict, and why the others were not judged.
+
+    Examples
+    --------
+    >>> judged = [{"kind": "asserted", "verdict": verdict, "reason": "", "forms": {"claim": {}}}
+    ...           for verdict in ("holds", "fails", "inconclusive")]
+    >>> how_many({"statements": judged})
+    "Of the paper's 3 statements 1 holds, 1 fails, 1 is open"
+    """
+    asserted = [statement for statement in claim["statements"] if statement["kind"] == "asserted"]
+    judged = [statement["verdict"] for statement in asserted if statement["forms"]]
+    counts = {CALLED[verdict]: judged.count(verdict) for verdict in COUNTED}
+    texts = [_counted(name, count) for name, count in counts.items() if count]
+    waiting = [statement["reason"] for statement in asserted if not statement["forms"]]
+    for reason in dict.fromkeys(waiting):
+        count = waiting.count(reason)
+        texts.append(f"{count} {'is' if count == 1 else 'are'} not judged ({reason})")
+    if len(asserted) == 1:
+        return texts[0].replace("1 ", "The paper's statement ", 1)
+    if len(texts) == 1:
+        return texts[0].replace(f"{len(asserted)} ", f"All {len(asserted)} statements of the paper ", 1)
+    return f"Of the paper's {len(asserted)} statements {', '.join(texts)}"
+
+
+def _counted(name: str, count: int) -> str:
+    if name == "open":
+        return f"{count} {'is' if count == 1 else 'are'} open"
+    return f"{count} {SINGULAR[name] if count == 1 else name}"
+
+
+def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was measured for the statement that decides a claim, and why the verdict is as it is.
+
+    Parameters
+    ----------
+    claim
+        A claim of claims.json.
+
+    Returns
+    -------
+    list of tuple[str, str]
+        Sentences, each with the word before it. ``Fails``, ``Open`` or ``Corrected`` names the statement where the
+        claim does not hold as printed; ``Measured`` and ``Why`` follow. Empty for a claim that was not run.
+    """
+    statement = _shown(claim)
+    if not statement:
+        return []
+    if claim["verdict"] == "holds":
+        form = deciding_form(statement)
+        return [("Measured", typeset(claim["measured"]) or measure(form) + estimate(deciding_part(form)))]
+    printed, form = statement["forms"].get("claim"), deciding_form(statement)
+    lines = [(DECIDED[claim["verdict"]], f"“{statement['name']}”{_paper_words(statement)}")]
+    corrected = statement["form"] == "corrected"
+    if form["measured"]:
+        lines.append(("Measured", _measured(printed, form) if corrected else typeset(form["measured"])))
+    if claim["verdict"] == "holds corrected":
+        return [*lines, ("Why", _corrected(printed, form))]
+    reason = _why(claim, statement, form)
+    if corrected and printed and not unmet_condition(claim, statement):
+        reason += f". This is the corrected form, which decides; as printed the statement is {_printed(printed)}"
+    return [*lines, ("Why", reason)]
+
+
+def _shown(claim: dict[str, Any]) -> dict[str, Any] | None:
+    """The statement that decides; of a claim that holds corrected, an asserted one that does so."""
+    if claim["verdict"] == "holds corrected":
+        corrected = (statement for statement in claim["statements"]
+                     if statement["kind"] == "asserted" and statement["verdict"] == "holds corrected")  # fmt: skip
+        return next(corrected, None) or deciding(claim)
+    return deciding(claim)
+
+
+def _measured(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
+    """What was measured in both forms of a statement."""
+    texts = [f"as printed, {typeset(printed['measured'])}"] if printed and printed["measured"] else []
+    return "; ".join([*texts, f"in the corrected form, {typeset(form['measured'])}"])
+
+
+def _paper_words(statement: dict[str, Any]) -> str:
+    """The paper's words for a statement, and the formula or the number that they lead to.
+
+    Words that are too long for a first screen are left to the table of statements; of several passages the first stays.
+    """
+    passages, printed = statement.get("quote", ""), statement.get("printed", "")
+    first = passages.split(PASSAGES)[0]
+    quote = passages if len(passages) <= LONG else first
+    quoted = f"“{quote.rstrip('.')}{' …' if quote != passages else ''}”" if 0 < len(quote) <= LONG else ""
+    texts = [text for text in (quoted, "" if quoted and RELATION.search(quote) else printed) if text]
+    return f"{PAPER_WORDS}{'; '.join(texts)} ({statement['place']})" if texts else ""
+
+
+def _asked(form: dict[str, Any]) -> str:
+    """What a rule's number is, what the rule asks of it, and its value."""
+    name, wanted, value = _number_of(form), sought(form), estimate(deciding_part(form))
+    return f"{name} must be {wanted}, and is {value}" if wanted else f"{name} is {value}"
+
+
+def _number_of(form: dict[str, Any]) -> str:
+    """What a rule's number is."""
+    name = measure(form).removesuffix(": ") or "the rule’s number"
+    if statistic_of(deciding_part(form)["rule"]):  # which leaves out the part
+        name = ", ".join((*part_names(form), name))
+    return name + ", in units of round-off" * bool(unit(deciding_part(form)))
+
+
+def _corrected(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
+    """What the rule finds in both forms of a statement that holds corrected."""
+    if not printed:
+        return _asked(form)
+    name, wanted = _number_of(form), sought(form)
+    if wanted and (name, wanted) == (_number_of(printed), sought(printed)):
+        values = [estimate(deciding_part(of_form)) for of_form in (printed, form)]
+        return f"{name} must be {wanted}. As printed it is {values[0]}: {outcome(printed)}. In the corrected form, " \
+               f"below, it is {values[1]}"  # fmt: skip
+    return f"as printed the statement is {outcome(printed)}: {_asked(printed)}. In the corrected form, below, it " \
+           f"holds: {_asked(form)}"  # fmt: skip
+
+
+def _printed(form: dict[str, Any]) -> str:
+    """What the rule finds in the printed form, where the corrected one decides."""
+    value = f"{outcome(form)} ({estimate(deciding_part(form))})"
+    accepted = _accepted(form) if outcome(form) == "supported" else ""
+    return value + (f", but the rule does not reject the control {accepted}" if accepted else "")
+
+
+def _accepted(form: dict[str, Any]) -> str:
+    """The controls that the rule does not reject."""
+    return ", ".join(f"“{name}”" for name, control in form["controls"].items() if not control["rejected"])
+
+
+def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any]) -> str:
+    """Why a statement fails or is open."""
+    if unmet := unmet_condition(claim, statement):
+        values = [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
+        shown = f"; {values[0]}" if values else ""
+        return f"the statement is judged only where the condition “{unmet['name']}” is met, and here it is not{shown}"
+    if statement["reason"] == OLD_TABLE:
+        return (
+            "the measurements are older than the statement or its condition, and lack what the rule needs; they have "
+            "to be made again"
+        )
+    if statement["verdict"] in SUPPORTED or statement["reason"] == "control kept":
+        finds = f"the rule finds it ({_asked(form)})"
+        if accepted := _accepted(form):
+            return f"{finds}, but it accepts the control {accepted} too, where the statement is false on purpose"
+        return f"{finds}, but no control breaks it, so that the check shows nothing"
+    if statement["verdict"] == "fails":
+        against = form.get("p_against, Holm", form["p_against"])
+        sure = f" (p of the opposite {probability(against)} after Holm’s correction)" if against is not None else ""
+        return f"{_asked(form)}{sure}"
+    if form["p"] is None:
+        return f"{_asked(form)}, which neither supports nor refutes the statement"
+    return f"{_asked(form)}; {_undecided(form)}"
+
+
+def _undecided(form: dict[str, Any]) -> str:
+    """Which p-value is too large, before or after Holm's correction."""
+    opposite = None not in (form["p"], form["p_against"]) and form["p_against"] < form["p"]
+    name, words = ("p_against", "p of the opposite") if opposite else ("p", "p")
+    alone, corrected = form[name], form.get(f"{name}, Holm", form[name])
+    if alone <= ALPHA:
+        return f"alone this would decide, but not among all the paper’s statements: {words} after Holm’s correction " \
+               f"is {probability(corrected)}, and must be at most {ALPHA:g}"  # fmt: skip
+    return f"this does not decide: {words} is {probability(alone)}, and must be at most {ALPHA:g}"

@@ -1,0 +1,168 @@
+"""The first lines of a claim's page: how many statements hold, what was measured, and why the verdict is as it is."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from gramlab import tables
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, bound, positive, trend
+from tasks.reporting.in_short import how_many, in_short
+from tasks.reporting.statements import probability
+
+LEAD = np.array([-0.1, -0.2, -0.3])
+
+
+def form(finding, **more):
+    """A finding as claims.json has it, with a control that breaks it."""
+    control = {"rejected": True, "undecided": finding.holds is None, "kept": [], **asdict(finding)}
+    return {**asdict(finding), "controls": {"shuffled labels": control}, **more}
+
+
+def claim(verdict, reason, of_form, **more):
+    statement = {"name": "faster", "kind": "asserted", "verdict": verdict, "reason": reason, "form": "printed",
+                 "quote": "it is faster", "printed": "", "place": "Section 2", "forms": {"claim": of_form}}  # fmt: skip
+    return {"verdict": verdict, "reason": reason, "deciding": "faster", "statements": [statement | more],
+            "hypotheses": [], "measured": of_form["measured"]}  # fmt: skip
+
+
+def statement(verdict, kind="asserted", judged=True, reason=""):
+    return {"verdict": verdict, "kind": kind, "reason": reason, "forms": {"claim": {}} if judged else {}}
+
+
+@pytest.mark.parametrize(("verdicts", "text"), [
+    (["holds", "fails", "inconclusive"], "Of the paper's 3 statements 1 holds, 1 fails, 1 is open"),
+    (["holds"] * 12, "All 12 statements of the paper hold"),
+    (["inconclusive"] * 2, "All 2 statements of the paper are open"),
+    (["inconclusive"], "The paper's statement is open"),
+    (["holds corrected", "holds corrected", "holds"],
+     "Of the paper's 3 statements 1 holds, 2 hold corrected"),
+])  # fmt: skip
+def test_statements_are_counted_by_verdict(verdicts, text):
+    ours = statement("fails", kind="ours")  # which decides nothing
+    assert how_many({"statements": [*map(statement, verdicts), ours]}) == text
+
+
+def test_statements_that_were_not_judged_are_counted_with_their_reasons():
+    waiting = [statement("not judged", judged=False, reason=reason) for reason in ("not run here", "data not here")]
+    counted = how_many({"statements": [statement("holds"), *waiting, waiting[0]]})
+    assert (
+        counted
+        == "Of the paper's 4 statements 1 holds, 2 are not judged (not run here), 1 is not judged (data not here)"
+    )
+
+
+def test_a_claim_that_holds_shows_what_was_measured_alone():
+    of_form = form(positive(-LEAD, "lead"), measured="lead 1e-08")
+    assert in_short(claim("holds", "", of_form)) == [("Measured", "lead 1·10⁻⁸")]
+
+
+def test_a_claim_that_fails_shows_the_papers_words_the_threshold_and_the_p_value_against_it():
+    of_form = form(positive(LEAD, "whitened minus original"), measured="5 epochs later", **{"p_against, Holm": 0.00247})
+    lines = dict(in_short(claim("fails", "refuted", of_form)))
+    assert lines["Fails"] == "“faster”. The paper: “it is faster” (Section 2)"
+    assert lines["Measured"] == "5 epochs later"
+    assert lines["Why"].startswith("whitened minus original must be above 0, and is −0.2 [−0.4")
+    assert lines["Why"].endswith(" (p of the opposite 0.0025 after Holm’s correction)")
+
+
+def test_a_quotation_is_followed_by_what_it_leads_to_unless_it_has_a_formula():
+    of_form = form(positive(LEAD, "lead"))
+    leading = dict(in_short(claim("fails", "refuted", of_form, quote="the network has cost", printed="2 Σᵢ σᵢ")))
+    assert leading["Fails"] == "“faster”. The paper: “the network has cost”; 2 Σᵢ σᵢ (Section 2)"
+    formula = dict(in_short(claim("fails", "refuted", of_form, quote="the cost is ≥ 2 Σᵢ σᵢ.", printed="2 Σᵢ σᵢ")))
+    assert formula["Fails"] == "“faster”. The paper: “the cost is ≥ 2 Σᵢ σᵢ” (Section 2)"
+
+
+def test_words_too_long_for_a_first_screen_are_left_to_the_table():
+    of_form = form(positive(LEAD, "lead"))
+    lines = dict(in_short(claim("fails", "refuted", of_form, quote="word " * 60, printed="S ≥ 1")))
+    assert lines["Fails"] == "“faster”. The paper: S ≥ 1 (Section 2)"
+    passages = f"It arises in training. … {'word ' * 60}"
+    lines = dict(in_short(claim("fails", "refuted", of_form, quote=passages)))
+    assert lines["Fails"] == "“faster”. The paper: “It arises in training …” (Section 2)"
+
+
+def test_an_interval_that_does_not_decide_is_told_from_a_p_value_among_many():
+    undecided = form(positive(np.array([0.3, -0.2, 0.1]), "lead"), **{"p, Holm": 1.0})
+    alone = dict(in_short(claim("inconclusive", "too few seeds", undecided)))["Why"]
+    assert f"this does not decide: p is {probability(undecided['p'])}, and must be at most 0.025" in alone
+    steady = form(positive(np.array([0.2, 0.21, 0.22]), "lead"), **{"p, Holm": 0.348})
+    text = dict(in_short(claim("inconclusive", "too few seeds", steady)))["Why"]
+    assert (
+        "alone this would decide, but not among all the paper’s statements: p after Holm’s correction is 0.35" in text
+    )
+
+
+def test_a_trend_against_the_claim_shows_the_p_value_of_the_opposite():
+    falling = form(trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "loss"), **{"p, Holm": 1.0, "p_against, Holm": 0.0961})
+    text = dict(in_short(claim("inconclusive", "too few seeds", falling)))["Why"]
+    assert "p of the opposite after Holm’s correction is 0.096, and must be at most 0.025" in text
+
+
+def test_a_control_that_passes_is_named():
+    of_form = form(positive(-LEAD, "lead"))
+    of_form["controls"]["shuffled labels"]["rejected"] = False
+    text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
+    assert text.startswith("the rule finds it (lead must be above 0, and is 0.2 [")
+    assert text.endswith("it accepts the control “shuffled labels” too, where the statement is false on purpose")
+
+
+def test_a_condition_that_is_not_met_is_named_with_what_was_measured_all_the_same():
+    fitted = asdict(positive(LEAD, "training accuracy minus 0.9"))
+    of_form = form(positive(-LEAD, "lead"), measured="lead +0.2")
+    unmet = claim("inconclusive", "hypothesis not met", of_form)
+    unmet["hypotheses"] = [{"name": "fitted", "reason": "hypothesis not met", "statements": [],
+                            "forms": {"claim": fitted}}]  # fmt: skip
+    lines = dict(in_short(unmet))
+    assert lines["Measured"] == "lead +0.2"
+    assert "judged only where the condition “fitted” is met, and here it is not; training accuracy" in lines["Why"]
+
+
+def test_both_forms_of_a_corrected_claim_stand_side_by_side():
+    printed = form(positive(LEAD, "lead"), measured="0.2 behind")
+    corrected = form(positive(-LEAD / 100, "lead"), measured="0.002 ahead")
+    forms = {"claim": printed, "corrected": corrected}
+    lines = dict(in_short(claim("holds corrected", "", corrected, form="corrected", forms=forms)))
+    assert lines["Corrected"].startswith("“faster”. The paper: ")
+    assert lines["Measured"] == "as printed, 0.2 behind; in the corrected form, 0.002 ahead"
+    assert lines["Why"].startswith("lead must be above 0. As printed it is −0.2 [")
+    assert "In the corrected form, below, it is 0.002 [" in lines["Why"]
+
+
+def test_a_print_that_a_control_passes_too_says_why_the_corrected_form_decides():
+    printed = form(positive(np.array([0.2, 0.21, 0.22]), "lead"))
+    printed["controls"]["shuffled labels"]["rejected"] = False
+    open_form = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
+    forms = {"claim": printed, "corrected": open_form}
+    undecided = claim("inconclusive", "too few seeds", open_form, form="corrected", forms=forms)
+    text = dict(in_short(undecided))["Why"]
+    assert "this does not decide" in text
+    assert ". This is the corrected form, which decides; as printed the statement is supported (0.21 [" in text
+    assert text.endswith("), but the rule does not reject the control “shuffled labels”")
+
+
+def test_units_of_round_off_are_spelled_out():
+    rows = Rows(tables.table([{"arm": "claim", "quantity": "q", "value": 2.0}]))
+    large = form(Finding(False, 3e15, "float64 residual <= 8 u on every instance", "exact", high=8.0))
+    assert dict(in_short(claim("fails", "refuted", large)))["Why"] == (
+        "largest residual, in units of round-off must be at most 8 u, and is 3.0·10¹⁵ u"
+    )
+    assert dict(in_short(claim("fails", "refuted", form(bound(rows)))))["Why"] == (
+        "largest left / right must be at most 1, and is 2"
+    )
+
+
+def test_a_part_of_a_rule_over_instances_or_seeds_is_named():
+    share = {name: Finding(None, value, "accuracy at least 0.995: in all of 5 seeds; fails if in none", "direction")
+             for name, value in (("FACT-RFM", 0.6), ("NFA-RFM", 1.0))}  # fmt: skip
+    text = dict(in_short(claim("inconclusive", "too few seeds", form(all_of(**share)))))["Why"]
+    assert text == (
+        "FACT-RFM, share of seeds with accuracy at least 0.995 must be 1, and is 0.6, which neither supports nor "
+        "refutes the statement"
+    )
+
+
+def test_a_claim_that_was_not_run_has_no_lines():
+    assert in_short({"statements": [], "deciding": "", "verdict": "not run", "reason": "", "hypotheses": []}) == []
