@@ -1,13 +1,14 @@
 """What a table must be before a rule reads it. A table that breaks the contract is refused, with the rows named."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasks.judging.rows import Rows
-from tasks.judging.statement import Control, Statement
+from tasks.judging.rows import FOUND, Rows, kind_and_instance
+from tasks.judging.statement import Control, Drawn, Statement
 from tasks.judging.statistics import JudgeError, round_off
 
 KEYS = ["arm", "quantity", "case", "layer", "dtype", "seed", "step", "x"]
@@ -60,10 +61,12 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     if not any(arm.startswith(CONTROL) for arm in arms):
         raise ContractError(f"{claim.ID}: the table has no control; a check that cannot fail shows nothing")
     for statement in statements:
-        _complete(claim, statement, statement.concerned(rows).frame, _needed_forms(claim, statement, judged, scale))
+        frame = statement.concerned(rows).frame
+        _complete(claim, statement, frame, _needed_forms(claim, statement, judged, scale))
+        _all_kinds(claim, statement, frame, scale)
     _complete_controls(claim, statements, judged, scale)
-    if claim.KIND == "statistical" and seeds:
-        _all_seeds(claim, judged, seeds)
+    if seeds:
+        (_all_seeds if claim.KIND == "statistical" else _all_instances)(claim, judged, seeds)
     _no_copies(claim, judged)
 
 
@@ -100,15 +103,48 @@ def _complete(claim: Any, statement: Statement, frame: pd.DataFrame, forms: tupl
         in_arm = frame[frame["arm"] == arm]
         for quantity in statement.reads:
             part = in_arm[in_arm["quantity"] == quantity]
-            counts = {"rows": (len(part), statement.rows), "cases": (part["case"].nunique(), statement.cases)}
-            for unit, (count, least) in counts.items():
-                if count < least:
-                    raise ContractError(
-                        f"{claim.ID}, {statement.name}: {quantity!r} has {count} {unit} in the arm {arm}; "
-                        f"the statement needs {least}"
-                    )
+            if len(part) < statement.rows:
+                raise ContractError(
+                    f"{claim.ID}, {statement.name}: {quantity!r} has {len(part)} rows in the arm {arm}; "
+                    f"the statement needs {statement.rows}"
+                )
             if claim.KIND != "statistical":
                 _Refusal(f"{claim.ID}, {statement.name}", part).where(part["case"] == "", "without a case")
+
+
+def _all_kinds(claim: Any, statement: Statement, frame: pd.DataFrame, scale: str) -> None:
+    """Refuse a table whose arm ``claim`` has fewer kinds of cases than the statement needs.
+
+    The other arms have the cases of this arm (``tasks/judging/parts.py``).
+    """
+    drawn = instances(claim, frame[frame["arm"] == "claim"])
+    for quantity in statement.reads:
+        present, least = set(drawn.loc[drawn["quantity"] == quantity, "kind"]), statement.least_cases(scale)
+        if len(present) < least:
+            raise ContractError(
+                f"{claim.ID}, {statement.name}: {quantity!r} has {len(present)} kinds of cases in the arm claim; "
+                f"the statement needs {least}, and these are left: {', '.join(sorted(present))}"
+            )
+
+
+def instances(claim: Any, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the kind of their case and the number of their instance, in columns of these names.
+
+    In a statistical claim every case is a kind, and its instances are the seeds. Elsewhere an instance's number stands in
+    the name of the case, in that of the layer, or in the column of the seed. The smallest violation that a search
+    finds is no case: only an arm that has a violation has it.
+    """
+    if claim.KIND == "statistical":
+        return frame.assign(kind=frame["case"], instance=frame["seed"])
+    frame = frame[frame["case"] != FOUND]
+    names = {case: kind_and_instance(case, getattr(claim, "DRAWN_NAMES", "")) for case in frame["case"].unique()}
+    layers = {layer: re.fullmatch(r"[A-Za-z ]+ (\d+)(, .*)?", layer) for layer in frame["layer"].unique()}
+    numbers = frame["case"].map({case: number for case, (_, number) in names.items()})
+    in_layer = frame["layer"].map({layer: int(match[1]) for layer, match in layers.items() if match})
+    return frame.assign(
+        kind=frame["case"].map({case: kind for case, (kind, _) in names.items()}),
+        instance=numbers.fillna(in_layer).fillna(frame["seed"]).astype(int),
+    )
 
 
 def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFrame, scale: str) -> None:
@@ -163,6 +199,36 @@ def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
             raise ContractError(f"{claim.ID}: {key} has the seeds {sorted(counts.index)}; the settings have {wanted}")
         if counts.nunique() > 1:
             raise ContractError(f"{claim.ID}: the seeds of {key} have {counts.min()} to {counts.max()} rows")
+
+
+def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
+    """Every kind of case has exactly the settings' instances, or those that ``DRAWN`` says; each has as many rows."""
+    exceptions: dict[str, Drawn] = getattr(claim, "DRAWN", {})
+    for (arm, quantity), rows in instances(claim, frame).groupby(["arm", "quantity"]):
+        counts = rows.groupby(KEYS[2:7]).size()  # of a case, layer, dtype, seed and step
+        if quantity not in exceptions and counts.nunique() > 1:
+            key = dict(zip(counts.index.names, counts.idxmin(), strict=True))
+            raise ContractError(
+                f"{claim.ID}: {quantity!r} has {counts.min()} to {counts.max()} rows in the arm {arm!r}; "
+                f"the fewest at {_shown([key])}"
+            )
+        if controls_of(claim).get(arm.removeprefix(CONTROL), Control()).share < 1:
+            continue  # chance decides which cases it has: tasks/judging/parts.py counts them
+        numbers = {kind: set(group["instance"]) for kind, group in rows.groupby("kind") if kind not in exceptions}
+        drawn = exceptions.get(quantity, Drawn(1, ""))
+        if drawn.share:
+            wanted = set(range(round(max(drawn.share, 1) * max(seeds))))
+            least = min(drawn.share, 1) * len(wanted)
+        else:
+            wanted = set(range(1 + max(rows["instance"])))
+            least = len(wanted) // max(len(numbers), 1)
+        for kind, present in numbers.items():
+            if present - wanted or len(present) < least:
+                lacking = ", ".join(map(str, sorted(wanted - present)[:3]))
+                raise ContractError(
+                    f"{claim.ID}: {quantity!r} has {len(present)} instances of the case {kind!r} in the arm {arm!r}; "
+                    f"the settings have {len(wanted)}, of which it has at least {least:g}. It lacks {lacking}"
+                )
 
 
 def _no_copies(claim: Any, frame: pd.DataFrame) -> None:

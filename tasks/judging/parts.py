@@ -4,17 +4,18 @@
 part: the rule then sees fewer numbers, and the claim may hold without those that would refute it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import pandas as pd
 
-from tasks.judging.contract import CONTROL, ContractError, controls_of
+from tasks.judging.contract import CONTROL, ContractError, controls_of, instances
 from tasks.judging.rows import Rows
 from tasks.judging.statement import Control, Statement
 
 PARTS = ("case", "layer", "step")
+DRAWS = ("seed", "dtype")  # of an identity: which instance, and in which precision; seeds are the contract's elsewhere
 
 
 def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
@@ -50,16 +51,18 @@ def incomplete(rows: Rows, claim: Any, scale: str) -> Iterator[str]:
     statements = [statement for statement in claim.STATEMENTS if scale in statement.scales]
     frame = rows.frame[rows.frame["quantity"].isin({name for statement in statements for name in statement.reads})]
     if scale == "quick":
-        yield from _quantities_and_forms(rows, claim, [each for each in statements if each.judgeable(rows)])
+        yield from _quantities_and_forms(
+            rows, claim, [statement for statement in statements if statement.judgeable(rows)]
+        )
+    parts = instances(claim, frame)[["arm", "quantity", "kind", *PARTS, *DRAWS]].drop_duplicates()
     if claim.KIND == "statistical":
-        parts = frame[["arm", "quantity", *PARTS]].drop_duplicates()
         yield from _without_a_case(parts)
         if not getattr(claim, "UNEVEN", ""):
             yield from _holes(parts, (), ("case", "layer"))
         yield from _holes(parts, ("case",), ("layer", "step"))
         for statement in statements:
             yield from _other_cases(claim, statement, parts)
-        yield from _unlike_the_claim(claim, parts)
+    yield from _unlike_the_claim(claim, parts)
 
 
 def _quantities_and_forms(rows: Rows, claim: Any, statements: list[Statement]) -> Iterator[str]:
@@ -69,9 +72,13 @@ def _quantities_and_forms(rows: Rows, claim: Any, statements: list[Statement]) -
         for quantity in statement.reads:
             if quantity not in in_claim:
                 yield f"{quantity!r} has no rows in the arm 'claim', and {statement.name!r} reads it"
-    corrected = [each for each in statements if "corrected" in each.forms and "quick" in each.corrected_at]
+    corrected = [
+        statement.name
+        for statement in statements
+        if "corrected" in statement.forms and "quick" in statement.corrected_at
+    ]
     if getattr(claim, "CORRECTION", "") and corrected and in_claim and "corrected" not in set(rows.arm.tolist()):
-        yield f"the table has no arm 'corrected', and {corrected[0].name!r} has a corrected form"
+        yield f"the table has no arm 'corrected', and {corrected[0]!r} has a corrected form"
 
 
 def _without_a_case(parts: pd.DataFrame) -> Iterator[str]:
@@ -107,25 +114,65 @@ def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Itera
 
 def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
     """The parts that another arm lacks and the claim's arm has, and those that the claim's arm lacks."""
-    described = controls_of(claim)
     in_claim = dict(list(parts[parts["arm"] == "claim"].groupby("quantity")))
-    for (arm, quantity), group in parts[parts["arm"] != "claim"].groupby(["arm", "quantity"]):
-        control = described.get(arm.removeprefix(CONTROL), Control())
-        if quantity not in in_claim or quantity not in (control.has or in_claim):
-            continue
-        columns = control.parts
-        ours, its = (
-            {*frame[list(columns)].itertuples(index=False, name=None)} for frame in (in_claim[quantity], group)
+    for arm, in_arm in parts[parts["arm"] != "claim"].groupby("arm"):
+        control = _described(claim, arm)
+        compared = [quantity for quantity in control.has or in_claim if quantity in in_claim]
+        for quantity, group in in_arm[in_arm["quantity"].isin(compared)].groupby("quantity"):
+            yield from _other_kinds(control, in_claim[quantity], group)
+            yield from _other_parts(claim, control, in_claim[quantity], group)
+        if control.share < 1:
+            yield from _few_cases(control, parts[(parts["arm"] == "claim") & parts["quantity"].isin(compared)], in_arm)
+
+
+def _described(claim: Any, arm: str) -> Control:
+    """What the claim says of an arm: of a control, or of the arm ``corrected``."""
+    if arm.startswith(CONTROL):
+        return controls_of(claim).get(arm.removeprefix(CONTROL), Control())
+    return getattr(claim, "CORRECTED", Control())
+
+
+def _other_kinds(control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
+    """The kinds of cases that an arm lacks, or has, although the claim says otherwise."""
+    arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
+    present, described = set(in_arm["kind"]), set(control.cases_of(quantity))
+    for kind in sorted(described - present):
+        yield f"{quantity!r} has no rows of the case {kind!r} in the arm {arm!r}, and the claim says that it has some"
+    unexpected = present - described if described else present & set(control.lacks)
+    for kind in sorted(unexpected):
+        yield f"{quantity!r} has rows of the case {kind!r} in the arm {arm!r}, and the claim says that it has none"
+
+
+def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
+    """The parts that either arm lacks; where cases are compared, of the kinds of cases that both arms have."""
+    arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
+    columns = [*control.parts, *(DRAWS if claim.KIND != "statistical" and "case" in control.parts else ())]
+    if "case" in control.parts:
+        if described := control.cases_of(quantity):
+            in_claim = in_claim[in_claim["kind"].isin(described)]
+            in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"])]
+        in_claim = in_claim[~in_claim["kind"].isin(control.lacks)]
+    ours, its = ({*rows[columns].itertuples(index=False, name=None)} for rows in (in_claim, in_arm))
+    for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
+        if lacking and (control.share == 1 or arm_at_fault == "claim"):
+            yield (
+                f"{quantity!r} has no rows at {_words(columns, min(lacking))} in the arm {arm_at_fault!r}, "
+                f"and the arm {other!r} has some"
+            )
+
+
+def _few_cases(control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
+    """That an arm has fewer of the claim's cases than the share that the claim says."""
+    in_claim = in_claim[~in_claim["kind"].isin(control.lacks)]
+    wanted, present = (len(rows[["case", "seed"]].drop_duplicates()) for rows in (in_claim, in_arm))
+    if present < control.share * wanted:
+        yield (
+            f"the arm {in_arm['arm'].iloc[0]!r} has {present} of the {wanted} cases of the arm 'claim', and the claim "
+            f"says that it has at least {control.share:.0%} of them"
         )
-        for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
-            if lacking:
-                yield (
-                    f"{quantity!r} has no rows at {_words(columns, min(lacking))} in the arm {arm_at_fault!r}, "
-                    f"and the arm {other!r} has some"
-                )
 
 
-def _words(columns: tuple[str, ...], part: tuple) -> str:
+def _words(columns: Sequence[str], part: tuple) -> str:
     """A part in words, without the columns that are empty."""
     words = [f"{name} {value}" for name, value in zip(columns, part, strict=True) if value != ""]
     return ", ".join(words) or "the table's only case and layer"

@@ -1,5 +1,6 @@
 """The rows of a table as the rules read them."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,35 @@ class Rows:
         groups = self.frame.groupby(list(names))
         return {tuple(getattr(value, "item", lambda v=value: v)() for value in values): Rows(group)
                 for values, group in groups}  # fmt: skip
+
+
+FOUND = "found by hypothesis"  # the case of the smallest violation, which an arm has if the search finds one
+DRAWN = "drawn"  # the kind of the cases whose names are drawn
+
+
+def kind_and_instance(case: str, drawn_names: str = "") -> tuple[str, int | None]:
+    """The kind of a case and the number of its instance; None where its name has none, and the seed is the number.
+
+    The names of instances end in their number, or begin with it where the rest of the name is drawn.
+
+    Parameters
+    ----------
+    case
+        Its name.
+    drawn_names
+        A regular expression of a claim's other names that are drawn. Its groups are their kind.
+
+    Examples
+    --------
+    >>> kind_and_instance("low rank, tall, 7"), kind_and_instance("spread 7"), kind_and_instance("7: relu, skip")
+    (('low rank, tall', 7), ('spread', 7), ('drawn', 7))
+    >>> kind_and_instance("dead"), kind_and_instance("dead, n 11", r"(dead)?.*n \\d+")
+    (('dead', None), ('dead', None))
+    """
+    if match := re.fullmatch(r"(\d+): .*", case):
+        return DRAWN, int(match[1])
+    if drawn_names and (match := re.fullmatch(drawn_names, case)):
+        return "".join(filter(None, match.groups())) or DRAWN, None
+    if match := re.fullmatch(r"(.*), (\d+)|([a-z]+) (\d+)", case):
+        return match[1] or match[3], int(match[2] or match[4])
+    return case, None

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 
@@ -39,13 +41,18 @@ class Statement:
         The printed number or formula that this statement is about, for the report.
     derived
         The form that we derive, where it differs from the printed form.
-    cases, rows
-        The least numbers of cases and of rows that each quantity needs in the arm ``claim``.
+    cases
+        How many kinds of cases each quantity has at least in the arm ``claim``: a number, or one for each scale where
+        the settings have fewer at the quick scale. How many instances a kind has the settings say.
+    rows
+        The least number of rows that each quantity needs in the arms in which it is judged.
     scales
         The scales at which the statement can be judged.
     data_sets
         The data sets that the statement is about, as their cases' names begin; all by default. Its rule sees the rows
-        of these alone. Where the table has fewer than ``cases`` cases of them, the statement is not judged.
+        of these alone.
+    least_sets
+        How many of these data sets the table must have; where it has fewer, the statement is not judged.
     forms
         The arms in which it is judged: a corrected form may concern the claim's other statements alone. Of a claim
         with a CORRECTION every other statement has both arms.
@@ -63,10 +70,11 @@ class Statement:
     kind: str = "asserted"
     printed: str = ""
     derived: str = ""
-    cases: int = 1
+    cases: int | dict[str, int] = 1
     rows: int = 1
     scales: tuple[str, ...] = ("quick", "paper")
     data_sets: tuple[str, ...] = ()
+    least_sets: int = 1
     forms: tuple[str, ...] = ("claim", "corrected")
     corrected_at: tuple[str, ...] = ("quick", "paper")
     stands_in: str = ""
@@ -78,9 +86,7 @@ class Statement:
     def concerned(self, rows: Rows) -> Rows:
         """The rows of the quantities that it reads, on the data sets that it is about."""
         rows = rows.where(quantity=set(self.reads))
-        if not self.data_sets:
-            return rows
-        return Rows(rows.frame[rows.frame["case"].str.split(",").str[0].isin(self.data_sets)])
+        return Rows(rows.frame[_data_sets(rows.frame).isin(self.data_sets)]) if self.data_sets else rows
 
     def unjudged(self, rows: Rows, scale: str, needs: str = "") -> str:
         """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.
@@ -92,16 +98,25 @@ class Statement:
         if in_claim.empty:
             return absent(needs)
         lacking = REDUCED if scale == "quick" else absent(needs)
-        if self.data_sets and not in_claim["case"].str.split(",").str[0].isin(self.data_sets).any():
+        if self.data_sets and not _data_sets(in_claim).isin(self.data_sets).any():
             return lacking
         if scale not in self.scales:  # where the paper's own tables lack what the quick tables have, they are older
             return REDUCED if scale == "quick" else OLD_TABLE
         return lacking if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE
 
+    def least_cases(self, scale: str) -> int:
+        """How many kinds of cases each quantity has at least, at this scale."""
+        return self.cases if isinstance(self.cases, int) else self.cases[scale]
+
     def judgeable(self, rows: Rows) -> bool:
         """Whether the table has the data sets that it is about."""
-        in_claim = self.concerned(rows).where(arm="claim")
-        return not self.data_sets or len(set(in_claim.case.tolist())) >= self.cases
+        in_claim = self.concerned(rows).where(arm="claim").frame
+        return not self.data_sets or _data_sets(in_claim).nunique() >= self.least_sets
+
+
+def _data_sets(frame: pd.DataFrame) -> pd.Series:
+    """The data set of each row, with which the name of its case begins."""
+    return frame["case"].str.split(",").str[0]
 
 
 def absent(needs: str) -> str:
@@ -129,9 +144,16 @@ class Control:
         The scales at which it is measured; the paper's table may be older than the control.
     parts
         The columns in which its parts are those of the claim's arm: its cases and layers but not its steps where
-        it is measured before training. Only statistical claims need it; an identity's control has its own instances.
+        it is measured before training.
+    cases
+        The kinds of its cases, where they are not those of the claim's arm; by quantity where they differ. It lacks
+        the others of the claim's kinds.
+    lacks
+        The kinds of the claim's cases that it lacks.
+    share
+        The least share of the claim's cases that it has, where chance decides which. Its layers may then be fewer too.
     parts_because
-        Why the parts differ in the other columns.
+        Why the parts differ.
     """
 
     has: tuple[str, ...] = ()
@@ -139,13 +161,37 @@ class Control:
     because: str = ""
     scales: tuple[str, ...] = ("quick", "paper")
     parts: tuple[str, ...] = ("case", "layer", "step")
+    cases: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
+    lacks: tuple[str, ...] = ()
+    share: float = 1.0
     parts_because: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.parts) < 3 and not self.parts_because:
+        if (len(self.parts) < 3 or self.cases or self.lacks or self.share < 1) and not self.parts_because:
             raise ValueError("say why a control's parts are not those of the claim")
         if self.shares and not self.because:
             raise ValueError(f"say why a control shares {', '.join(self.shares)} with the claim")
+
+    def cases_of(self, quantity: str) -> tuple[str, ...]:
+        """The kinds of this quantity's cases, where they are not those of the claim's arm."""
+        return self.cases.get(quantity, ()) if isinstance(self.cases, dict) else self.cases
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Why a quantity, or a kind of case, has not as many instances as the experiment's settings say, or not as many rows.
+
+    Parameters
+    ----------
+    share
+        How many times the settings' instances it has. Below 1 chance decides, and this is the least share. 0 where the
+        settings do not say how many it has; then a quantity's kinds of cases have as many as each other.
+    because
+        The reason.
+    """
+
+    share: float
+    because: str
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ it is, and here both have it.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "B.prop2"
 KIND = "exact"
@@ -21,8 +21,19 @@ MATH = (
         r"= \frac{1}{n} \sum_i \nabla_h f(x_i)\, \nabla_h f(x_i)^\top"
     ),
 )
+DRAWN = {
+    "a dead layer": Drawn(0, "It is a single network."),
+    "prop2/residual": Drawn(
+        0.6, "Every third network that is drawn has convolutions, and the proposition is about the others."
+    ),
+}
 CONTROLS = {
-    "another layer": Control(),
+    "another layer": Control(
+        lacks=("a dead layer",),
+        share=0.7,
+        parts_because="It needs another layer with a kernel of the same shape, and chance decides which networks have one; "
+        "the network with a dead layer has none.",
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -32,7 +43,6 @@ STATEMENTS = (
         rule=exact,
         reads=("prop2/residual",),
         printed="ρ(F, Ḡ) = ρ(WᵀW, WᵀKW)",
-        cases=5,
-        rows=50,
+        cases=2,
     ),
 )

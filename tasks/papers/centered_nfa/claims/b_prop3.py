@@ -38,8 +38,6 @@ STATEMENTS = (
         reads=("prop3/remainder",),
         printed="at initialization d/dt = 0 for both, d²/dt²(W̄ᵀW̄) = 2ẆᵀẆ, d²/dt²(W̄ᵀKW̄) = 2ẆᵀKẆ; "
         "equivalently W̄ᵀW̄ = t² ẆᵀẆ + O(t³), W̄ᵀKW̄ = t² ẆᵀKẆ + O(t³)",
-        cases=12,
-        rows=1000,
     ),
 )
 

@@ -24,12 +24,13 @@ QUOTE = (
     "For a fully-connected neural network at initialization, whose weights are trained with gradient descent on a loss"
 )
 CONTROLS = {
-    "kernel of another layer": Control(),
+    "kernel of another layer": Control(
+        share=0.6,
+        parts_because="It needs another layer with a kernel of the same shape, and chance decides which networks have one.",
+    ),
 }
 STATEMENTS = tuple(
-    Statement(
-        name=name, quote=QUOTE, place="Proposition 4", rule=exact, reads=(quantity,), printed=printed, cases=12, rows=50
-    )
+    Statement(name=name, quote=QUOTE, place="Proposition 4", rule=exact, reads=(quantity,), printed=printed)
     for name, quantity, printed in (
         ("derivative of the NFM", "prop4/nfm", "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X"),
         ("derivative of the AGOP", "prop4/agop", "ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X"),

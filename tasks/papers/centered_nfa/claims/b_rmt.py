@@ -145,6 +145,9 @@ def _limit(rows: Rows, margin: float, name: str) -> Finding:
     return equivalent(means, margin, f"the mean {name} at the largest size")
 
 
+CASES = {"(6)": 2, "(11)": 3, "(10), predicted": 8, "(20)": 6, "(22)": 6, "(28)": 6}  # kinds of random data
+
+
 def _statement(equation: str) -> Statement:
     printed, *derived = FORMULAS[equation]
     return Statement(
@@ -155,7 +158,7 @@ def _statement(equation: str) -> Statement:
         reads=(f"rmt/{equation}",),
         printed=printed,
         derived="".join(derived),
-        cases=5 if equation in EXACT else 2,
+        cases=5 if equation in EXACT else CASES[equation],
         rows=100,
     )
 
@@ -168,7 +171,7 @@ def _sharper(name: str, equation: str, rule: Callable[[Rows], Finding], quantity
         rule=rule,
         reads=(quantity,),
         kind="ours",
-        cases=2,
+        cases=CASES[equation],
         rows=100,
     )
 
@@ -176,7 +179,8 @@ def _sharper(name: str, equation: str, rule: Callable[[Rows], Finding], quantity
 CONTROLS = {
     "R has the data's eigenvectors": Control(
         has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)"),
-        parts=("layer",),
+        parts=("case", "layer"),
+        cases=dict.fromkeys(("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)"), ("1:1:1, isotropic, normal",)),
         parts_because="Of the random data it has the isotropic normal case alone, with one network of each seed.",
     ),
     "R of another network": Control(

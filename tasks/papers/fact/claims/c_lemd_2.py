@@ -14,7 +14,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RATIO, RESIDUAL, Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "C.lemD.2"
 KIND = "exact"
@@ -56,6 +56,12 @@ def searched(rows: Rows) -> Finding:
     return Finding(distance <= FOUND, distance, text, "bound", high=FOUND, measured=measured)
 
 
+DRAWN = {
+    f"lemd2/{quantity}": Drawn(
+        0, "The table's number of seeds is Figure 4's; the settings give a fifth of theirs to each Q."
+    )
+    for quantity in ("attained", "ratio", "represented", "search")
+}
 CONTROLS = {
     "fewer neurons than the rank": Control(),
 }
@@ -69,7 +75,6 @@ STATEMENTS = (
         printed="2 Σᵢ σᵢ(Q)^(2/3)",
         derived="3·2^(−2/3) Σᵢ σᵢ(Q)^(2/3)",
         cases=5,
-        rows=60,  # 16 networks for each Q
     ),
     Statement(
         name="at most d neurons",
@@ -79,7 +84,6 @@ STATEMENTS = (
         printed="at most d neurons",
         reads=("lemd2/represented", "lemd2/attained"),
         cases=5,
-        rows=10,
     ),
     Statement(
         name="the search finds it",
@@ -89,7 +93,6 @@ STATEMENTS = (
         reads=("lemd2/search",),
         kind="ours",
         cases=5,
-        rows=5,
     ),
 )
 

@@ -28,7 +28,6 @@ STATEMENTS = (
         rule=exact,
         reads=("lemF1/residual",),
         printed="FACT = Σᵢⱼ ∂ₓK_W(x, xⱼ)|ₓᵢ αⱼᵀαᵢ xᵢᵀ",
-        cases=40,  # five kernels, four shapes of data, three instances: 60
-        rows=80,
+        cases=20,
     ),
 )

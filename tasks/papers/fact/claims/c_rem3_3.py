@@ -44,8 +44,6 @@ STATEMENTS = (
         rule=vanishes,
         reads=("fact/transposed/error",),
         printed="WᵀW = FACTᵀ",
-        cases=5,
-        rows=ROWS,
     ),
     Statement(
         name="root of the product",
@@ -55,8 +53,6 @@ STATEMENTS = (
         rule=vanishes,
         reads=("fact/root/error",),
         printed="WᵀW = √(FACT FACTᵀ)",
-        cases=5,
-        rows=ROWS,
     ),
     Statement(
         name="psd at critical points",
@@ -65,8 +61,6 @@ STATEMENTS = (
         rule=vanishes,
         reads=("fact/cone/error",),
         printed="FACT psd at critical points",
-        cases=5,
-        rows=ROWS,
     ),
     Statement(
         name="not psd elsewhere",
@@ -75,8 +69,6 @@ STATEMENTS = (
         rule=indefinite_elsewhere,
         printed="FACT not necessarily psd",
         reads=("fact/cone/error",),
-        cases=5,
-        rows=ROWS,
         stands_in="Each control measures FACT away from a critical point too, and so agrees. The rule fails on a "
         "planted table of which every FACT is psd.",
     ),

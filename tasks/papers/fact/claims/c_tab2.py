@@ -37,7 +37,7 @@ CORRECTION = (
     "weights is left, FACT is behind √AGOP at the printed decay and ahead at ten times it. The cause may also lie "
     "in a setting that the paper does not print."
 )
-STATEMENTS = table_statements(TABLE, behind=("1K", "700 digits"))
+STATEMENTS = table_statements(TABLE, cases=2, behind=("1K", "700 digits"))
 CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

@@ -22,7 +22,7 @@ TABLE = {  # name -> column -> printed correlation
 }
 PRINTED = printed(TABLE, "weight decay 10⁻³ / 10⁻⁴")
 MATH = FACT_AHEAD_OF_ROOTS
-STATEMENTS = table_statements(TABLE)
+STATEMENTS = table_statements(TABLE, cases=2)
 CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

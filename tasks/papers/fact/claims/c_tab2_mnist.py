@@ -21,7 +21,7 @@ TABLE = {  # name -> column -> printed correlation
 }
 PRINTED = printed(TABLE, "n = 5K / 60K")
 MATH = FACT_AHEAD_OF_ROOTS
-STATEMENTS = table_statements(TABLE)
+STATEMENTS = table_statements(TABLE, cases=1)
 CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims.shared.critical_points import ROWS, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
@@ -42,6 +42,7 @@ def bounded(rows: Rows) -> Finding:
     return replace(finding, measured=f"the error is at most {finding.statistic:.3f} of the bound")
 
 
+DRAWN = {"fact/ratio": Drawn(1, "It is measured at every tenth step, and the steps that a search takes differ.")}
 CONTROLS = {
     "a point that is not critical": Control(),
     "lambda doubled": Control(),
@@ -54,8 +55,6 @@ STATEMENTS = (
         rule=vanishes,
         reads=("fact/error",),
         printed="WᵀW = FACT",
-        cases=5,
-        rows=ROWS,
     ),
     Statement(
         name="beside skip connections",
@@ -64,8 +63,6 @@ STATEMENTS = (
         rule=vanishes_beside_skips,
         reads=("fact/error",),
         printed="WᵀW = FACT",
-        cases=5,
-        rows=ROWS,
     ),
     Statement(
         name="the gradient bounds the error",
@@ -75,8 +72,6 @@ STATEMENTS = (
         reads=("fact/ratio",),
         kind="ours",
         derived="‖WᵀW − FACT‖ ≤ ‖W‖ ‖∇_W L_λ‖ / λ",
-        cases=5,
-        rows=ROWS,
     ),
 )
 HYPOTHESES = critical_point("fact/error")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, below, never, order
-from tasks.judging.statement import Control, Hypothesis, Statement
+from tasks.judging.statement import Control, Drawn, Hypothesis, Statement
 
 ID = "C.thm3.4"
 KIND = "exact"
@@ -65,9 +65,22 @@ def _power(case: str) -> float:
     return min(2.0, 2 * float(case.removeprefix("s = ")))
 
 
+DRAWN = {
+    quantity: Drawn(0, "p, τ and s are a grid, and nothing is drawn.")
+    for quantity in ("thm3.4/correlation", "thm3.4/fact", "thm3.4/no minimum")
+}
+SMALL_P = tuple(f"p = {2.0 ** (-8 * k):g}" for k in range(1, 11))  # ε⁸ for ε = 2⁻¹, …, 2⁻¹⁰
+NEAR_1 = tuple(dict.fromkeys(f"p = {1 - 2.0 ** (-8 * k):g}" for k in range(1, 11)))
 CONTROLS = {
-    "p and tau near 1": Control(),
-    "1 % from the minimiser": Control(has=("thm3.4/fact",)),
+    "p and tau near 1": Control(
+        cases={"thm3.4/fact": NEAR_1},
+        parts_because="It breaks what the theorem says of p, so that it has a p of its own.",
+    ),
+    "1 % from the minimiser": Control(
+        has=("thm3.4/fact",),
+        cases={"thm3.4/fact": (*SMALL_P, *NEAR_1)},
+        parts_because="It leaves the minimisers of the claim and of the control near 1.",
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -78,7 +91,6 @@ STATEMENTS = (
         reads=("thm3.4/correlation",),
         printed="corr(AGOP^s, WᵀW) < ε",
         cases=4,
-        rows=30,  # four powers, ten values of epsilon: 40
     ),
     Statement(
         name="FACT holds",
@@ -87,8 +99,7 @@ STATEMENTS = (
         rule=fact_holds,
         reads=("thm3.4/fact",),
         printed="WᵀW = FACT",
-        cases=8,
-        rows=8,
+        cases=10,
     ),
     Statement(
         name="the proof's order",
@@ -99,7 +110,6 @@ STATEMENTS = (
         kind="ours",  # the proof bounds the correlation from above
         printed="corr ≲ ε^(2s) + ε²",
         cases=4,
-        rows=30,
     ),
 )
 HYPOTHESES = (

@@ -34,8 +34,6 @@ STATEMENTS = (
         rule=vanishes,
         reads=("back_fact/error",),
         printed="WWᵀ = bFACT",
-        cases=5,
-        rows=ROWS,
     ),
     Statement(
         name="symmetrised bFACT",
@@ -45,8 +43,6 @@ STATEMENTS = (
         rule=vanishes,
         reads=("back_fact/root/error",),
         printed="WWᵀ = √(bFACT bFACTᵀ)",
-        cases=5,
-        rows=ROWS,
     ),
 )
 HYPOTHESES = critical_point("back_fact/error")

@@ -14,7 +14,7 @@ from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import MOST, within_standard_errors
 
 ID = "D.alg1"
@@ -42,6 +42,7 @@ STEPS = {  # the name of the statement, the words and the formula of Algorithm 1
     "features": ("feature map", "typically serves as a random features generator", "Φ_l(x) = σ(W_l x + b_l)"),
     "dual": ("last coefficients", "Learn coefficients,", "α_{L+1} = Y(k_{L+1}(X_{L+1}, X_{L+1}) + μI)⁻¹"),
 }
+DRAWN = {"alg1/away": Drawn(10, "Each instance has ten pairs of points.")}
 CONTROLS = {
     "M instead of its root": Control(has=("alg1/projected",)),
     "a ridge in the last machine": Control(has=("alg1/dual",)),
@@ -61,7 +62,6 @@ STATEMENTS = (
             reads=(f"alg1/{quantity}",),
             printed=formula,
             cases=4,
-            rows=16,
         )
         for quantity, (name, quote, formula) in STEPS.items()
     ),
@@ -73,7 +73,6 @@ STATEMENTS = (
         reads=("alg1/away",),
         printed="W_l Gaussian for ReLU; Fourier features for cos",
         cases=2,
-        rows=20,
     ),
 )
 

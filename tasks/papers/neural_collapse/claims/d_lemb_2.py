@@ -27,8 +27,12 @@ CORRECTION = (
     " they fail with the ±1 labels of the experiments."
 )
 CONTROLS = {
-    "classes of two sizes": Control(),
-    "labels ±1": Control(),
+    "classes of two sizes": Control(
+        lacks=("one sample each",), parts_because="Classes of one sample each have no second size."
+    ),
+    "labels ±1": Control(
+        lacks=("one class",), parts_because="The labels of a single class are all 1, as in the claim."
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -39,7 +43,6 @@ STATEMENTS = (
         reads=("lemB2/inverse",),
         printed="(A*)⁻¹ = λ_Φ⁻¹I − λ_Φ⁻¹(λ_Φ+n)⁻¹yyᵀ",
         cases=6,
-        rows=60,
     ),
     Statement(
         name="the product with yyᵀ",
@@ -50,6 +53,5 @@ STATEMENTS = (
         printed=f"yyᵀ(A*)⁻¹ = {PRINTED_PRODUCT}",
         derived="yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ",
         cases=6,
-        rows=120,
     ),
 )

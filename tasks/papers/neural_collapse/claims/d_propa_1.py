@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact, order
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
 
 ID = "D.propA.1"
@@ -60,6 +60,10 @@ def distances_change(rows: Rows) -> Finding:
     )
 
 
+DRAWN = {
+    f"propA1/{quantity}": Drawn(0, "The settings' instances are averaged, or it is a quadrature, which draws nothing.")
+    for quantity in ("away", "distance", "remainder", "residual")
+}
 CONTROLS = {
     "absolute value": Control(has=("propA1/distance",)),
     "all rows of W equal": Control(has=("propA1/away", "propA1/remainder")),
@@ -78,7 +82,6 @@ STATEMENTS = (
         reads=("propA1/residual",),
         printed="(1−r²)^(3/2)/π + r²√(1−r²)/π + r/2 + (r/π) arctan(r/√(1−r²))",
         cases=10,
-        rows=20,
         forms=("claim",),
     ),
     Statement(
@@ -89,7 +92,6 @@ STATEMENTS = (
         reads=("propA1/away",),
         printed="the same, equation (5)",
         cases=8,
-        rows=60,
         forms=("claim",),
     ),
     Statement(
@@ -100,7 +102,6 @@ STATEMENTS = (
         reads=("propA1/remainder",),
         printed="∝ 1/D",
         cases=8,
-        rows=60,
         forms=("claim",),
     ),
     Statement(
@@ -113,7 +114,6 @@ STATEMENTS = (
         printed="distances increase",
         derived="distances decrease",
         cases=9,
-        rows=9,
     ),
 )
 

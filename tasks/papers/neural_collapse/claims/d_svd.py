@@ -32,7 +32,6 @@ STATEMENTS = (
         rule=exact,
         reads=("svd/residual",),
         printed="tr(Σ̂_W) tr(Σ̂_B)⁻¹ = tr(Σ_W) tr(Σ_B)⁻¹",
-        cases=20,
-        rows=40,
+        cases=5,
     ),
 )

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, order
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "D.thm4.3"
 KIND = "bound"
@@ -84,8 +84,16 @@ def within_its_bound(rows: Rows) -> Finding:
     return replace(finding, measured=f"at most {finding.statistic:.3g} times its bound")
 
 
+DRAWN = {
+    f"thm4_3/{quantity}": Drawn(
+        1, "At some λ_k the printed κ is not above 0, or the proof's constants are not defined."
+    )
+    for quantity in ("collapsed", "exact", "floor", "psi", "ratio", "remainder")
+}
 CONTROLS = {
-    "condition violated": Control(),
+    "condition violated": Control(
+        parts=("case",), parts_because="It violates the condition that contains ε, and so has an ε of its own."
+    ),
     "no nonlinearity": Control(has=("thm4_3/exact", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")),
 }
 STATEMENTS = (
@@ -99,7 +107,6 @@ STATEMENTS = (
         printed=f"d_{{l+1}} ≤ (1−ε)d_l + {PRINTED_REMAINDER}, {PRINTED_KAPPA}",
         derived=f"d_{{l+1}} ≤ (1−ε)d_l + {REMAINDER}, {KAPPA}",
         cases=12,
-        rows=600,
     ),
     Statement(
         name="order of the remainder",
@@ -111,7 +118,6 @@ STATEMENTS = (
         printed=PRINTED_REMAINDER,
         derived=REMAINDER,
         cases=12,
-        rows=600,
     ),
     Statement(
         name="fixed point",
@@ -123,7 +129,6 @@ STATEMENTS = (
         printed=f"yyᵀ is the fixed point, {PRINTED_KAPPA}",
         derived="yyᵀ is the fixed point, κ = (1+λ_k/(λ_Φ+n))⁻²",
         cases=12,
-        rows=600,
     ),
     Statement(
         name="proof: κ",
@@ -134,7 +139,6 @@ STATEMENTS = (
         printed="κ > 1/2 by choice of λ_k",
         derived=f"κ > 1/2 by {CONDITION}, with {KAPPA}",
         cases=12,
-        rows=600,
     ),
     Statement(
         name="proof: partial collapse",
@@ -145,7 +149,6 @@ STATEMENTS = (
         printed="ε_A/λ_Φ < 1/2 after the first layer",
         derived="ε_A/λ_Φ < 1/2 after the first layer, by λ_k ≤ λ_Φ²/(12n)",
         cases=12,
-        rows=500,
     ),
     Statement(
         name="proof: norm of Ψ̃",
@@ -155,7 +158,6 @@ STATEMENTS = (
         reads=("thm4_3/psi",),
         printed="‖Ψ̃‖ ≤ 2",
         cases=12,
-        rows=500,
     ),
 )
 

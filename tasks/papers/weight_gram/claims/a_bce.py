@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rules import exact, never
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.bce"
 KIND = "exact"
@@ -39,10 +39,18 @@ CORRECTION = (
     "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
     "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point."
 )
+DRAWN = {
+    quantity: Drawn(0.9, "Where all features are dead both sides are 0.")
+    for quantity in ("bce/gradient", "bce/residual")
+}
 CONTROLS = {
     "cross-class similarity dominates": Control(has=("bce/not positive",)),
     "logits instead of probabilities": Control(has=("bce/gradient", "bce/residual")),
-    "sign of one sum": Control(has=("bce/gradient", "bce/residual")),
+    "sign of one sum": Control(
+        has=("bce/gradient", "bce/residual"),
+        lacks=("one class",),
+        parts_because="With a single class the sum whose sign it changes is empty.",
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -52,8 +60,7 @@ STATEMENTS = (
         rule=exact,
         reads=("bce/gradient",),
         printed="g = y − ŷ",
-        cases=160,
-        rows=330,
+        cases=11,
         forms=("claim",),
     ),
     Statement(
@@ -63,8 +70,7 @@ STATEMENTS = (
         rule=exact,
         reads=("bce/residual",),
         printed="yᵀKg = ⟨Σ_S₁ h, Σ_S₁(1−ŷ)h − Σ_S₀ ŷh⟩",
-        cases=160,
-        rows=330,
+        cases=11,
         forms=("claim",),
     ),
     Statement(
@@ -75,7 +81,6 @@ STATEMENTS = (
         reads=("bce/not positive",),
         printed="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ ≥ ⟨hᵢ, h_k⟩ for i, j ∈ S₁, k ∈ S₀",
         derived="the same, if also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0",
-        rows=20,
     ),
 )
 

@@ -5,16 +5,28 @@ It holds for linear layers and, with the im2col patches as h and the flattened k
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.eq1"
 KIND = "exact"
 TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
 MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
+SINGLE = ("ResNet-18", "a dead layer", "transformer block", "a weight used twice")
+DRAWN = {
+    **{kind: Drawn(0, "It is a single network.") for kind in SINGLE},
+    "eq1/convolution": Drawn(0.3, "Every third network that is drawn has convolutions."),
+}
 CONTROLS = {
-    "another layer": Control(),
-    "one use of a tied weight": Control(has=("eq1/residual",)),
+    "another layer": Control(
+        share=0.7,
+        parts_because="It needs another layer of the same shapes, and chance decides which networks have one.",
+    ),
+    "one use of a tied weight": Control(
+        has=("eq1/residual",),
+        cases=("a weight used twice",),
+        parts_because="Only this network uses a weight twice.",
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -25,8 +37,7 @@ STATEMENTS = (
         rule=exact,
         reads=("eq1/residual",),
         printed="∇ₕf·hᵀ = Wᵀ∇_W f",
-        cases=10,
-        rows=90,
+        cases=4,
     ),
     Statement(
         name="convolutions",
@@ -36,7 +47,6 @@ STATEMENTS = (
         rule=exact,
         reads=("eq1/convolution",),
         printed="∇ₕℒ·hᵀ = W̃ᵀ∇_W̃ ℒ",
-        cases=5,
-        rows=24,
+        cases=2,
     ),
 )

@@ -6,7 +6,7 @@ left is of order gamma^2 in the step size gamma.
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import order
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.eq2"
 KIND = "exact"
@@ -19,6 +19,7 @@ MATH = (
     ),
     r"W^+ = W - \gamma \nabla_W \mathcal{L}",
 )
+DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
     "minus turned into plus": Control(),
 }
@@ -30,7 +31,6 @@ STATEMENTS = (
         rule=lambda rows: order(rows, 2),
         reads=("eq2/remainder",),
         printed="(W⁺)ᵀW⁺ ≈ WᵀW − γ(∇ₕℒ·hᵀ + h·∇ₕℒᵀ), remainder O(γ²)",
-        cases=10,
-        rows=1000,
+        cases=4,
     ),
 )

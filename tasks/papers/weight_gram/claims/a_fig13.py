@@ -78,6 +78,7 @@ def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]
 CONTROLS = {
     "no weight decay": Control(
         parts=("layer", "step"),
+        cases=("weight_decay=0",),
         parts_because="Its only case is the weight decay 0, which no case of the claim has.",
     ),
     "shuffled labels": Control(

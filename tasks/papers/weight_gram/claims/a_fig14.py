@@ -104,6 +104,7 @@ def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
 CONTROLS = {
     "no weight decay": Control(
         parts=("layer", "step"),
+        cases=("weight_decay=0",),
         parts_because="Its only case is the weight decay 0, which no case of the claim has.",
     ),
     "shuffled labels": Control(

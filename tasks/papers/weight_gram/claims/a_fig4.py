@@ -123,6 +123,7 @@ STATEMENTS = (
         printed=f"> {LEAST_LINEARITY:g} against {LINEARITY:g}",
         data_sets=("CIFAR-10", "CIFAR-100"),
         cases=2,
+        least_sets=2,
         rows=300,
         corrected_at=("paper",),
     ),

@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rules import bound, never
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.lem1"
 KIND = "bound"
@@ -25,8 +25,11 @@ CORRECTION = (
     "layer, both sides are 0. The corrected bound is attained where HY is the first right singular vector of W."
 )
 QUOTE = "With a regularity condition on weight matrix"
+DRAWN = {"lem1/ratio": Drawn(0.9, "There is no ratio where a layer's inputs are dead, so that both sides are 0.")}
 CONTROLS = {
-    "W beyond c": Control(),
+    "W beyond c": Control(
+        cases=("extremal",), parts_because="W 1 % beyond c breaks the bound where it is nearly attained."
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -37,7 +40,6 @@ STATEMENTS = (
         reads=("lem1/ratio",),
         printed="𝒮(G′_σ) > c⁻²𝒮(G_id)",
         cases=13,
-        rows=200,
     ),
     Statement(
         name="strictness",
@@ -48,7 +50,6 @@ STATEMENTS = (
         printed=">, on every layer",
         derived="≥, on every layer",
         cases=14,
-        rows=210,
     ),
 )
 

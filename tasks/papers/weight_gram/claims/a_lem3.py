@@ -72,7 +72,11 @@ UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "strongly non-homogeneous f": Control(
         parts=("layer", "step"),
-        parts_because="Its only case is an f that no case of the claim has.",
+        cases={
+            **dict.fromkeys(("lem3/correlation", "lem3/error", "lem3/null", "lem3/size"), ("cos 3z",)),
+            "lem3/remainder": ("ReLU²", "ReLU² twice", "ReLU³", "degree 1/2", "norms"),
+        },
+        parts_because="On training samples its only case is an f that no case of the claim has.",
     ),
     "m one too many": Control(has=("lem3/remainder",)),
     "outputs of another sample": Control(has=("lem3/error", "lem3/size")),

@@ -10,7 +10,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, never
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.lem4"
 KIND = "bound"
@@ -34,9 +34,17 @@ def half(rows: Rows) -> Finding:
     return bound(Rows(rows.frame.assign(value=2 * rows.value)))
 
 
+DRAWN = {
+    "lem4/ratio": Drawn(0.8, "There is no ratio where the segment has no kink, so that both sides are 0."),
+    "lem4/violated": Drawn(
+        0.9, "With a faint first kink both units have to switch between the ends, and chance decides."
+    ),
+}
 CONTROLS = {
-    "0.99 of M B delta": Control(),
-    "first delta only": Control(),
+    "0.99 of M B delta": Control(cases=("extremal",), parts_because="There the bound is nearly attained."),
+    "first delta only": Control(
+        cases=("faint first kink",), parts_because="There the first kink is small beside the others."
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -47,7 +55,6 @@ STATEMENTS = (
         reads=("lem4/ratio",),
         printed="|ε| < 2MBδ",
         cases=7,
-        rows=240,
     ),
     Statement(
         name="strictness",
@@ -58,7 +65,6 @@ STATEMENTS = (
         printed="<, on every segment",
         derived="≤, on every segment, even with MBδ",
         cases=8,
-        rows=290,
     ),
     Statement(
         name="half of the bound",
@@ -69,7 +75,6 @@ STATEMENTS = (
         kind="ours",
         derived="|ε| ≤ MBδ",
         cases=7,
-        rows=240,
         forms=("claim",),  # the corrected arm is measured against MBδ already
     ),
 )

@@ -2,7 +2,7 @@
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.prop4"
 KIND = "exact"
@@ -12,10 +12,12 @@ MATH = (
     r"\sum_{i,j} \left( f(x_i) - f(x_j) - (x_i - x_j)^\top \nabla f(x_j) \right) = 0",
     r"\text{if } f(\alpha x) = \alpha^m f(x), \quad \sum_i x_i = 0, \quad \sum_i f(x_i) = 0",
 )
+DEAD = "With at most one feature alive on the points the centred f is 0."
+DRAWN = {"prop4/residual": Drawn(0.9, DEAD)}
 CONTROLS = {
-    "f not centred": Control(),
-    "f not homogeneous": Control(),
-    "x not centred": Control(),
+    "f not centred": Control(share=0.9, parts_because=DEAD),
+    "f not homogeneous": Control(share=0.9, parts_because=DEAD),
+    "x not centred": Control(share=0.9, parts_because=DEAD),
 }
 STATEMENTS = (
     Statement(
@@ -28,6 +30,5 @@ STATEMENTS = (
         reads=("prop4/residual",),
         printed="Σᵢⱼ [f(xᵢ) − f(xⱼ) − (xᵢ−xⱼ)ᵀ∇f(xⱼ)] = 0",
         cases=18,
-        rows=800,
     ),
 )

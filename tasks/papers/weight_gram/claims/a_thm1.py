@@ -7,7 +7,7 @@ AGOP-like term; we derive the whole.
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import exact, order
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.thm1"
 KIND = "exact"
@@ -21,8 +21,12 @@ MATH = (
         r"\nabla_{h_i} \mathcal{L}\, \nabla_{h_i} \mathcal{L}^\top \right)"
     ),
 )
+DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
-    "another layer": Control(),
+    "another layer": Control(
+        share=0.7,
+        parts_because="It needs another layer of the same shapes, and chance decides which networks have one.",
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -33,8 +37,7 @@ STATEMENTS = (
         rule=lambda rows: order(rows, 2),
         reads=("thm1/remainder",),
         printed="(W⁺)ᵀW⁺ − WᵀW = VCS + O(γ²)",
-        cases=5,
-        rows=40,
+        cases=4,
     ),
     Statement(
         name="the remainder's closed form",
@@ -45,7 +48,6 @@ STATEMENTS = (
         reads=("thm1/residual",),
         printed="an “AGOP-like term” in the γ² residual",
         derived="remainder = γ² (∇_Wℒᵀ ∇_Wℒ − Σᵢ ∇_hᵢℒ ∇_hᵢℒᵀ)",
-        cases=5,
-        rows=10,
+        cases=4,
     ),
 )

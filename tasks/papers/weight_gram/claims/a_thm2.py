@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.thm2"
 KIND = "bound"
@@ -67,9 +67,10 @@ QUOTE = (
     "Let e₀ = ‖Y − Ȳ‖₂² and e₁ = ‖Y‖₂, and assume ‖W‖_op ≤ c₀, ‖H‖_F ≤ c₁, and N > d. Then 𝒯_λ(H, Y) ≥ 1 − C "
     "· 𝒮(G_id)⁻¹, for some fixed constant C."
 )
+DRAWN = {"thm2/ratio": Drawn(0.9, "The printed bound divides by the surrogate, which is 0 where a layer is dead.")}
 CONTROLS = {
-    "0.99 of 4/27 C": Control(),
-    "W beyond c_0": Control(),
+    "0.99 of 4/27 C": Control(cases=("extremal",), parts_because="There the bound is nearly attained."),
+    "W beyond c_0": Control(cases=("extremal",), parts_because="There the bound is nearly attained."),
 }
 STATEMENTS = (
     Statement(
@@ -81,7 +82,6 @@ STATEMENTS = (
         printed="𝒯_λ ≥ 1 − C/𝒮(G_id), e₁ = ‖Y‖₂",
         derived="e₁ = ‖Y‖₂², as in Appendix C.3",
         cases=13,
-        rows=200,
     ),
     Statement(
         name="best constant",
@@ -92,7 +92,6 @@ STATEMENTS = (
         kind="ours",
         derived="𝒯_λ ≥ 1 − (4/27) C/𝒮(G_id)",
         cases=13,
-        rows=200,
     ),
 )
 

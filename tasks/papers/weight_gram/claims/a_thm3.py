@@ -157,6 +157,7 @@ CONTROLS = {
     "strongly non-homogeneous f": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
         parts=("layer", "step"),
+        cases=("cos 3z",),
         parts_because="Its only case is an f that no case of the claim has.",
     ),
 }

@@ -157,7 +157,8 @@ CONTROLS = {
             "thm4/surrogate",
             "thm4/with readout",
         ),
-        parts=("layer",),
+        parts=("case", "layer"),
+        cases={"null/normalised": ("ReLU, digits", "ReLU, staircase", "ReLU², digits", "ReLU², staircase")},
         parts_because="Before training every step is 0, and the null of the even target belongs to the trained net.",
     ),
 }

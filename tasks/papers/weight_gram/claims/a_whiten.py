@@ -21,10 +21,24 @@ MATH = (
     ),
 )
 CONTROLS = {
-    "W+ turned by about a hundredth": Control(),
-    "a random orthogonal factor": Control(),
-    "singular vectors of 0 left out": Control(has=("whiten/distance", "whiten/gram")),
-    "ten Newton-Schulz steps of the authors' code": Control(has=("whiten/gram", "whiten/newton-schulz")),
+    "W+ turned by about a hundredth": Control(
+        lacks=("one row", "weight 0"),
+        parts_because="A single row has two orthogonal factors alone, and all of them are equally far from W = 0.",
+    ),
+    "a random orthogonal factor": Control(
+        lacks=("one row", "weight 0"),
+        parts_because="A single row has two orthogonal factors alone, and all of them are equally far from W = 0.",
+    ),
+    "singular vectors of 0 left out": Control(
+        has=("whiten/distance", "whiten/gram"),
+        cases=("low rank", "low rank, tall"),
+        parts_because="The others have no singular value 0.",
+    ),
+    "ten Newton-Schulz steps of the authors' code": Control(
+        has=("whiten/gram", "whiten/newton-schulz"),
+        lacks=("low rank", "low rank, tall", "weight 0"),
+        parts_because="On these Newton-Schulz does not converge.",
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -34,8 +48,7 @@ STATEMENTS = (
         rule=exact,
         reads=("whiten/gram",),
         printed="(W⁺)ᵀW⁺ = (W − γG)ᵀ(W − γG)",
-        cases=80,
-        rows=160,
+        cases=11,
     ),
     Statement(
         name="closest to the weight",
@@ -44,8 +57,7 @@ STATEMENTS = (
         rule=exact,
         reads=("whiten/distance",),
         printed="W⁺ = arg min ‖W⁺ − W‖_F",
-        cases=80,
-        rows=160,
+        cases=11,
     ),
     Statement(
         name="Newton–Schulz",
@@ -56,7 +68,6 @@ STATEMENTS = (
         reads=("whiten/newton-schulz",),
         printed="UVᵀ by Newton–Schulz",
         derived="for W(W − γG)ᵀ of full rank, iterated until it converges",
-        cases=60,
-        rows=120,
+        cases=8,
     ),
 )

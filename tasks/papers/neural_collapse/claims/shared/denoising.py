@@ -36,7 +36,8 @@ MATH = (
 CONTROLS = {  # an arm for each data set, since a control must be rejected on each
     f"{name}, {data_set}": Control(
         scales=(scale,),
-        parts=("layer",) if scale == "paper" else columns,
+        parts=columns,
+        cases=(data_set,),
         parts_because="It is measured on its data set alone, before training at step 0, and random vectors at the end.",
     )
     for name, columns in (

@@ -31,32 +31,30 @@ def controls(data_set: str, *, random_labels: bool = False) -> dict[str, Control
     """
     described = {}
     for case, scale in ((data_set, "paper"), ("digits", "quick")):
-        parts = ("case", "layer") if scale == "quick" else ("layer",)  # the paper's claim has other data sets too
+        own = {"scales": (scale,), "cases": (case,), "parts": ("case", "layer")}
         ends = "The networks are measured before training and at its end."
         by_name = {
             "labels shuffled at the measure": Control(
                 has=("null/within", "train_loss", "within"),
                 shares=("null/within",),
                 because="The null of permuted labels is that of the same features.",
-                scales=(scale,),
-                parts=parts,
+                **own,
                 parts_because="The loss on shuffled labels is measured at snapshots, the claim's at every epoch.",
             ),
             "the AGOP of the next layer": Control(
                 has=("nfa/mean", "nfa/null"),
                 shares=("nfa/null",),
                 because="The null is that of the claim's layers in random directions.",
-                scales=(scale,),
-                parts=parts,
+                **own,
                 parts_because=ends,
             ),
-            "before training": Control(has=("nfa/mean",), scales=(scale,), parts=parts, parts_because=ends),
+            "before training": Control(has=("nfa/mean",), **own, parts_because=ends),
         }
         if random_labels:
             by_name["trained on random labels"] = Control(
                 has=("nfa/mean", "train_loss", "within"),
                 scales=(scale,),
-                parts=(*parts, "step") if scale == "quick" else parts,
+                cases=(case,),
                 parts_because="It has its own data set alone.",
             )
         described.update({f"{name}, {case}": control for name, control in by_name.items()})

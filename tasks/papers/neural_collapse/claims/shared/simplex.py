@@ -35,6 +35,7 @@ def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statem
             rule=_for(endings, within_classes),
             reads=("gram/within", "ridge"),
             printed="1",
+            cases=2,
             rows=rows,
         ),
         Statement(
@@ -44,6 +45,7 @@ def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statem
             rule=_for(endings, across_classes),
             reads=("gram/across",),
             printed="−1/(K−1)",
+            cases=2,
             rows=rows,
         ),
         Statement(
@@ -53,6 +55,7 @@ def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statem
             rule=_for(endings, class_means),
             reads=("gram/spread",),
             printed="−1/(K−1) for every pair of classes",
+            cases=2,
             rows=rows,
         ),
     )
