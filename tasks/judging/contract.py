@@ -123,16 +123,16 @@ def _all_kinds(claim: Any, statement: Statement, frame: pd.DataFrame, scale: str
         if len(present) < least:
             raise ContractError(
                 f"{claim.ID}, {statement.name}: {quantity!r} has {len(present)} kinds of cases in the arm claim; "
-                f"the statement needs {least}, and these are left: {', '.join(sorted(present))}"
+                f"the statement needs {least}. The table has: {', '.join(map(repr, sorted(present)))}"
             )
 
 
 def instances(claim: Any, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the kind of their case and the number of their instance, in columns of these names.
+    """The rows with the kind of their case and the number of their instance, as columns ``kind`` and ``instance``.
 
-    In a statistical claim every case is a kind, and its instances are the seeds. Elsewhere an instance's number stands in
-    the name of the case, in that of the layer, or in the column of the seed. The smallest violation that a search
-    finds is no case: only an arm that has a violation has it.
+    In a statistical claim each case is a kind, and its instances are the seeds. In the other claims the number of an
+    instance stands in the name of the case or of the layer, or is the seed. The smallest violation that a search found
+    is left out: an arm without a violation has no such case.
     """
     if claim.KIND == "statistical":
         return frame.assign(kind=frame["case"], instance=frame["seed"])

@@ -179,13 +179,15 @@ class Control:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Why a quantity, or a kind of case, has not as many instances as the experiment's settings say, or not as many rows.
+    """Why a quantity, or a kind of case, does not have the number of instances that the experiment's settings say.
+
+    Of such a quantity the instances need not have equally many rows either.
 
     Parameters
     ----------
     share
-        How many times the settings' instances it has. Below 1 chance decides, and this is the least share. 0 where the
-        settings do not say how many it has; then a quantity's kinds of cases have as many as each other.
+        The number of its instances over that of the settings. Below 1 chance decides, and this is the least share. 0
+        where the settings do not say it; then all kinds of a quantity's cases have equally many instances.
     because
         The reason.
     """

@@ -73,7 +73,7 @@ def test_equal_seeds_are_refused():
 def test_declared_parts_are_needed():
     with pytest.raises(ContractError, match="second: 'r' has 0 rows in the arm claim; the statement needs 1"):
         admitted(table(SEEDS), claim([statement(), statement("second", reads=("r",))]))
-    with pytest.raises(ContractError, match="'q' has 1 cases in the arm claim; the statement needs 2"):
+    with pytest.raises(ContractError, match="'q' has 1 kinds of cases in the arm claim; the statement needs 2"):
         admitted(table(SEEDS), claim([statement(cases=2)]))
     with pytest.raises(ContractError, match="'q' has 3 rows in the arm claim; the statement needs 4"):
         admitted(table(SEEDS), claim([statement(rows=4)]))

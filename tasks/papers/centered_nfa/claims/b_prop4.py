@@ -26,7 +26,7 @@ QUOTE = (
 CONTROLS = {
     "kernel of another layer": Control(
         share=0.6,
-        parts_because="It needs another layer with a kernel of the same shape, and chance decides which networks have one.",
+        parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one.",
     ),
 }
 STATEMENTS = tuple(

@@ -8,7 +8,7 @@ controls end at a point that is not critical, or take twice the lambda.
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 from tasks.judging.statement import Control, Statement
-from tasks.papers.fact.claims.shared.critical_points import END, ROWS, critical_point, vanishes
+from tasks.papers.fact.claims.shared.critical_points import END, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.rem3.3"

@@ -12,7 +12,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
 from tasks.judging.statement import Control, Drawn, Statement
 from tasks.judging.statistics import JudgeError
-from tasks.papers.fact.claims.shared.critical_points import ROWS, critical_point, vanishes
+from tasks.papers.fact.claims.shared.critical_points import critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.thm3.1"

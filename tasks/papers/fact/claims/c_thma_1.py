@@ -7,7 +7,7 @@ the lambda.
 """
 
 from tasks.judging.statement import Control, Statement
-from tasks.papers.fact.claims.shared.critical_points import ROWS, critical_point, vanishes
+from tasks.papers.fact.claims.shared.critical_points import critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.thmA.1"

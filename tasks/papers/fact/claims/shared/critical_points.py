@@ -14,7 +14,6 @@ from tasks.judging.rules import Finding, all_of, below, order
 from tasks.judging.statement import Hypothesis, quantities
 
 END = 1e-9  # largest error at the critical point, relative to ||W^T W||; and largest gradient, to lambda ||theta||
-ROWS = 300  # of each error: 26 points of a ray for three layers of five networks are 390
 LABELS = {
     "fact/error": "‖WᵀW − FACT‖ / ‖WᵀW‖",
     "fact/transposed/error": "‖WᵀW − FACTᵀ‖ / ‖WᵀW‖",

@@ -21,6 +21,7 @@ RUNS = 3  # whose mean is printed
 CONSTANT_LOSS = 4 * 0.1 * 0.9  # squared error of the best constant for labels of ±1, ten classes of one size
 COLLAPSE = r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t"
 CORRELATION = r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right)"
+NOT_STEPS = ("case", "layer")
 VERIFY = "we verify the NFA, DNC, and plot the training loss."
 
 
@@ -31,24 +32,29 @@ def controls(data_set: str, *, random_labels: bool = False) -> dict[str, Control
     """
     described = {}
     for case, scale in ((data_set, "paper"), ("digits", "quick")):
-        own = {"scales": (scale,), "cases": (case,), "parts": ("case", "layer")}
         ends = "The networks are measured before training and at its end."
         by_name = {
             "labels shuffled at the measure": Control(
                 has=("null/within", "train_loss", "within"),
                 shares=("null/within",),
                 because="The null of permuted labels is that of the same features.",
-                **own,
+                scales=(scale,),
+                cases=(case,),
+                parts=NOT_STEPS,
                 parts_because="The loss on shuffled labels is measured at snapshots, the claim's at every epoch.",
             ),
             "the AGOP of the next layer": Control(
                 has=("nfa/mean", "nfa/null"),
                 shares=("nfa/null",),
                 because="The null is that of the claim's layers in random directions.",
-                **own,
+                scales=(scale,),
+                cases=(case,),
+                parts=NOT_STEPS,
                 parts_because=ends,
             ),
-            "before training": Control(has=("nfa/mean",), **own, parts_because=ends),
+            "before training": Control(
+                has=("nfa/mean",), scales=(scale,), cases=(case,), parts=NOT_STEPS, parts_because=ends
+            ),
         }
         if random_labels:
             by_name["trained on random labels"] = Control(

@@ -1,0 +1,215 @@
+"""Instances and kinds of cases planted away from the real tables of identities and bounds are missed, and named."""
+
+import pandas as pd
+import pytest
+from test_parts_of_controls import CLAIMS, COMMITTED, REPORTS, committed, module, planted
+
+from gramlab import tables
+from tasks.judging.contract import ContractError, admit, instances
+from tasks.judging.parts import incomplete, refuse_incomplete
+from tasks.judging.rows import Rows, kind_and_instance
+from tasks.judging.statement import Control
+from tasks.settings import load
+
+RIDGE = "control: ridge instead of OLS"
+
+
+def at_fault(frame: pd.DataFrame, **lost) -> pd.Series:
+    """Which rows have these values; of a case its beginning is enough."""
+    fault = pd.Series(True, frame.index)
+    for column, value in lost.items():
+        fault &= frame[column].str.startswith(value) if column == "case" else frame[column] == value
+    return fault
+
+
+def judged(frame: pd.DataFrame, key: str, scale: str = "quick") -> None:
+    """Admit the rows as the claim's table, with the seeds of the committed file."""
+    at_scale = [statement for statement in module(key).STATEMENTS if scale in statement.scales]
+    statements = [statement for statement in at_scale if statement.judgeable(Rows(frame))]
+    experiment = CLAIMS[scale, key]
+    seeds = tables.seeds(tables.read(REPORTS / scale / "tables" / f"{experiment}.parquet"))
+    admit(Rows(frame), module(key), statements, experiment, scale, seeds)
+
+
+def not_admitted(key: str, words: str, scale: str = "quick", **lost) -> None:
+    frame = committed(scale, key)
+    fault = at_fault(frame, **lost)
+    assert fault.any(), "the fault is not planted"
+    judged(frame, key, scale)
+    with pytest.raises(ContractError, match=words):
+        judged(frame[~fault], key, scale)
+
+
+@pytest.mark.parametrize(
+    ("key", "control", "lost", "words"),
+    [
+        ("a_whiten", "a random orthogonal factor", {"case": "square, 3"}, "case square, 3"),
+        ("a_whiten", "a random orthogonal factor", {"case": [f"tall, {i}" for i in range(10)]}, "case tall, 0"),
+        ("a_ols", "ridge instead of OLS", {"case": [f"tall, {i}" for i in range(10)]}, "case tall, 0"),  # half of them
+        ("d_lemb_1", "minus in the inner inverse", {"case": "wide", "seed": 4}, "case wide, step 0, seed 4"),
+        ("d_svd", "U not orthogonal", {"case": "wide 3", "dtype": "float32"}, "wide 3, step 0, seed 0, dtype float32"),
+        ("d_lemb_2", "labels ±1", {"quantity": "lemB2/product", "layer": "right"}, "layer right"),
+        ("c_thm3_1", "lambda doubled", {"layer": "second"}, "layer second"),
+        ("a_lem1", "W beyond c", {"seed": 19}, "case extremal, step 0, seed 19"),
+        ("a_lem5", "norm of G beyond c", {"case": "labels, 7"}, "case labels, 7"),
+        ("c_thm3_4", "p and tau near 1", {"case": "p = 0.996094"}, "'p = 0.996094'"),
+        ("c_prop5_1", "k merely rising", {"case": [f"tanh(t), tall, {i}" for i in range(3)]}, "'tanh(t), tall'"),
+    ],
+)  # fmt: skip
+def test_an_identitys_control_does_not_lose_a_part(key, control, lost, words):
+    arm = f"control: {control}"
+    planted(key, words, {"arm": arm, **lost})
+    planted(key, arm, {"arm": arm, **lost})
+
+
+def test_the_claims_arm_does_not_lose_what_its_control_has():
+    planted("d_svd", "in the arm 'claim', and the arm 'control", {"arm": "claim", "case": "wide 3"})
+
+
+def test_a_corrected_identity_does_not_lose_a_part():
+    planted("c_lemf_2", "'corrected', and the arm 'claim' has some", {"arm": "corrected", "case": "laplace, tall, 1"})
+    planted("c_prop5_1", "'exp(t), tall'", {"arm": "corrected", "case": [f"exp(t), tall, {i}" for i in range(3)]})
+
+
+def test_a_case_that_the_claim_says_a_control_lacks_is_not_there():
+    frame = committed("quick", "a_ols")
+    outside = frame[at_fault(frame, arm="claim", case="y outside it, 0")].assign(arm=RIDGE)
+    with pytest.raises(ContractError, match=r"has rows of the case 'y outside it' in the arm .*says that it has none"):
+        refuse_incomplete(Rows(pd.concat([frame, outside])), module("a_ols"), "quick")
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+@pytest.mark.parametrize(
+    ("key", "control"),
+    [
+        ("a_eq1", "another layer"), ("a_thm1", "another layer"), ("b_prop2", "another layer"),
+        ("b_prop4", "kernel of another layer"), ("a_prop2", "within-class noise"), ("a_prop4", "x not centred"),
+    ],
+)  # fmt: skip
+def test_a_control_whose_cases_chance_decides_does_not_lose_half_of_them(key, control, scale):
+    frame, arm = committed(scale, key), f"control: {control}"
+    place = frame["case"] + " " + frame["seed"].astype(str)
+    lost = (frame["arm"] == arm) & place.isin(sorted(set(place[frame["arm"] == arm]))[::2])
+    with pytest.raises(ContractError, match=rf"{control}' has \d+ of the \d+ cases of the arm 'claim'"):
+        refuse_incomplete(Rows(frame[~lost]), module(key), scale)
+
+
+@pytest.mark.parametrize(
+    ("key", "lost", "words"),
+    [
+        ("c_lemf_1", {"case": "laplace, wide, 2"}, "2 instances of the case 'laplace, wide'.*It lacks 2"),
+        ("d_svd", {"case": "spread 19"}, "19 instances of the case 'spread'.*It lacks 19"),
+        ("b_prop3", {"case": "7: "}, "19 instances of the case 'drawn'.*It lacks 7"),
+        ("a_tl", {"case": "after 30 steps, 5"}, "19 instances of the case 'after 30 steps'.*It lacks 5"),
+        ("a_tl", {"case": "dead", "seed": 5}, "19 instances of the case 'dead'.*It lacks 5"),
+        ("a_lem2", {"case": "climbed", "seed": 0}, "19 instances of the case 'climbed'.*It lacks 0"),
+        ("a_prop1", {"case": "gelu", "seed": 7}, "299 instances of the case 'gelu'.*It lacks 7"),
+        ("d_alg1", {"quantity": "alg1/away", "seed": 49}, "49 instances of .*the settings have 50"),
+        ("c_lemd_2", {"seed": 2}, "has 4 kinds of cases"),
+        ("c_thm3_4", {"case": "s = 0.5"}, "3 kinds of cases.*'s = 0.25'"),
+        ("c_lemf_1", {"case": "laplace, wide"}, "has 19 kinds of cases in the arm claim; the statement needs 20"),
+        ("a_eq2", {"case": "transformer block"}, "has 3 kinds of cases in the arm claim; the statement needs 4"),
+    ],
+)
+def test_all_arms_together_do_not_lose_an_instance_or_a_kind(key, lost, words):
+    not_admitted(key, words, **lost)
+
+
+@pytest.mark.parametrize(("key", "layer"), [("d_thm4_3", "far 3, ε = 0.5"), ("d_thm4_3", "far 3, ε = 0.9")])
+def test_instances_whose_number_stands_in_the_layer(key, layer):
+    frame = committed("paper", key)
+    assert set(instances(module(key), frame[at_fault(frame, layer=layer)])["instance"]) == {3}
+
+
+def test_a_quantity_that_chance_thins_out_keeps_its_share():
+    frame = committed("quick", "a_lem4")
+    early = (frame["quantity"] == "lem4/ratio") & (frame["case"] == "2 hidden layers") & (frame["seed"] < 10)
+    with pytest.raises(ContractError, match=r"of the case '2 hidden layers'.*at least 24"):
+        judged(frame[~early], "a_lem4")
+
+
+def test_no_instance_loses_a_row():
+    """A step size, of 21: no arm is left out of step, and no instance is gone."""
+    frame = committed("quick", "a_eq2")
+    row = frame.index[at_fault(frame, arm="claim", quantity="eq2/remainder", case="3: ")][0]
+    with pytest.raises(ContractError, match="has 20 to 21 rows in the arm 'claim'; the fewest at case 3: mlp"):
+        judged(frame.drop(row), "a_eq2")
+
+
+@pytest.mark.parametrize(
+    ("key", "scale", "lost"),
+    [
+        ("a_thm4", "paper", {"arm": "control: untrained net", "quantity": "thm4/ratio", "case": "ReLU², digits"}),
+        ("a_thm4", "paper", {"arm": "control: untrained net", "quantity": "null/normalised", "case": "ReLU², digits"}),
+        ("b_rmt", "paper", {"arm": "control: R has the data's eigenvectors", "quantity": "rmt/(6)",
+                            "case": "3:1:2, XᵀX = 1, signs"}),
+        ("a_fig13", "paper", {"arm": "control: no weight decay", "layer": "2"}),
+        ("a_fig2", "paper", {"arm": "control: only the removed part", "case": "MNIST, lr=0.01"}),
+        ("d_fig10", "quick", {"arm": "control: the AGOP of the next layer, digits", "quantity": "nfa/mean"}),
+        ("a_lem3", "paper", {"arm": "control: strongly non-homogeneous f", "case": "norms"}),
+    ],
+)  # fmt: skip
+def test_a_control_with_parts_of_its_own_does_not_lose_one(key, scale, lost):
+    frame, arm = committed(scale, key), lost["arm"]
+    fault = at_fault(frame, **lost)
+    assert fault.any(), "the fault is not planted"
+    assert not [*incomplete(Rows(frame), module(key), scale)]
+    if lost.get("quantity") == "nfa/mean":
+        with pytest.raises(ContractError, match="'nfa/mean' has no rows in the arm"):
+            judged(frame[~fault], key, scale)
+    else:
+        with pytest.raises(ContractError, match=f"has no rows .*{arm}"):
+            refuse_incomplete(Rows(frame[~fault]), module(key), scale)
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_no_least_number_of_cases_is_loose(scale):
+    """Of each statement, the quantity with the fewest kinds of cases has just as many as the statement needs."""
+    keys = [key for at, key in COMMITTED if at == scale]
+    loose = []
+    for key in keys:
+        claim, rows = module(key), Rows(committed(scale, key))
+        for statement in claim.STATEMENTS:
+            frame = statement.concerned(rows).where(arm="claim").frame
+            if scale not in statement.scales or not statement.judgeable(rows) or frame.empty:
+                continue
+            kinds = instances(claim, frame).groupby("quantity")["kind"].nunique()
+            if kinds.min() != statement.least_cases(scale):
+                loose.append((key, statement.name, kinds.min(), statement.least_cases(scale)))
+    assert len(keys) > 50
+    assert loose == []
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_numbers_of_cases_that_differ_between_scales_are_those_of_the_settings(scale):
+    settings = load(scale)
+    widths = {tuple(network.model.hidden) for network in settings.train["a_fig8"].each().values()}
+    generated, benchmarks = settings.train["a_fig10"], settings.train["a_fig2"]
+    images, photos = ({network.part for network in run.each().values()} for run in (generated, benchmarks))
+    promised = {
+        "a_fig8": len(widths),
+        "a_fig3": len(widths),
+        "a_fig10": len(images) * len(generated.grid.beta),
+        "a_fig2": len(photos) * len(benchmarks.grid.lr),
+    }
+    for key, number in promised.items():
+        assert module(key).STATEMENTS[0].least_cases(scale) == number, key
+
+
+@pytest.mark.parametrize(
+    ("case", "kind", "instance"),
+    [
+        ("low rank, tall, 12", "low rank, tall", 12), ("spread 12", "spread", 12), ("12: relu, skip", "drawn", 12),
+        ("relu", "relu", None), ("C = 1, n = 5", "C = 1, n = 5", None), ("r = 1", "r = 1", None),
+        ("ResNet-18", "ResNet-18", None), ("relu^2, 2 layers", "relu^2, 2 layers", None),
+    ],
+)  # fmt: skip
+def test_the_kind_of_a_case_and_its_instance(case, kind, instance):
+    assert kind_and_instance(case) == (kind, instance)
+
+
+@pytest.mark.parametrize("parts", [{"cases": ("one",)}, {"lacks": ("one",)}, {"share": 0.9}, {"parts": ("case",)}])
+def test_a_control_says_why_its_parts_are_others(parts):
+    with pytest.raises(ValueError, match="say why a control's parts"):
+        Control(**parts)
+    Control(**parts, parts_because="Why.")
