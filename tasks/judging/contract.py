@@ -36,7 +36,7 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     experiment, scale
         The names that every row must carry.
     seeds
-        The numbers of seeds that the experiment's settings allow; empty where a row's seed numbers drawn instances.
+        The numbers of seeds or instances that the experiment's settings allow; empty where the settings do not say it.
 
     Raises
     ------
@@ -202,33 +202,40 @@ def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
 
 
 def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
-    """Every kind of case has exactly the settings' instances, or those that ``DRAWN`` says; each has as many rows."""
-    exceptions: dict[str, Drawn] = getattr(claim, "DRAWN", {})
+    """Every kind of case has the settings' instances, each with equally many rows, unless ``DRAWN`` says otherwise."""
+    drawn: dict[str, Drawn] = getattr(claim, "DRAWN", {})
     for (arm, quantity), rows in instances(claim, frame).groupby(["arm", "quantity"]):
-        counts = rows.groupby(KEYS[2:7]).size()  # of a case, layer, dtype, seed and step
-        if quantity not in exceptions and counts.nunique() > 1:
-            key = dict(zip(counts.index.names, counts.idxmin(), strict=True))
-            raise ContractError(
-                f"{claim.ID}: {quantity!r} has {counts.min()} to {counts.max()} rows in the arm {arm!r}; "
-                f"the fewest at {_shown([key])}"
-            )
+        if quantity not in drawn:
+            _equal_counts(claim, rows)
         if controls_of(claim).get(arm.removeprefix(CONTROL), Control()).share < 1:
             continue  # chance decides which cases it has: tasks/judging/parts.py counts them
-        numbers = {kind: set(group["instance"]) for kind, group in rows.groupby("kind") if kind not in exceptions}
-        drawn = exceptions.get(quantity, Drawn(1, ""))
-        if drawn.share:
-            wanted = set(range(round(max(drawn.share, 1) * max(seeds))))
-            least = min(drawn.share, 1) * len(wanted)
+        numbers = {kind: set(group["instance"]) for kind, group in rows.groupby("kind") if kind not in drawn}
+        share = drawn[quantity].share if quantity in drawn else 1
+        if share:
+            promised = set(range(round(max(share, 1) * max(seeds))))
+            least = min(share, 1) * len(promised)
         else:
-            wanted = set(range(1 + max(rows["instance"])))
-            least = len(wanted) // max(len(numbers), 1)
+            promised = set(range(1 + max(rows["instance"])))
+            least = len(promised) // max(len(numbers), 1)
         for kind, present in numbers.items():
-            if present - wanted or len(present) < least:
-                lacking = ", ".join(map(str, sorted(wanted - present)[:3]))
+            if present - promised or len(present) < least:
+                lacking = ", ".join(map(str, sorted(promised - present)[:3])) or "none"
                 raise ContractError(
                     f"{claim.ID}: {quantity!r} has {len(present)} instances of the case {kind!r} in the arm {arm!r}; "
-                    f"the settings have {len(wanted)}, of which it has at least {least:g}. It lacks {lacking}"
+                    f"of {len(promised)} it must have at least {least:g} and no others. Lacking: {lacking}"
                 )
+
+
+def _equal_counts(claim: Any, rows: pd.DataFrame) -> None:
+    """A quantity has equally many rows, for example step sizes, at every case, layer, dtype, seed and step."""
+    counts = rows.groupby(["case", "layer", "dtype", "seed", "step"]).size()
+    if counts.nunique() > 1:
+        arm, quantity = rows[["arm", "quantity"]].iloc[0]
+        fewest = dict(zip(counts.index.names, counts.idxmin(), strict=True))
+        raise ContractError(
+            f"{claim.ID}: {quantity!r} has {counts.min()} to {counts.max()} rows in the arm {arm!r}; the fewest at "
+            f"{_shown([fewest])}"
+        )
 
 
 def _no_copies(claim: Any, frame: pd.DataFrame) -> None:

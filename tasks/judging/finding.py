@@ -1,11 +1,28 @@
 """From the rows of a table to the findings on a claim: what each statement's rule finds in every arm.
 
-A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, the
-constants ID, KIND, TITLE, PRINTED (the print in short, with its place) and STATEMENTS, and ``draw(rows, claim)``. Where
-they apply it also has HYPOTHESES, CORRECTION (the form that we derive, in words), CONTROLS (by name, how a control's
-table differs from the claim's), UNEVEN (why some of its cases lack layers), EQUAL_SEEDS (quantities that two seeds may
-share, with the reason), NEEDS (what it needs and is not at hand: a download, a larger machine), SETTINGS (names of the
-settings that the report shows) and DATA_SETS (those of the training run that the claim concerns).
+A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, and
+``draw(rows, claim)``, which draws its figure. Of these constants ID, KIND, TITLE, PRINTED and STATEMENTS are always there:
+
+ID, KIND, TITLE
+    KIND is ``statistical``, ``exact`` or ``bound``.
+PRINTED
+    The print in short, with its place.
+STATEMENTS, HYPOTHESES
+    What the paper states, and under which conditions.
+CORRECTION
+    The form that we derive, in words.
+CONTROLS, CORRECTED
+    How the table of a control, by its name, and of the arm ``corrected`` differs from that of the arm ``claim``.
+DRAWN, DRAWN_NAMES
+    What has another number of instances than the settings say; a regular expression of cases whose names are drawn.
+UNEVEN
+    Why some cases lack layers.
+EQUAL_SEEDS
+    The quantities that two seeds may share, with the reason.
+NEEDS
+    What the claim needs and is not at hand: a download, a larger machine.
+SETTINGS, DATA_SETS
+    The names of the settings that the report shows; those of the training run's data sets that the claim concerns.
 
 A rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where the print is wrong, and each
 ``control: ...``, where the hypothesis is broken on purpose. A control whose name ends in ", corrected" is set against

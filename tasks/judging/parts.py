@@ -1,7 +1,8 @@
 """Which parts a whole table must have. A part is a case, a layer and a step at which a quantity is measured.
 
-``tasks/judging/contract.py`` refuses tables that cannot be judged. A table that can be judged may still have lost a
-part: the rule then sees fewer numbers, and the claim may hold without those that would refute it.
+``tasks/judging/contract.py`` refuses tables that cannot be judged, and counts seeds and instances. This module
+compares the arms, cases, layers and quantities of a table with each other. Where one of them has lost a part, the rule
+sees fewer numbers, and the claim may hold without those that would refute it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,18 +16,20 @@ from tasks.judging.rows import Rows
 from tasks.judging.statement import Control, Statement
 
 PARTS = ("case", "layer", "step")
-DRAWS = ("seed", "dtype")  # of an identity: which instance, and in which precision; seeds are the contract's elsewhere
+DRAWS = ("seed", "dtype")  # parts of identities and bounds too; of statistical claims the contract counts the seeds
 
 
 def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
     """Refuse a table that lacks a quantity, an arm or a part.
 
-    At the quick scale the table is as old as the claim, so it has every quantity that a statement reads, and the arm
-    ``corrected`` of a correction. At the papers' scale a committed table may be older, which the verdict says.
-    In a statistical claim all arms have the parts of the claim's arm and no others; a control has them in the columns
-    that ``Control.parts`` names. Every layer of a case has all steps of this case. Every case of a quantity has all
-    of its layers, and all quantities that a statement reads have the same cases, unless the claim's ``UNEVEN`` says
-    why not.
+    At the quick scale a table has every quantity that a statement reads and, of a claim with a CORRECTION, the arm
+    ``corrected``. At the papers' scale a committed table may be older than the claim, which the verdict says.
+
+    Every arm has the parts of the arm ``claim`` and no others. ``Control`` describes the controls that have other ones,
+    and CORRECTED of the claim's module an arm ``corrected`` that has.
+
+    In a statistical claim every layer of a case has all steps of this case. Every case of a quantity has all of its
+    layers, and all quantities that a statement reads have the same cases, unless the claim's UNEVEN says why not.
 
     Parameters
     ----------
@@ -113,45 +116,35 @@ def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Itera
 
 
 def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
-    """The parts that another arm lacks and the claim's arm has, and those that the claim's arm lacks."""
+    """Where the parts of another arm are not those of the claim's arm, quantity by quantity."""
     in_claim = dict(list(parts[parts["arm"] == "claim"].groupby("quantity")))
-    for arm, in_arm in parts[parts["arm"] != "claim"].groupby("arm"):
-        control = _described(claim, arm)
-        compared = [quantity for quantity in control.has or in_claim if quantity in in_claim]
-        for quantity, group in in_arm[in_arm["quantity"].isin(compared)].groupby("quantity"):
-            yield from _other_kinds(control, in_claim[quantity], group)
-            yield from _other_parts(claim, control, in_claim[quantity], group)
-        if control.share < 1:
-            yield from _few_cases(control, parts[(parts["arm"] == "claim") & parts["quantity"].isin(compared)], in_arm)
+    for (arm, quantity), in_arm in parts[parts["arm"] != "claim"].groupby(["arm", "quantity"]):
+        described = controls_of(claim).get(arm.removeprefix(CONTROL), Control())
+        control = getattr(claim, "CORRECTED", Control()) if arm == "corrected" else described
+        if quantity in in_claim and quantity in (control.has or in_claim):
+            yield from _other_kinds(control, in_arm)
+            yield from _other_parts(claim, control, in_claim[quantity], in_arm)
 
 
-def _described(claim: Any, arm: str) -> Control:
-    """What the claim says of an arm: of a control, or of the arm ``corrected``."""
-    if arm.startswith(CONTROL):
-        return controls_of(claim).get(arm.removeprefix(CONTROL), Control())
-    return getattr(claim, "CORRECTED", Control())
-
-
-def _other_kinds(control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
-    """The kinds of cases that an arm lacks, or has, although the claim says otherwise."""
+def _other_kinds(control: Control, in_arm: pd.DataFrame) -> Iterator[str]:
+    """The kinds of cases of which the claim says that the arm has them and it does not, or the reverse."""
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
     present, described = set(in_arm["kind"]), set(control.cases_of(quantity))
-    for kind in sorted(described - present):
-        yield f"{quantity!r} has no rows of the case {kind!r} in the arm {arm!r}, and the claim says that it has some"
     unexpected = present - described if described else present & set(control.lacks)
-    for kind in sorted(unexpected):
-        yield f"{quantity!r} has rows of the case {kind!r} in the arm {arm!r}, and the claim says that it has none"
+    for kinds, has, said in ((described - present, "no rows", "some"), (unexpected, "rows", "none")):
+        for kind in sorted(kinds):
+            yield f"{quantity!r} has {has} of the case {kind!r} in the arm {arm!r}; the claim says that it has {said}"
 
 
 def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
-    """The parts that either arm lacks; where cases are compared, of the kinds of cases that both arms have."""
+    """The parts that either arm lacks; where cases are compared, of the kinds that the claim says both arms have."""
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
-    columns = [*control.parts, *(DRAWS if claim.KIND != "statistical" and "case" in control.parts else ())]
-    if "case" in control.parts:
-        if described := control.cases_of(quantity):
-            in_claim = in_claim[in_claim["kind"].isin(described)]
-            in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"])]
-        in_claim = in_claim[~in_claim["kind"].isin(control.lacks)]
+    columns = list(control.parts)
+    if "case" in columns:
+        columns += DRAWS if claim.KIND != "statistical" else ()
+        described = control.cases_of(quantity) or tuple(in_claim["kind"])
+        in_claim = in_claim[in_claim["kind"].isin(described) & ~in_claim["kind"].isin(control.lacks)]
+        in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"]) | ~in_arm["kind"].isin(described)]
     ours, its = ({*rows[columns].itertuples(index=False, name=None)} for rows in (in_claim, in_arm))
     for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
         if lacking and (control.share == 1 or arm_at_fault == "claim"):
@@ -159,16 +152,11 @@ def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: p
                 f"{quantity!r} has no rows at {_words(columns, min(lacking))} in the arm {arm_at_fault!r}, "
                 f"and the arm {other!r} has some"
             )
-
-
-def _few_cases(control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
-    """That an arm has fewer of the claim's cases than the share that the claim says."""
-    in_claim = in_claim[~in_claim["kind"].isin(control.lacks)]
-    wanted, present = (len(rows[["case", "seed"]].drop_duplicates()) for rows in (in_claim, in_arm))
-    if present < control.share * wanted:
+    cases, those_left = (len(rows[["case", "seed"]].drop_duplicates()) for rows in (in_claim, in_arm))
+    if those_left < control.share * cases and control.share < 1:
         yield (
-            f"the arm {in_arm['arm'].iloc[0]!r} has {present} of the {wanted} cases of the arm 'claim', and the claim "
-            f"says that it has at least {control.share:.0%} of them"
+            f"{quantity!r} has {those_left} of the claim's {cases} cases in the arm {arm!r}; the claim says that it "
+            f"has at least {control.share:.0%} of them"
         )
 
 

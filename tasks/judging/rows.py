@@ -55,14 +55,15 @@ DRAWN = "drawn"  # the kind of the cases whose names are drawn
 def kind_and_instance(case: str, drawn_names: str = "") -> tuple[str, int | None]:
     """The kind of a case and the number of its instance; None where its name has none, and the seed is the number.
 
-    The names of instances end in their number, or begin with it where the rest of the name is drawn.
+    The name of an instance ends in its number. Where the rest of the name is drawn too it begins with the number, and
+    the kind is ``drawn``.
 
     Parameters
     ----------
     case
-        Its name.
+        The name of the case.
     drawn_names
-        A regular expression of a claim's other names that are drawn. Its groups are their kind.
+        A regular expression of the other names that are drawn; the claim's ``DRAWN_NAMES``. Its groups give the kind.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def kind_and_instance(case: str, drawn_names: str = "") -> tuple[str, int | None
     >>> kind_and_instance("dead"), kind_and_instance("dead, n 11", r"(dead)?.*n \\d+")
     (('dead', None), ('dead', None))
     """
-    if match := re.fullmatch(r"(\d+): .*", case):
+    if match := re.fullmatch(r"(\d+)(: .*)?", case):
         return DRAWN, int(match[1])
     if drawn_names and (match := re.fullmatch(drawn_names, case)):
         return "".join(filter(None, match.groups())) or DRAWN, None

@@ -151,7 +151,8 @@ class Control:
     lacks
         The kinds of the claim's cases that it lacks.
     share
-        The least share of the claim's cases that it has, where chance decides which. Its layers may then be fewer too.
+        The least share of the claim's cases that each of its quantities has, where chance decides which cases they are.
+        Of the cases that it has it may then lack layers.
     parts_because
         Why the parts differ.
     """
@@ -181,13 +182,14 @@ class Control:
 class Drawn:
     """Why a quantity, or a kind of case, does not have the number of instances that the experiment's settings say.
 
-    Of such a quantity the instances need not have equally many rows either.
+    ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. Such a quantity need not have equally
+    many rows at each instance, and such a kind is not counted.
 
     Parameters
     ----------
     share
-        The number of its instances over that of the settings. Below 1 chance decides, and this is the least share. 0
-        where the settings do not say it; then all kinds of a quantity's cases have equally many instances.
+        Of a quantity the number of its instances over that of the settings. Below 1 chance decides, and this is the
+        least share. 0 where the settings do not say it; then all kinds of cases have equally many instances.
     because
         The reason.
     """

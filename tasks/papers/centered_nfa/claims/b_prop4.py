@@ -25,7 +25,7 @@ QUOTE = (
 )
 CONTROLS = {
     "kernel of another layer": Control(
-        share=0.6,
+        share=0.5,
         parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one.",
     ),
 }

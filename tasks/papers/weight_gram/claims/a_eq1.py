@@ -15,12 +15,14 @@ MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
 SINGLE = ("ResNet-18", "a dead layer", "transformer block", "a weight used twice")
 DRAWN = {
     **{kind: Drawn(0, "It is a single network.") for kind in SINGLE},
-    "eq1/convolution": Drawn(0.3, "Every third network that is drawn has convolutions."),
+    "eq1/convolution": Drawn(0.2, "Every third network that is drawn has convolutions."),
 }
 CONTROLS = {
     "another layer": Control(
-        share=0.7,
-        parts_because="It needs another layer of the same shapes, and chance decides which networks have one.",
+        cases={"eq1/convolution": ("ResNet-18",)},
+        share=0.5,
+        parts_because="It needs another layer of the same shapes, and chance decides which networks have one. "
+        "Of the networks with convolutions only the ResNet has two alike.",
     ),
     "one use of a tied weight": Control(
         has=("eq1/residual",),

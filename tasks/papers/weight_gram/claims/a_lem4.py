@@ -35,9 +35,9 @@ def half(rows: Rows) -> Finding:
 
 
 DRAWN = {
-    "lem4/ratio": Drawn(0.8, "There is no ratio where the segment has no kink, so that both sides are 0."),
+    "lem4/ratio": Drawn(0.7, "There is no ratio where the segment has no kink, so that both sides are 0."),
     "lem4/violated": Drawn(
-        0.9, "With a faint first kink both units have to switch between the ends, and chance decides."
+        0.8, "With a faint first kink both units have to switch between the ends, and chance decides."
     ),
 }
 CONTROLS = {

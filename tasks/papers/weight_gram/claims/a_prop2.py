@@ -68,7 +68,7 @@ CONTROLS = {
     ),
     "within-class noise": Control(
         has=("prop2/gap", "prop2/gram", "prop2/nc1", "prop2/residual"),
-        share=0.75,
+        share=0.5,
         parts_because="With more dimensions than samples least squares interpolates the noise; chance decides where.",
     ),
 }
