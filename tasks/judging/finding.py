@@ -1,7 +1,8 @@
 """From the rows of a table to the findings on a claim: what each statement's rule finds in every arm.
 
 A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, and
-``draw(rows, claim)``, which draws its figure. Of these constants ID, KIND, TITLE, PRINTED and STATEMENTS are always there:
+``draw(rows, claim)``, which draws its figure. Of these constants ID, KIND, TITLE, PRINTED and STATEMENTS are always
+there:
 
 ID, KIND, TITLE
     KIND is ``statistical``, ``exact`` or ``bound``.
