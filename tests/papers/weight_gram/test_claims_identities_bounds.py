@@ -49,12 +49,14 @@ def planted(claim, arm: str = "claim", broken: tuple[str, ...] = ()) -> list[dic
     records = []
     for quantity in quantities(claim):
         readers = [statement for statement in claim.STATEMENTS if quantity in statement.reads]
-        count, cases = (max(getattr(reader, least) for reader in readers) for least in ("rows", "cases"))
+        cases = max(reader.least_cases("quick") for reader in readers)
+        count = max(60, *(reader.rows for reader in readers))
         columns = {"arm": arm, "quantity": quantity, "experiment": "planted", "scale": "quick", "dtype": "float64"}
         name, wrong = quantity.partition("/")[2], quantity in broken
         per_number = {"remainder": len(STEPS), "gap": 6, "nc1": 6}.get(name, 1 if name in (*RATIOS, *COUNTS) else 2)
         for number in range(max(-(-count // per_number), cases)):
-            row = {**columns, "case": str(number % cases), "layer": str(number // cases), "seed": number}
+            case = f"kind {chr(97 + number % cases)}, {number // cases}"
+            row = {**columns, "case": case, "layer": str(number // cases), "seed": number}
             if name == "remainder":
                 records += [{**row, "x": x, "value": x if wrong else x**2} for x in STEPS]
             elif name in ("gap", "nc1"):
@@ -124,7 +126,7 @@ def test_half_of_a_quantity_or_a_single_case_is_refused(claim):
                 )
         if max(statement.cases for statement in claim.STATEMENTS if quantity in statement.reads) > 1:
             single = [{**row, "case": "0", "layer": f"{row['case']} {row['layer']}"} for row in of_quantity]
-            with pytest.raises(ContractError, match="1 cases in the arm claim"):
+            with pytest.raises(ContractError, match="1 kinds of cases in the arm claim"):
                 find(claim, "A", rows(others + single + control), "planted", "quick", set())
 
 
