@@ -1,6 +1,5 @@
 """What a table must be before a rule reads it. A table that breaks the contract is refused, with the rows named."""
 
-import re
 from fractions import Fraction
 from typing import Any
 
@@ -131,19 +130,17 @@ def instances(claim: Any, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with the kind of their case and the number of their instance, as columns ``kind`` and ``instance``.
 
     In a statistical claim each case is a kind, and its instances are the seeds. In the other claims the number of an
-    instance stands in the name of the case or of the layer, or is the seed. The smallest violation that a search found
+    instance stands in the name of the case, or is the seed. The smallest violation that a search found
     is left out: an arm without a violation has no such case.
     """
     if claim.KIND == "statistical":
         return frame.assign(kind=frame["case"], instance=frame["seed"])
     frame = frame[frame["case"] != FOUND]
     names = {case: kind_and_instance(case, getattr(claim, "DRAWN_NAMES", "")) for case in frame["case"].unique()}
-    layers = {layer: re.fullmatch(r"[A-Za-z ]+ (\d+)(, .*)?", layer) for layer in frame["layer"].unique()}
     numbers = frame["case"].map({case: number for case, (_, number) in names.items()})
-    in_layer = frame["layer"].map({layer: int(match[1]) for layer, match in layers.items() if match})
     return frame.assign(
         kind=frame["case"].map({case: kind for case, (kind, _) in names.items()}),
-        instance=numbers.fillna(in_layer).fillna(frame["seed"]).astype(int),
+        instance=numbers.fillna(frame["seed"]).astype(int),
     )
 
 

@@ -115,12 +115,6 @@ def test_all_arms_together_do_not_lose_an_instance_or_a_kind(key, lost, words):
     not_admitted(key, words, **lost)
 
 
-@pytest.mark.parametrize(("key", "layer"), [("d_thm4_3", "far 3, ε = 0.5"), ("d_thm4_3", "far 3, ε = 0.9")])
-def test_instances_whose_number_stands_in_the_layer(key, layer):
-    frame = committed("paper", key)
-    assert set(instances(module(key), frame[at_fault(frame, layer=layer)])["instance"]) == {3}
-
-
 def test_a_quantity_that_chance_thins_out_keeps_its_share():
     frame = committed("quick", "a_lem4")
     early = (frame["quantity"] == "lem4/ratio") & (frame["case"] == "2 hidden layers") & (frame["seed"] < 10)
