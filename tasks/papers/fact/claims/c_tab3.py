@@ -72,7 +72,7 @@ def _accuracies(rows: Rows) -> dict[str, np.ndarray]:
     return {method: 100 * method_rows.by_seed() for (method,), method_rows in methods}
 
 
-DATA_SETS = {"quick": 4, "paper": 34}  # of the folder that the settings name, those with few enough rows
+MEASURED = {"quick": 4, "paper": 34}  # of the folder that the settings name, those with few enough rows
 
 
 def _over_kernel(method: str, quote: str, place: str, quantity: str = "tabular/accuracy") -> Statement:
@@ -85,7 +85,7 @@ def _over_kernel(method: str, quote: str, place: str, quantity: str = "tabular/a
         reads=(quantity,),
         kind="ours" if ours else "asserted",
         printed="" if ours else f"{ACCURACIES[method]:.2f} % over {ACCURACIES['kernel']:.2f} %",
-        cases=DATA_SETS,
+        cases=MEASURED,
         rows=16,
     )
 
@@ -131,7 +131,7 @@ STATEMENTS = (
         rule=alike,
         printed=f"{ACCURACIES['FACT-RFM']:.2f} % and {ACCURACIES['NFA-RFM']:.2f} %",
         reads=("tabular/accuracy",),
-        cases=DATA_SETS,
+        cases=MEASURED,
         rows=16,
     ),
     _over_kernel("FACT-RFM", BOTH, "Section 4.3", OWN),
