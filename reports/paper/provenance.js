@@ -1,611 +1,619 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.189,
+  "seconds": 1.634,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.945,
+  "seconds": 0.984,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.769,
+  "seconds": 1.625,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.107,
+  "seconds": 1.008,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 6.078,
+  "seconds": 6.272,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.714,
+  "seconds": 1.153,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.203,
+  "seconds": 1.659,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.501,
+  "seconds": 1.924,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.678,
+  "seconds": 1.898,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 1.715,
+  "seconds": 1.669,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.163,
+  "seconds": 1.86,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.523,
+  "seconds": 1.328,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 4.851,
+  "seconds": 3.938,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.343,
+  "seconds": 0.462,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 1.1,
+  "seconds": 0.821,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 2.317,
+  "seconds": 2.296,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.546,
+  "seconds": 1.698,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.553,
+  "seconds": 0.649,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.674,
+  "seconds": 0.849,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 3.144,
+  "seconds": 3.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.594,
+  "seconds": 0.981,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.157,
+  "seconds": 1.484,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.646,
+  "seconds": 0.924,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 1.187,
+  "seconds": 1.606,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.42,
+  "seconds": 1.985,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 1.499,
+  "seconds": 1.888,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 0.875,
+  "seconds": 1.833,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.855,
+  "seconds": 1.732,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 1.045,
+  "seconds": 0.977,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 5.075,
+  "seconds": 7.323,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 2.275,
+  "seconds": 2.35,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.713,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 1.427,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.592,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.848,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 3.543,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.529,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 2.839,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 2.713,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 4.005,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 6.083,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 5.564,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.185,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 1.055,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.534,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 3.545,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6746f15",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
   "seconds": 0.601,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 1.927,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.671,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.609,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 4.241,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.92,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 4.287,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 3.927,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 5.09,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 6.951,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 7.22,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.735,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 1.189,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.459,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.319,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.871,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 2.515,
+  "seconds": 4.076,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.092,
+  "seconds": 0.362,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.71,
+  "seconds": 0.702,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 1.091,
+  "seconds": 1.398,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.81,
+  "seconds": 0.944,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 1.263,
+  "seconds": 1.521,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.97,
+  "seconds": 1.241,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 1.179,
+  "seconds": 2.047,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.412,
+  "seconds": 0.688,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.425,
+  "seconds": 0.821,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 1.467,
+  "seconds": 2.292,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 2.038,
+  "seconds": 2.842,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.956,
+  "seconds": 1.843,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "d6eb9c4b7af13447"
  },
- "check@c_tab3": {
-  "seconds": 0.73,
+ "check@c_tab2_mnist": {
+  "seconds": 0.673,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.597,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.791,
+  "seconds": 1.559,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.729,
+  "seconds": 1.109,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 2.065,
+  "seconds": 2.447,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.986,
+  "seconds": 2.143,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.706,
+  "seconds": 1.101,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 1.036,
+  "seconds": 1.413,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.991,
+  "seconds": 1.719,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.963,
+  "seconds": 1.159,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.865,
+  "seconds": 0.978,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.367,
+  "seconds": 0.353,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 0.776,
+  "seconds": 1.071,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.698,
+  "seconds": 1.083,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.619,
+  "seconds": 0.979,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 5.988,
+  "seconds": 7.729,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.852,
+  "seconds": 1.144,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -939,6 +947,16 @@ provenance.paper = {
   "device": "cpu",
   "settings": "8ab9d61c96e6d5ad"
  },
+ "measure@c_tab2_mnist": {
+  "seconds": 143.645,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b646e4e3",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "2ee5f70de48be427"
+ },
  "measure@c_tabular": {
   "seconds": 511.681,
   "cores": 2,
@@ -1246,36 +1264,46 @@ provenance.paper = {
   "device": "cpu",
   "settings": "8ab9d61c96e6d5ad"
  },
- "verdicts@centered_nfa": {
-  "seconds": 0.109,
+ "train@c_tab2_mnist": {
+  "seconds": 4999.017,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "b646e4e3",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "2ee5f70de48be427"
+ },
+ "verdicts@centered_nfa": {
+  "seconds": 0.176,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "76ba61d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.09,
+  "seconds": 0.091,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.074,
+  "seconds": 0.127,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.124,
+  "seconds": 0.123,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6746f15",
+  "commit": "76ba61d",
   "settings": "4f53cda18c2baa0c"
  }
 };
