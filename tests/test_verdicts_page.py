@@ -1,6 +1,7 @@
 """docs/rules/verdicts.md: its verdicts of today are those of the reports, and the two scales do not contradict."""
 
 import copy
+import json
 import sys
 from pathlib import Path
 
@@ -16,6 +17,13 @@ def test_the_page_has_the_reports_verdicts():
     assert verdicts.updated(page, reports) == page, "python benchmarks/verdicts.py brings the page up to date"
     rows = [line.split(" | ")[0] for line in page.split("\n") if line.count(" | ") == verdicts.COLUMNS - 1]
     assert [row for row in rows if row[2:] in reports["quick"]] == [f"| {name}" for name in reports["quick"]]
+
+
+def test_every_fragile_claim_has_a_reason():
+    page, record = verdicts.PAGE.read_text("utf-8"), json.loads((ROOT / "reports/fresh.json").read_text("utf-8"))
+    table = page.split("## Fragile at the quick scale")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.split("\n") if line.startswith("| ")][2:]
+    assert rows == [name for name, claim in record["claims"].items() if claim["fragile"]]
 
 
 def test_another_verdict_changes_its_cell_and_the_count_alone():
