@@ -177,9 +177,9 @@ def test_no_least_number_of_cases_is_loose(scale):
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_numbers_of_cases_that_differ_between_scales_are_those_of_the_settings(scale):
     settings = load(scale)
-    widths = {tuple(network.model.hidden) for network in settings.train["a_fig8"].each().values()}
+    widths = {tuple(network.model.hidden) for network in settings.train["a_fig8"].by_variant().values()}
     generated, benchmarks = settings.train["a_fig10"], settings.train["a_fig2"]
-    images, photos = ({network.part for network in run.each().values()} for run in (generated, benchmarks))
+    images, photos = ({network.part for network in run.by_variant().values()} for run in (generated, benchmarks))
     promised = {
         "a_fig8": len(widths),
         "a_fig3": len(widths),
