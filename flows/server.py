@@ -46,6 +46,7 @@ def embedded(log: Path, patience: float) -> Iterator[str]:
         process = subprocess.Popen(
             command, cwd=code, env=environment, stdin=subprocess.PIPE, stdout=file, stderr=file, start_new_session=True
         )
+    around_proxies()
     try:
         address = f"http://127.0.0.1:{port}/api"
         deadline = time.monotonic() + patience
@@ -59,6 +60,13 @@ def embedded(log: Path, patience: float) -> Iterator[str]:
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             process.wait(2 * SECONDS)
+
+
+def around_proxies() -> None:
+    """Reach this machine without the proxy that the environment may name; programs started later do the same."""
+    exceptions = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, [exceptions, "127.0.0.1"]))
 
 
 def _answers(address: str) -> bool:

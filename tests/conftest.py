@@ -2,9 +2,11 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
+from helpers import NO_SERVER
 from hypothesis import settings
 from printed import blocks
 
@@ -35,6 +37,14 @@ FIRST = [
 def pytest_collection_modifyitems(items):
     """Put the files of FIRST first, in its order."""
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """No download succeeds: the proxy answers nobody. The opener that Python keeps with this proxy goes afterwards."""
+    monkeypatch.setattr(urllib.request, "_opener", None)
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, NO_SERVER)
 
 
 @pytest.fixture(scope="session")

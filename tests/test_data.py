@@ -59,9 +59,8 @@ def test_folder_of_images(tmp_path):
         prepare("folder", tmp_path, path="pets")
 
 
+@pytest.mark.usefixtures("offline")
 def test_recompressed_pictures_stand_in_for_what_cannot_be_had_and_the_stage_says_so(tmp_path, monkeypatch, capsys):
-    for name in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9/")  # nobody answers there
     monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path / "raw"))
     monkeypatch.setattr("tasks.stage.ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["prepare", "photos", "--scale", "paper"])
@@ -115,17 +114,13 @@ def test_swiss_roll_lies_in_the_unit_square(tmp_path):
         assert (float(part.min()), float(part.max())) == (0.0, 1.0)
 
 
-def test_what_is_neither_there_nor_downloadable_says_where_it_was_sought(tmp_path, monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody answers there
+def test_what_is_neither_there_nor_downloadable_says_where_it_was_sought(tmp_path, offline):
     with pytest.raises(DataError, match="GRAMLAB_DATA") as error:
         prepare("mnist", tmp_path)
     assert str(tmp_path) in str(error.value)
 
 
-def test_half_a_download_is_refused_by_its_checksum(tmp_path, monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+def test_half_a_download_is_refused_by_its_checksum(tmp_path, offline):
     (tmp_path / "cifar-10-python.tar.gz").write_bytes(b"half")
     with pytest.raises(DataError, match="cifar10 is neither complete under"):
         prepare("cifar10", tmp_path)

@@ -47,11 +47,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run of everything, against the embedded server, four stages at once.
 
-    The variable alone says what GPUs there are, so this needs none.
+    The variable alone says what GPUs there are, so this needs none. The proxy of the environment answers nobody.
     """
     settings = dummy_project.params(SIMULATIONS, device="auto")
     root = dummy_project.make(tmp_path_factory.mktemp("flows") / "project", settings, seconds=0.5)
-    env = environment(root / "home", CUDA_VISIBLE_DEVICES=",".join(GPUS))
+    env = environment(root / "home", CUDA_VISIBLE_DEVICES=",".join(GPUS), http_proxy="http://127.0.0.1:9")
     done = flow(env, root, "--workers", "4")
     assert done.returncode == 0, done.stdout
     return root

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from helpers import NO_SERVER
 from PIL import Image
 from safetensors.torch import load_file
 from torchvision import datasets
@@ -22,13 +23,7 @@ from tasks.papers.centered_nfa.claims import b_fig9 as claim
 from tasks.papers.centered_nfa.experiments import b_fig9
 from tasks.settings import load
 
-NO_SERVER = "http://127.0.0.1:9/"
-
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, NO_SERVER)
+pytestmark = pytest.mark.usefixtures("offline")
 
 
 def md5(path: Path) -> str:
