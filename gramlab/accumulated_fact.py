@@ -12,6 +12,7 @@ from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.products import symmetric
 from gramlab.measures.results import single
+from gramlab.measures.shards import unwrapped
 
 FORMS = ("sgd", "momentum", "adam", "adamw")
 
@@ -83,6 +84,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
         self.form = _form(optimizer) if form is None else form
         if self.form not in FORMS:
             raise ValueError(f"form must be one of {FORMS}, not {form!r}")
+        model = unwrapped(model)
         with preserved_state(model):
             all_layers = find_layers(model, layers)
         groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}

@@ -21,6 +21,7 @@ from gramlab.measures.measure import measure
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import NEEDS
+from gramlab.measures.shards import unwrapped
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
 from gramlab.virtual_shifts import VirtualShifts
@@ -126,6 +127,7 @@ class Recorder:
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, not {every}")
+        model = unwrapped(model)
         with preserved_state(model):
             find_layers(model, layers)
         if quantities is None:

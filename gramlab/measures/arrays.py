@@ -33,7 +33,7 @@ def as_real(values: Array, name: str) -> Tensor:
 def as_tensor(values: Array, name: str) -> Tensor:
     """Return ``values`` detached, in their own dtype, or in int64 for unsigned integers that torch cannot compute with.
 
-    Raises ValueError, with the array's ``name``, if ``values`` are not numbers.
+    Raises ValueError, with the array's ``name``, if ``values`` are not numbers, or are sparse or on the meta device.
     """
     try:
         if isinstance(values, Tensor):
@@ -45,6 +45,10 @@ def as_tensor(values: Array, name: str) -> Tensor:
     except (TypeError, ValueError) as error:
         kind = type(values).__name__ + (f" of {values.dtype}" if hasattr(values, "dtype") else "")
         raise ValueError(f"{name} must be a tensor or array of numbers, not a {kind}") from error
+    if tensor.is_meta:
+        raise ValueError(f"{name} is on the meta device, without numbers: give the data themselves")
+    if tensor.layout != torch.strided:
+        raise ValueError(f"{name} is a sparse tensor: give {name}.to_dense()")
     return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
 
 

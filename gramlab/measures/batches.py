@@ -146,8 +146,7 @@ def _parsed_batches(
             " same loader without it to all processes"
         )
     (place, parts), start, empty, first = shard or (0, 1), 0, True, None
-    for number, item in enumerate(x):
-        batch = _parse_batch(item)
+    for number, batch in enumerate(batch for batch in map(_parse_batch, x) if _has_samples(batch)):
         tensors = input_tensors(batch.inputs)
         _check_finite(tensors, "input", number, start)
         if batch.targets is not None:
@@ -166,6 +165,11 @@ def _parsed_batches(
         raise ValueError(f"part {place} of {parts} is empty: the iterable gave fewer batches")
     if start == 0:
         raise ValueError("the data set is empty: the iterable gave no samples (is it a generator already used up?)")
+
+
+def _has_samples(batch: Batch) -> bool:
+    tensors = input_tensors(batch.inputs)
+    return bool(tensors) and (tensors[0].ndim == 0 or len(tensors[0]) > 0)
 
 
 def _parse_batch(item: Any) -> Batch:
@@ -219,6 +223,7 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
     dtype = dtypes.pop() if len(dtypes) == 1 else None
 
     def move(t: Tensor) -> Tensor:
+        t = t.clone() if t.is_inference() else t  # autograd keeps no inference tensor
         return t.to(device, dtype if t.is_floating_point() and dtype is not None else t.dtype)
 
     for inputs, targets, mask, start, counts in batches:
@@ -231,7 +236,7 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
         # targets keep their own precision: the loss decides
         yield Batch(
             moved,
-            None if targets is None else targets.to(device),
+            None if targets is None else (targets.clone() if targets.is_inference() else targets).to(device),
             None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
             start,
             counts,
@@ -268,6 +273,7 @@ def run_model(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
         )
     if outputs.ndim == 0 or not outputs.is_floating_point():
         raise ValueError(
-            f"the model's outputs must be real, one row a sample, not {outputs.dtype} of shape {tuple(outputs.shape)}"
+            f"the model's outputs must be real, one row a sample, not {outputs.dtype} of shape {tuple(outputs.shape)};"
+            " forward=lambda model, inputs: ... can give them so"
         )
     return outputs

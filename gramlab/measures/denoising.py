@@ -14,6 +14,7 @@ from gramlab.measures.capture import capture_calls
 from gramlab.measures.collapse import Collapse, RunningCollapse
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.shards import unwrapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,7 @@ def denoising(
     >>> [place.nc1 < 0.1 for place in (parts.input, parts.projected, parts.output)]
     [True, True, True]
     """
+    model = unwrapped(model)
     with preserved_state(model):
         linear = find_layers(model, _linear_or_convolution if layers is None else layers)
     if others := [name for name, layer in linear.items() if not isinstance(layer.module, nn.Linear)]:

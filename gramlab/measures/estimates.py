@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gramlab.measures.factored import FactoredLayer
-from gramlab.measures.similarity import ratio
 from gramlab.measures.undefined import Undefined
 
 if TYPE_CHECKING:
@@ -78,9 +77,10 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool, 
         for a, b in ((first, first), (second, second), (first, second))
     }
     everything = range(draws)
+    # near 1 a debiased cosine may exceed it: the interval is that of the number before it is brought into [-1, 1]
     value = _correlation(table, first, second, estimated, everything, layer.name)
     if draws < 3:
-        return Estimate(value, math.inf, (-1.0, 1.0))
+        return Estimate(_within(value), math.inf, (-1.0, 1.0))
     left_out = [
         _correlation(table, first, second, estimated, [g for g in everything if g != out], layer.name)
         for out in everything
@@ -89,7 +89,7 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool, 
     from scipy.stats import t
 
     half = float(t.ppf(0.975, draws - 1)) * error
-    return Estimate(value, error, (max(-1.0, value - half), min(1.0, value + half)))
+    return Estimate(_within(value), error, (_within(value - half), _within(value + half)))
 
 
 def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]:
@@ -177,4 +177,8 @@ def _correlation(
     squares = inner(first, first), inner(second, second)
     if min(squares) <= 0.0:
         raise _too_few(layer, first, second)
-    return ratio(*squares, inner(first, second))
+    return inner(first, second) / math.sqrt(squares[0]) / math.sqrt(squares[1])
+
+
+def _within(value: float) -> float:
+    return max(-1.0, min(1.0, value))

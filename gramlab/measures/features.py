@@ -11,6 +11,7 @@ from gramlab.measures.capture import capture_calls
 from gramlab.measures.kinds import Embedding
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.shards import unwrapped
 
 
 def features(
@@ -63,6 +64,7 @@ def features(
     """
     if what not in ("input", "output"):
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
+    model = unwrapped(model)
     parts: dict[tuple[int, str], list[Tensor]] = {}  # by the number of a layer's call, and the layer
     with preserved_state(model), torch.no_grad():
         measured = find_layers(model, layers)

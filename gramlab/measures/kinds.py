@@ -164,6 +164,8 @@ def as_layers(name: str, module: nn.Module) -> dict[str, Layer]:
     >>> list(as_layers("attention", nn.MultiheadAttention(4, 2)))
     ['attention.q_proj', 'attention.k_proj', 'attention.v_proj', 'attention.out_proj']
     """
+    if isinstance(module, torch.jit.ScriptModule):
+        return {}  # TorchScript hides its layers
     if isinstance(module, nn.MultiheadAttention):
         if type(module).forward is not nn.MultiheadAttention.forward or "forward" in vars(module):
             return {}

@@ -70,12 +70,22 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         chosen = {name: layer for name, layer in measurable.items() if name in names}
     if not chosen:
         among = "" if layers is None else f" that matches layers={layers!r}"
-        raise ValueError(f"the {type(model).__name__} has no layer with a weight{among}")
+        raise ValueError(f"the {type(model).__name__} has no layer that is measured{among}{_others(model)}")
     for name, layer in chosen.items():
         # not module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
         if isinstance(layer.module._parameters.get("weight"), nn.parameter.UninitializedParameter):
             raise ValueError(f"layer {name!r} is lazy and has no weight yet: run the model once before measuring")
     return chosen
+
+
+def _others(model: nn.Module) -> str:
+    """The kinds of the model's modules with a weight, none of which is measured."""
+    kinds = dict.fromkeys(
+        type(module).__name__
+        for name, module in model.named_modules()
+        if not as_layers(name, module) and any(p.ndim > 1 for p in module.parameters(recurse=False))
+    )
+    return f"; those of the kind {', '.join(kinds)} are not" if kinds else ""
 
 
 def _is_inside(name: str, prefixes: Sequence[str]) -> bool:

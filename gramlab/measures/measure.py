@@ -25,7 +25,15 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
 from gramlab.measures.readout import BARE_PRODUCT, last_product
 from gramlab.measures.results import NEEDS
-from gramlab.measures.shards import Shard, is_split, local_tensor, reduce_over_processes, resolve_shard, unwrapped
+from gramlab.measures.shards import (
+    Shard,
+    is_split,
+    local_tensor,
+    reduce_over_processes,
+    resolve_shard,
+    unwrapped,
+    unwrapped_weights,
+)
 from gramlab.measures.shared_rows import SHARED_ROWS
 
 
@@ -207,6 +215,11 @@ def captured_networks(
         for name, parameter in model.named_parameters():
             if not all_finite(local_tensor(parameter.detach())):
                 raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")
+            if parameter.is_inference():
+                raise ValueError(
+                    f"the model's parameter {name!r} was made under torch.inference_mode(), so that nothing can be"
+                    " differentiated: build or load the model outside of it"
+                )
 
         def captured(network: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
             verified = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
@@ -244,7 +257,9 @@ def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, ce
 
 def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Tensor]) -> nn.Module:
     """A copy of the model with the initial weights."""
-    weights = initial.state_dict() if isinstance(initial, nn.Module) else initial
+    weights = unwrapped(initial).state_dict() if isinstance(initial, nn.Module) else initial
+    if not model.state_dict().keys() <= weights.keys():
+        weights = unwrapped_weights(weights)
     for name, tensor in model.state_dict().items():
         if name not in weights:
             raise ValueError(f"the initial weights lack {name!r}")

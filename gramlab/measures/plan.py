@@ -27,6 +27,7 @@ from gramlab.measures.layers import Layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import NEEDS
+from gramlab.measures.shards import unwrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,6 +146,7 @@ def plan(
     """
     from gramlab.measures.measure import captured_networks, needed_sums
 
+    model = unwrapped(model)
     check_rereadable(x)
     limit = None if max_memory is None else as_bytes(max_memory)
     needs = needed_sums(quantities, weight_decay, initial is not None)

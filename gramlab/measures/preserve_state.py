@@ -39,7 +39,7 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If ``model`` is not a module.
+        If ``model`` is not a module, is TorchScript's, or has weights on the meta device.
 
     Examples
     --------
@@ -53,6 +53,14 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
     """
     if not isinstance(model, nn.Module):
         raise ValueError(f"the model must be a torch.nn.Module, not a {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise ValueError("TorchScript hides the model's layers: give the module that was traced or scripted")
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if tensor.is_meta:
+            raise ValueError(
+                f"the model's {name!r} is on the meta device, without numbers: move the model by"
+                " to_empty(device=...) and load its weights first"
+            )
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
         (module, name, buffer, buffer.detach().clone())

@@ -111,6 +111,8 @@ class LastProduct:
         if self.split and not isinstance(layer, Linear):  # a bare tensor's memory is free by now
             return None
         W = layer.weight_matrices()[0]
+        if self.split:  # FSDP frees the memory of its whole weights after a backward pass
+            W = W.clone()
         with torch.no_grad():
             # the layer itself holds only this process's part of a split weight
             product = F.linear(h.detach(), W, _whole_bias(layer)) if self.split else layer.product(h.detach())

@@ -48,9 +48,43 @@ def resolve_shard(shard: Shard) -> tuple[int, int] | None:
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
-    """Return the module inside a DistributedDataParallel or DataParallel, and any other module unchanged."""
+    """Return the module inside a DistributedDataParallel, a DataParallel or the result of ``torch.compile``.
+
+    Any other module is returned unchanged.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+
+    Returns
+    -------
+    torch.nn.Module
+
+    Examples
+    --------
+    >>> inside = nn.Linear(4, 2)
+    >>> unwrapped(torch.compile(inside)) is inside, unwrapped(inside) is inside
+    (True, True)
+    """
     parallel = (nn.parallel.DistributedDataParallel, nn.parallel.DataParallel)
-    return model.module if isinstance(model, parallel) else model
+    while isinstance(model, nn.Module):
+        if isinstance(model, parallel):
+            model = model.module
+        elif (
+            type(model).__name__ == "OptimizedModule" and "_orig_mod" in model._modules
+        ):  # of torch._dynamo, slow to load
+            model = model._modules["_orig_mod"]  # type: ignore[assignment]
+        else:
+            break
+    return model
+
+
+def unwrapped_weights(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Return a state dict with the names that its weights have in the unwrapped module."""
+    for prefix in ("module.", "_orig_mod."):
+        if weights and all(name.startswith(prefix) for name in weights):
+            return unwrapped_weights({name.removeprefix(prefix): tensor for name, tensor in weights.items()})
+    return weights
 
 
 def whole_tensor(t: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """Two processes that measure one network, for test_parts.py: ``torchrun processes.py OUT HOW...``.
 
 HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), "differ" (the processes disagree), or the name of
-something that differs ("weights", "data", "function"). "fsdp readout" takes that way. "unequal" and "fsdp unequal" have
+something that differs ("weights", "data", "function"). "fsdp readout" takes that way. In "fsdp root" the last layer
+belongs to the root module, which frees its weights after a backward pass. "unequal" and "fsdp unequal" have
 3 and 2 batches, "empty" and "fsdp empty" 1 and none. In "failing" and "fsdp failing" the loss of process 1 is infinite.
 The results or errors of each are in a folder of its name.
 """
@@ -46,7 +47,7 @@ def measure(how: str, out: Path) -> None:
         from torch.distributed.fsdp import fully_shard
 
         mesh = init_device_mesh("cpu", (2,))
-        for layer in model[::2]:
+        for layer in model[:-1:2] if how == "fsdp root" else model[::2]:
             fully_shard(layer, mesh=mesh)
         fully_shard(model, mesh=mesh)
     if how == "fsdp readout":

@@ -1,5 +1,7 @@
 """Bad input raises a ValueError that names the argument, before anything long is done."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -107,11 +109,34 @@ def layer(x):
     return gramlab.measure(net(), x, Y)["0"]
 
 
+def made_in_inference_mode():
+    with torch.inference_mode():
+        return net()
+
+
+def traced(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # users' old models are TorchScript's all the same
+        return torch.jit.trace(model, X)
+
+
 CASES = {
-    "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "the ReLU has no layer with a weight"),
+    "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "the ReLU has no layer that is measured"),
     "no layers chosen": (lambda: gramlab.measure(net(), X, layers=[]), r"layers=\[\]"),
     "unknown layer": (lambda: gramlab.measure(net(), X, layers="22"), r"no layer named '22'; the nearest are \['2'"),
     "wrong kind": (lambda: gramlab.measure(net(), X, layers=["1"]), "layer '1' is a ReLU"),
+    "recurrent": (lambda: gramlab.measure(nn.LSTM(4, 3), X), "no layer that is measured; those of the kind LSTM"),
+    "traced": (lambda: gramlab.measure(traced(net()), X), "TorchScript hides the model's layers"),
+    "meta weights": (lambda: gramlab.measure(net().to("meta"), X), "'0.weight' is on the meta device.*to_empty"),
+    "meta inputs": (lambda: gramlab.measure(net(), X.to("meta")), "x is on the meta device"),
+    "meta targets": (lambda: gramlab.measure(net(), X, Y.to("meta")), "y is on the meta device"),
+    "meta features": (lambda: gramlab.target_linearity(X.to("meta"), X[:, 0]), "H is on the meta device"),
+    "sparse": (lambda: gramlab.measure(net(), X.to_sparse()), r"x is a sparse tensor: give x.to_dense\(\)"),
+    "inference weights": (
+        lambda: gramlab.measure(made_in_inference_mode(), X),
+        "'0.weight' was made under torch.inference_mode",
+    ),
+    "empty batches": (lambda: gramlab.measure(net(), [(X[:0], Y[:0])]), "iterable gave no samples"),
     "lazy": (lambda: gramlab.measure(nn.LazyLinear(3), X), "lazy"),
     "unreached": (lambda: gramlab.measure(Spare(), X), r"never reaches layers \['spare'\]"),
     "unreached features": (lambda: gramlab.features(Spare(), X), r"never reaches layers \['spare'\]"),
@@ -221,6 +246,27 @@ def test_bad_input_is_refused(name):
     act, message = CASES[name]
     with pytest.raises(ValueError, match=message):
         act()
+
+
+def test_empty_batches_count_for_nothing():
+    exact, other = ([(X[:4], Y[:4]), (X[4:], Y[4:])], [(X[:0], Y[:0]), (X[:4], Y[:4]), (X[:0], Y[:0]), (X[4:], Y[4:])])
+    for shard in (None, (1, 2)):
+        expected, measured = (gramlab.measure(net(), batches, shard=shard) for batches in (exact, other))
+        assert measured.n == expected.n
+        assert torch.equal(measured["0"].agop, expected["0"].agop)
+
+
+def test_inputs_of_inference_mode_are_measured():
+    with torch.inference_mode():
+        x, y = X * 1, Y * 1
+    assert torch.equal(gramlab.measure(net(), x, y)["0"].enfa, gramlab.measure(net(), X, Y)["0"].enfa)
+
+
+def test_a_traced_part_is_left_out():
+    model = nn.Sequential(traced(nn.Linear(4, 4)), nn.Linear(4, 3))
+    measured = gramlab.measure(model, X)
+    assert list(measured) == ["1"]
+    assert list(measured.left_out) == ["0.weight"]
 
 
 def test_all_inputs_are_checked_before_the_model_runs():

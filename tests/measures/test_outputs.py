@@ -253,6 +253,22 @@ def test_cosines_are_debiased_and_their_intervals_cover(monkeypatch):
     assert exact["0"].estimate("gram", "agop").standard_error == 0.0
 
 
+def test_the_interval_of_a_cosine_near_1_covers(monkeypatch):
+    """Draws whose debiased cosines exceed 1 must still have a spread."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(20, 40), nn.GELU(), nn.Linear(40, 60), nn.Tanh()).double()
+    x = torch.randn(50, 20, dtype=torch.float64)
+    true = gramlab.measure(model, x, layers="2", outputs="exact")["2"].cosine("gram", "agop")
+    assert true > 0.999
+    covered = 0
+    for root in range(100):
+        monkeypatch.setenv(ROOT_VARIABLE, str(root))
+        estimate = gramlab.measure(model, x, layers="2", outputs=16)["2"].estimate("gram", "agop")
+        assert estimate.interval[0] <= estimate.value <= estimate.interval[1] <= 1.0
+        covered += estimate.interval[0] <= true <= estimate.interval[1]
+    assert covered >= 90  # 95 of 100, give or take
+
+
 def rectangle(d, k, c, seed, n=5):
     torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(d, k), nn.GELU(), nn.Linear(k, c)).double(), torch.randn(n, d, dtype=torch.float64)

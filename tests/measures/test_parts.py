@@ -312,7 +312,7 @@ DIFFERING = {
     "function": "processes 0 and 1 measure different things: their loss function differ",
 }
 FAILING = ("failing", "fsdp failing")
-SAME = ("plain", "ddp", "fsdp", "unequal", "fsdp unequal", "empty", "fsdp empty", "fsdp readout")
+SAME = ("plain", "ddp", "fsdp", "unequal", "fsdp unequal", "empty", "fsdp empty", "fsdp readout", "fsdp root")
 
 
 @pytest.fixture(scope="module")
@@ -373,6 +373,22 @@ def test_processes_that_measure_different_things_all_fail(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_wrapped_module_is_measured_as_the_module_inside():
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda model: nn.DataParallel(model, device_ids=[]), lambda model: torch.compile(model, backend="eager")],
+    ids=["parallel", "compiled"],
+)
+def test_a_wrapped_module_is_measured_as_the_module_inside(wrap, tmp_path):
     x, y = data()
-    assert_same(gramlab.measure(nn.DataParallel(network(), device_ids=[]), x, y, **OPTIONS), entire())
+    model = network()
+    wrapped = wrap(model)
+    assert_same(gramlab.measure(wrapped, x, y, **OPTIONS), entire())
+    assert list(gramlab.features(wrapped, x)) == list(gramlab.plan(wrapped, x).layers.index) == ["0", "2", "4"]
+    assert list(gramlab.AccumulatedFact(wrapped, torch.optim.SGD(model.parameters()))) == ["0", "2", "4"]
+    for initial in (wrapped, wrapped.state_dict(), model.state_dict()):
+        centred = gramlab.measure(wrapped, x, initial=initial, quantities=["centered_gram"])
+        assert not centred["0"].centered_gram.any()
+    recorder = gramlab.Recorder(wrapped, x, y, tmp_path / "run.parquet", weight_decay=0.1)
+    recorder.begin()
+    assert {row["layer"] for row in recorder.rows} == {"", "0", "2", "4"}
+    assert {"surrogate", "nfa"} <= {row["quantity"] for row in recorder.rows if row["layer"] == "2"}
