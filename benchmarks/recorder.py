@@ -58,6 +58,7 @@ def main() -> None:
                                 weight_decay=1e-3)  # fmt: skip
     recorder._follow(optimizer)  # the learning rate, without a measurement that is not timed
     recorder.begin()
+    recorder._set_learning_rate()
     train()
     steps, measurements = [], []
     for number in range(options.rounds):
@@ -65,6 +66,7 @@ def main() -> None:
         train()
         middle = time.process_time()
         recorder.measure_at(number + 1)
+        recorder._set_learning_rate()  # as the next step does: the shift belongs to the measurement, not to a step
         steps.append((middle - start) / options.steps)
         measurements.append(time.process_time() - middle)
     epoch = statistics.median(steps) * EPOCH / BATCH

@@ -195,6 +195,31 @@ def test_the_sum_of_virtual_shifts_is_that_of_full_batch_training(tmp_path):
     assert rows[6, "0", "pearson_virtual_moved"] > 0.99
 
 
+@pytest.mark.parametrize("every", [1, 3])
+def test_shifts_of_a_wide_layer_are_summed_in_blocks_of_rows(every, tmp_path):
+    """Against shifts that are measured, formed as matrices, and summed by hand; 1,200 inputs are wide."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1200, 5), nn.GELU(), nn.Linear(5, 3)).double()
+    x, y = torch.randn(20, 1200, dtype=torch.float64), torch.arange(20) % 3
+    optimizer, total = torch.optim.SGD(model.parameters(), lr=0.02), 0
+    first = model[0].weight.detach().clone()
+    with gramlab.Recorder(model, x, y, tmp_path / "t", every=every, linearity=False).attach(optimizer) as recording:
+        for step in range(6):
+            if step % every == 0:
+                total = total + every * gramlab.measure(model, x, y)["0"].virtual_shift(0.02)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    W = model[0].weight.detach()
+    grams = {"": W.T @ W, "_moved": W.T @ W - first.T @ first}
+    rows = {r["quantity"]: r["value"] for r in recording.rows if (r["step"], r["layer"]) == (6, "0")}
+    for suffix, gram in grams.items():
+        assert rows[f"pearson_virtual{suffix}"] == pytest.approx(gramlab.pearson(gram, total), abs=1e-12)
+        diagonal = gramlab.pearson(gram, total, diagonal=True)
+        assert rows[f"diagonal_virtual{suffix}"] == pytest.approx(diagonal, abs=1e-12)
+    assert "0" not in recording._shifts.shifts
+
+
 @pytest.mark.parametrize("loop", [attached, lightning, hugging_face], ids=lambda loop: loop.__name__)
 def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
     """A scheduler changes it after every step; compare with shifts that are measured and summed by hand."""

@@ -4,11 +4,12 @@ Every matrix on a layer's input side is AᵀB with factors A and B of shape (k, 
 
     ⟨AᵀB, CᵀD⟩ = ⟨ACᵀ, BDᵀ⟩,    Σ entries = (A 1)ᵀ(B 1),    tr AᵀB = Σ A∘B.
 
-Where k < d this is less work than the matrices: for a convolution of 64 channels and 3 × 3 kernels d is 9 k.
+Where k < d this is less work than the matrices: for a convolution of 64 channels and 3 × 3 kernels d is 9 k. A factor is
+K V with a sum K (k, k) or without one, where V is W, W − W₀, W₀ or the gradient. Products of several sums share V Vᵀ.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # the smallest share that may remain of a sum of squares: below it the digits that remain are those of the d x d form
 _CANCELLED = 1e-3
+# the same of ‖AᵀB‖² for the norms of sums and products that it comes from
+_SMALL = 1e-6
 
 
 class FactoredLayer:
@@ -39,7 +42,9 @@ class FactoredLayer:
         self.layer, self.draws = layer, draws
         self.narrow = layer.weight.shape[-2] < layer.weight.shape[-1]
         self._factors: dict[str, tuple[str, str]] = {}
-        self._tensors: dict[str, Tensor] = {}
+        self._tensors: dict[str, tuple[Tensor | None, str]] = {}  # factor -> K, or None, and the name of V
+        self._bases: dict[str, Tensor] = {}
+        self._base_products: dict[tuple[str, str], Tensor] = {}
         self._products: dict[tuple[str, str], Tensor] = {}
 
     def cosine(self, first: str, second: str) -> float:
@@ -47,7 +52,7 @@ class FactoredLayer:
         if not self._has_factors(first, second):
             return cosine(*self._matrices(first, second))
         squares = self._inner(first, first), self._inner(second, second)
-        if not all(1e-200 < square < 1e300 for square in squares):
+        if not self._are_exact((first, second), squares):
             return cosine(*self._matrices(first, second))
         return ratio(squares[0], squares[1], self._inner(first, second))
 
@@ -61,7 +66,7 @@ class FactoredLayer:
         sums = [self._total(name) for name in (first, second)]
         squares = [self._inner(name, name) for name in (first, second)]
         spreads = [square - total**2 / entries for square, total in zip(squares, sums, strict=True)]
-        exact = all(1e-200 < square < 1e300 for square in squares)
+        exact = self._are_exact((first, second), squares)
         if not exact or any(spread < _CANCELLED * square for spread, square in zip(spreads, squares, strict=True)):
             return pearson(*self._matrices(first, second))
         return ratio(spreads[0], spreads[1], self._inner(first, second) - sums[0] * sums[1] / entries)
@@ -73,7 +78,8 @@ class FactoredLayer:
         """
         if self.groups > 1:
             raise Undefined("the null is that of two single matrices, and a grouped convolution has several")
-        if not self._has_factors(first, second):
+        squares = [self._inner(name, name) for name in (first, second)] if self._has_factors(first, second) else []
+        if not squares or not self._are_exact((first, second), squares):
             A, B = self._matrices(first, second)
             symmetric = (B + B.mT) / 2
             mean, deviation = cosine_null(A, symmetric)
@@ -81,7 +87,6 @@ class FactoredLayer:
             shrink = float(symmetric.norm()) / size if size else 1.0
             return mean * shrink, deviation * shrink
         traces = [self._trace(name) for name in (first, second)]
-        squares = [self._inner(name, name) for name in (first, second)]
         # ‖(B + Bᵀ)/2‖² = (‖B‖² + ⟨B, Bᵀ⟩)/2
         half = (squares[1] + self._inner(second, second, transposed=True)) / 2
         return null_of_traces(self.layer.weight.shape[-1], traces, (squares[0], half), math.sqrt(math.prod(squares)))
@@ -152,7 +157,10 @@ class FactoredLayer:
                 # a factor that holds a sum differs by draw
                 keys.append(f"{factor}@{name.partition('@')[2]}" if " " in factor else factor)
                 if keys[-1] not in self._tensors:
-                    self._tensors[keys[-1]] = layer.factor(factor, quantity)
+                    total, base = layer.factor(factor, quantity)
+                    name = factor.rpartition(" ")[2]
+                    self._tensors[keys[-1]] = total, name
+                    self._bases.setdefault(name, base)
             self._factors[name] = keys[0], keys[1]
         return self._factors[name]
 
@@ -160,8 +168,34 @@ class FactoredLayer:
         if (a, b) not in self._products:
             if (b, a) in self._products:
                 return self._products[b, a].mT
-            self._products[a, b] = self._tensors[a] @ self._tensors[b].mT
+            (left, v), (right, w) = self._tensors[a], self._tensors[b]
+            product = self._base_product(v, w)
+            product = product if left is None else left @ product
+            self._products[a, b] = product if right is None else product @ right.mT
         return self._products[a, b]
+
+    def _base_product(self, v: str, w: str) -> Tensor:
+        if (w, v) in self._base_products:
+            return self._base_products[w, v].mT
+        if (v, w) not in self._base_products:
+            self._base_products[v, w] = self._bases[v] @ self._bases[w].mT
+        return self._base_products[v, w]
+
+    def _are_exact(self, names: Sequence[str], squares: Sequence[float]) -> bool:
+        """Whether the squared norms are in float64's range, and no products of sums cancel in them."""
+        return all(
+            1e-200 < square < 1e300 and square > _SMALL * self._bound(name)
+            for name, square in zip(names, squares, strict=True)
+        )
+
+    def _bound(self, name: str) -> float:
+        """The product of the norms of all that ‖AᵀB‖² is computed from."""
+        bound = 1.0
+        for factor in self._pair(name):
+            total, base = self._tensors[factor]
+            bound *= float(self._base_product(base, base).norm())
+            bound *= 1.0 if total is None else float(total.norm()) ** 2
+        return bound
 
     def _inner(self, first: str, second: str, transposed: bool = False) -> float:
         (A, B), (C, D) = self._pair(first), self._pair(second)
@@ -170,8 +204,14 @@ class FactoredLayer:
         return float((self._product(A, C) * self._product(B, D)).sum())
 
     def _total(self, name: str) -> float:
-        A, B = (self._tensors[factor].sum(-1) for factor in self._pair(name))
+        A, B = (self._times_sum(factor, lambda V: V.sum(-1, keepdim=True)) for factor in self._pair(name))
         return float((A * B).sum())
+
+    def _times_sum(self, factor: str, of: Callable[[Tensor], Tensor] = lambda V: V) -> Tensor:
+        """K V of a factor, or K times another matrix that is computed from V."""
+        total, base = self._tensors[factor]
+        V = of(self._bases[base])
+        return V if total is None else total @ V
 
     def _trace(self, name: str) -> float:
         return float(self._diagonal(name).sum())
@@ -185,5 +225,5 @@ class FactoredLayer:
         return [f"{name}@{g}" for g in range(len(self.draws))] if many else [name]
 
     def _diagonal(self, name: str) -> Tensor:
-        A, B = (self._tensors[factor] for factor in self._pair(name))
+        A, B = (self._times_sum(factor) for factor in self._pair(name))
         return torch.einsum("...kd,...kd->...d", A, B)

@@ -165,13 +165,31 @@ class LayerMeasures(Comparisons):
         ValueError
             Unless ``lr`` is a finite number.
         """
+        return self._in_range("virtual_shift", symmetric(*self.virtual_shift_factors(lr)))
+
+    def virtual_shift_factors(self, lr: float) -> tuple[Tensor, Tensor]:
+        """Return A and B of ``virtual_shift`` = AᵀB, both of shape (2k, d).
+
+        Parameters
+        ----------
+        lr : float
+
+        Returns
+        -------
+        A, B : Tensor of shape (2k, d)
+
+        Raises
+        ------
+        ValueError
+            Unless ``lr`` is a finite number.
+        """
         if not isinstance(lr, Real) or not math.isfinite(lr):
             raise ValueError(f"lr must be a finite number, not {lr!r}")
         G, K = self._sum("virtual_shift", "weight_gradient"), self._sum("virtual_shift", "loss_outer")
         W = self.weight
         half = (lr / (2 * self.n)) * (lr * (K @ W)) - lr * G
         # WᵀB + BᵀW of this half, as one symmetric product
-        return self._in_range("virtual_shift", symmetric(torch.cat([W, half], -2), torch.cat([half, W], -2)))
+        return torch.cat([W, half], -2), torch.cat([half, W], -2)
 
     @_quantity
     def centered_gram(self) -> Tensor:
@@ -237,18 +255,20 @@ class LayerMeasures(Comparisons):
         initial = None if self.initial_weight is None else self.initial_weight.cpu()
         return replace(self, weight=self.weight.cpu(), sums=sums, initial_weight=initial, draws=draws)
 
-    def factor(self, name: str, quantity: str) -> Tensor:
-        """Return a factor of ``FACTORS``. Raises Undefined, in the name of the quantity, if it was not measured."""
-        if name == "weight":
-            return self.weight
-        if name == "moved":
-            return self._moved
-        if name == "initial":
-            return self._initial
-        if name == "pull":
-            return self._sum(quantity, "weight_gradient") / -self._decay(quantity)
-        total, _, base = name.partition(" ")
-        return self._sum(quantity, total) @ self.factor(base, quantity)
+    def factor(self, name: str, quantity: str) -> tuple[Tensor | None, Tensor]:
+        """Return K and V of a factor K V of ``FACTORS``, None for the K of a factor V.
+
+        Raises Undefined, in the name of the quantity, if it was not measured.
+        """
+        total, _, base = name.rpartition(" ")
+        K = self._sum(quantity, total) if total else None
+        if base == "weight":
+            return K, self.weight
+        if base == "moved":
+            return K, self._moved
+        if base == "initial":
+            return K, self._initial
+        return K, self._sum(quantity, "weight_gradient") / -self._decay(quantity)
 
     @property
     def _initial(self) -> Tensor:

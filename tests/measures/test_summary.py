@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gramlab
+from gramlab.measures.results import LayerMeasures
 from gramlab.measures.summary import CORRELATIONS
 
 torch.set_num_threads(1)
@@ -61,6 +62,20 @@ def test_the_null_is_that_of_random_eigenvectors(measurement, second):
         assert deviation == pytest.approx(np.std(cosines), rel=0.1)
         if second != "fact":
             assert (mean, deviation) == pytest.approx(gramlab.cosine_null(A, B), rel=1e-10)
+
+
+def test_a_sum_that_almost_cancels_the_weight_costs_no_more_digits_than_in_the_matrices():
+    """‖KW‖ is far below ‖K‖ ‖W‖: of K (W Wᵀ) K rounding would be all that is left."""
+    torch.manual_seed(0)
+    W = torch.ones(4, 60, dtype=torch.float64) + 1e-5 * torch.randn(4, 60, dtype=torch.float64)
+    K = torch.eye(4, dtype=torch.float64) - 0.25  # of the differences between rows
+    layer = LayerMeasures("", 9, W, {"loss_outer": K}, kind="Linear")
+    A, B = layer.gram.numpy(), layer.enfa.numpy()
+    assert layer.cosine("gram", "enfa") == pytest.approx(
+        (A * B).sum() / np.linalg.norm(A) / np.linalg.norm(B), rel=1e-12
+    )
+    assert layer.pearson("gram", "enfa") == pytest.approx(np.corrcoef(A.ravel(), B.ravel())[0, 1], rel=1e-9)
+    assert layer.cosine_null("gram", "enfa") == pytest.approx(gramlab.cosine_null(A, B), rel=1e-9)
 
 
 def test_a_constant_offset_that_hides_the_spread_does_not_cost_digits():
