@@ -5,7 +5,7 @@ Every matrix on a layer's input side is AᵀB with factors A and B of shape (k, 
     ⟨AᵀB, CᵀD⟩ = ⟨ACᵀ, BDᵀ⟩,    Σ entries = (A 1)ᵀ(B 1),    tr AᵀB = Σ A∘B.
 
 Where k < d this is less work than the matrices: for a convolution of 64 channels and 3 × 3 kernels d is 9 k. A factor
-is K V with a sum K (k, k) or without one, where V is W, W − W₀, W₀ or the gradient. Products of several sums share V Vᵀ.
+is K V with a sum K (k, k), or V alone, where V is W, W − W₀, W₀ or the gradient. Products of several sums share V Vᵀ.
 """
 
 import math
