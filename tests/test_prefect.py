@@ -150,6 +150,9 @@ def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
     call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
     assert until(lambda: not any(map(dummy_project.alive, stage)), 150), (project / "worker.log").read_text()
     assert until_run(server, "on-demand", "CANCELLED"), (project / "worker.log").read_text()
+    said = logs(server, run)
+    assert said.splitlines().count("prepare@roll cancelled") == 1, said
+    assert not re.search("Traceback|KeyboardInterrupt|failed", said), said
     completed = lambda: [flow_run["id"] for flow_run in runs(server, "nightly", "COMPLETED")]  # noqa: E731
     assert until(lambda: other["id"] in completed(), 150, 0.5), (project / "worker.log").read_text()
 
