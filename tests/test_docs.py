@@ -229,11 +229,14 @@ def test_blocks_of_yaml_and_toml_are_valid():
     assert seen == VALID.keys()
 
 
-def test_the_readme_counts_the_verdicts_of_the_report():
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-run.md"])
+def test_a_page_counts_the_verdicts_of_the_report(page):
     counts = json.loads((ROOT / "reports/quick/counts.json").read_text())
     total = counts.pop("claims")
     shown = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if isinstance(number, int) and number)
-    assert f"\n{total} claims: {shown}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"\n{total} claims: {shown}\n" in text
+    assert set(re.findall(r"\b(\d+) (?:claims|verdicts)\b", text)) == {str(total)}
 
 
 class Links(HTMLParser):
