@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import venv
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -99,6 +100,8 @@ def test_snippets_run(page, tmp_path, monkeypatch, request, programs):
     """The snippets of a page run one after the other, as printed: in an empty folder, or in a clone if one needs it."""
     clone = any(OF_A_CLONE.search(code) for mark, _, language, code in snippets(page) if not mark and language == "sh")
     folder = request.getfixturevalue("copy_project")("docs", locks=True) if clone else tmp_path
+    if any(code.startswith(". .venv/bin/activate") for mark, _, _, code in snippets(page) if not mark):
+        venv.create(folder / ".venv", symlinks=True)  # where the Makefile has it
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     namespace: dict = {"__name__": page.stem}
