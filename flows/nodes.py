@@ -32,7 +32,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelling, Completed, Failed, State
 
 from flows.graph import Graph, Refused
-from flows.runner import Runner
+from flows.runner import ENDING, Runner
 from flows.turn import OtherMachine, turn
 
 CODE = ("flows", "gramlab", "tasks", "pipeline", "params.yaml", "dvc.yaml", ".dvc/config")
@@ -96,12 +96,13 @@ class Nodes:
         self, names: list[str], scale: str, inputs: dict[str, str], force: bool, hours: float | None,
         say: Callable[[str], None],
     ) -> int:  # fmt: skip
-        """Have a node run these stages; wait for its end. Return 0 on success, 130 if the run was cancelled, else 1.
+        """Have a node run these stages; wait for its end. Return 0 on success, else 1.
 
+        If `cancel` ends the coordinator's runs, InterruptedError is raised.
         If a node still runs them for an earlier coordinator, which was killed, this waits for that run.
         """
         if self.ended:
-            return 130
+            raise InterruptedError(ENDING)
         try:
             commit = committed(self.root)
         except Refused as error:
@@ -121,7 +122,7 @@ class Nodes:
             began = time.monotonic()
             while run.state is None or not run.state.is_final():
                 if self.ended:
-                    return 130
+                    raise InterruptedError(ENDING)
                 if not (run.start_time or self.warned) and time.monotonic() - began > PATIENCE:
                     self._look_for_workers()
                 time.sleep(SECONDS)
@@ -130,6 +131,8 @@ class Nodes:
             self.runs.discard(run.id)
         if run.state.is_completed():
             return 0
+        if self.ended:
+            raise InterruptedError(ENDING)
         say(f"on a node: {run.state.name}: {run.state.message}")
         return 1
 

@@ -10,7 +10,7 @@ from dvc.stage import PipelineStage
 from prefect import get_client, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.concurrency.sync import concurrency
-from prefect.states import Completed, Failed, State
+from prefect.states import Cancelled, Completed, Failed, State
 
 from flows.artifacts import publish, verdicts
 from flows.console import Progress, show
@@ -51,7 +51,7 @@ class Options:
 def bring_up_to_date(
     label: str, batch: Batch, recorder: Recorder, runner: Runner, launch: Launch | None, nodes: Nodes | None,
     options: Options, events: queue.SimpleQueue,
-) -> None:  # fmt: skip
+) -> State | None:  # fmt: skip
     """Bring the batch's stages up to date and put each outcome among the events. Their dependencies are up to date."""
     log = get_run_logger().info
     gpu = {} if batch.gpu is None else {"CUDA_VISIBLE_DEVICES": batch.gpu}
@@ -95,10 +95,16 @@ def bring_up_to_date(
 
     # if a client gives up on a busy server, its slot stays taken until the lease ends; Prefect's default is 300 s
     slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
-    with slot:
-        recorder.reproduce([name for name in batch.names if name not in recorder.recorded], run, tell)
+    try:
+        with slot:
+            recorder.reproduce([name for name in batch.names if name not in recorder.recorded], run, tell)
+    except InterruptedError:  # the flow has ended the program, because somebody has cancelled the flow
+        message = f"{', '.join(sorted(set(batch.names) - recorder.recorded))} cancelled"
+        log(message)
+        return Cancelled(message=message)
     if failed := sorted(set(batch.names) - recorder.recorded):
         raise RuntimeError(f"{', '.join(failed)} failed; the log above says why")
+    return None
 
 
 def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> State:

@@ -27,6 +27,7 @@ LIBRARIES = (
     "matplotlib.backends.backend_svg", "seaborn", "pydantic", "yaml", "rich.progress", "hypothesis",
 )  # fmt: skip
 GRACE = ((signal.SIGINT, 2.0), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))  # one Ctrl-C ends all within 5 s
+ENDING = "the run is ending"
 Say = Callable[[str], None]
 
 preparation_data = spawn.get_preparation_data
@@ -59,7 +60,9 @@ class Runner:
     ) -> int:  # fmt: skip
         """Run a command until it ends or its time is up, and return its exit status.
 
-        With ``launch`` the shell runs the launch command, with the command's words as further arguments.
+        With ``launch`` the shell runs the launch command, with the command's words as further arguments. If `close`
+        ends the command, InterruptedError is raised, and the last words of the command are not passed on: Python's
+        are the traceback of a KeyboardInterrupt.
         """
         # the status comes through a pipe: multiprocessing loses it where several threads start processes
         (printed, output), (ended, status), (alive, pipe) = (self.context.Pipe(duplex=False) for _ in range(3))
@@ -71,7 +74,7 @@ class Runner:
         with printed, output, ended, status, alive, pipe:
             with self.lock:
                 if self.closed:
-                    raise InterruptedError("the run is ending")
+                    raise InterruptedError(ENDING)
                 process.start()
                 self.pipes.add(pipe)
             output.close()
@@ -80,13 +83,17 @@ class Runner:
             try:
                 with open(printed.fileno(), closefd=False, errors="replace") as lines:
                     for line in filter(str.strip, lines):
-                        say(line.rstrip())
-                return ended.recv()
+                        if not self.closed:
+                            say(line.rstrip())
+                exit_status = ended.recv()
             except EOFError:  # the supervisor was killed
-                return 255
+                exit_status = 255
             finally:
                 timer.cancel()
                 self.pipes.discard(pipe)
+            if exit_status and self.closed:
+                raise InterruptedError(ENDING)
+            return exit_status
 
     def run_all(
         self, commands: list[str], environment: Mapping[str, str], say: Say, hours: float | None,

@@ -1,5 +1,6 @@
 """A coordinator's clone of the dummy project and nodes' clones: no shared folder but git's and DVC's remotes."""
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -55,15 +56,20 @@ def commit(clone: Path) -> str:
     return call("git", "rev-parse", "HEAD", cwd=clone).strip()
 
 
-def deploy(clones: dict[str, Path], server: dict[str, str]) -> dict[str, str]:
+DEPLOYED = [
+    ["prefect", "work-pool", "create", "nodes", "--type", "process"],
+    ["prefect", "--no-prompt", "deploy", "-n", "node"],
+    ["prefect", "automation", "create", "--from-file", "flows/automations.yaml"],
+]
+
+
+def deploy(
+    clones: dict[str, Path], server: dict[str, str], commands: Sequence[Sequence[str]] = DEPLOYED
+) -> dict[str, str]:
     """The environment of everybody, once the pool, the deployment and the automation are there."""
     often = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
     env = {**server, **often, "PYTHONPATH": str(ROOT)}
-    for command in (
-        ["prefect", "work-pool", "create", "nodes", "--type", "process"],
-        ["prefect", "--no-prompt", "deploy", "-n", "node"],
-        ["prefect", "automation", "create", "--from-file", "flows/automations.yaml"],
-    ):
+    for command in commands:
         call(*command, cwd=clones["coordinator"], env=env)
     return env
 
@@ -74,10 +80,12 @@ class Workers(dict[str, "subprocess.Popen[bytes]"]):
     def __init__(self, clones: dict[str, Path], env: dict[str, str], stack):
         super().__init__()
         self.clones, self.env, self.stack = clones, env, stack
+        self.command = ["GRAMLAB_CLONE=$PWD", "prefect", "worker", "start", "--pool", "nodes", "--limit", "1"]
 
     def __missing__(self, name: str) -> "subprocess.Popen[bytes]":
-        of_node = {**self.env, "GRAMLAB_CLONE": str(self.clones[name]), "PWD": str(self.clones[name])}
-        command = ["prefect", "worker", "start", "--pool", "nodes", "--name", name, "--limit", "1"]
+        of_node = {**self.env, "PWD": str(self.clones[name])}
+        variable, *words = self.command
+        command = ["sh", "-c", f"{variable} exec {shlex.join(words)} --name {name}"]
         log = self.clones[name] / "worker.log"
         self[name] = self.stack.enter_context(background(command, self.clones[name], of_node, log))
         return self[name]

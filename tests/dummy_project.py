@@ -24,9 +24,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PAPER = "fact"
-LEFT_OUT = ("reports/quick/atlas.json", "reports/quick/multiverse.json")  # made by stages that are not in FILES
-FILES = ("dvc.yaml", *(f"pipeline/{scale}/{name}/dvc.yaml" for scale in ("quick", "paper") for name in ("data", PAPER)),
-         "pipeline/paper/dvc.yaml")  # fmt: skip
+LEFT_OUT = ("reports/quick/atlas.json", "reports/quick/multiverse.json")  # made by stages that are not in the project
+PAPERS = (PAPER, "weight_gram")  # a project has those that its settings name
 IN_A_SHELL = ("measure", "check")  # kinds of stage whose commands are not of the form `python -m MODULE`
 NOT_ON_GPU = ("s1",)  # of the simulations
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # tests of downloads name a proxy that is dead
@@ -123,14 +122,18 @@ def make(folder: Path, settings: dict[str, Any], **orders: Any) -> Path:
     """The project in a new git and DVC repository."""
     shutil.copytree(initialised().name, folder)
     (folder / "params.yaml").write_text(yaml.safe_dump(settings))
-    for name in FILES:
+    papers = [name for name in PAPERS if name in settings]
+    files = [f"pipeline/{scale}/{name}/dvc.yaml" for scale in ("quick", "paper") for name in ("data", *papers)]
+    for name in ("dvc.yaml", "pipeline/paper/dvc.yaml", *files):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(yaml.safe_dump(pipeline((ROOT / name).read_text()), sort_keys=False))
-    for section, entries in settings[PAPER].items():
-        for key in entries:
-            file = folder / "tasks/papers" / PAPER / ("claims" if section == "claims" else "experiments") / f"{key}.py"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
+    for paper in papers:
+        for section, entries in settings[paper].items():
+            for key in entries:
+                kind = "claims" if section == "claims" else "experiments"
+                file = folder / "tasks/papers" / paper / kind / f"{key}.py"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch()
     (folder / "stage.py").write_text(PROGRAM)
     (folder / ".gitignore").write_text("/data/\n/trace.jsonl\n/orders.json\n/home/\n/.scratch/\n__pycache__/\n")
     (folder / "orders.json").write_text(json.dumps(orders))

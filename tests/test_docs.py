@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import venv
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -99,6 +100,8 @@ def test_snippets_run(page, tmp_path, monkeypatch, request, programs):
     """The snippets of a page run one after the other, as printed: in an empty folder, or in a clone if one needs it."""
     clone = any(OF_A_CLONE.search(code) for mark, _, language, code in snippets(page) if not mark and language == "sh")
     folder = request.getfixturevalue("copy_project")("docs", locks=True) if clone else tmp_path
+    if any(code.startswith(". .venv/bin/activate") for mark, _, _, code in snippets(page) if not mark):
+        venv.create(folder / ".venv", symlinks=True)  # where the Makefile has it
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     namespace: dict = {"__name__": page.stem}
@@ -122,16 +125,14 @@ NOT_RUN = [(page, code) for page in PAGES for mark, _, language, code in snippet
 @pytest.fixture(scope="module")
 def options():
     """A function: the help text of a program of the project."""
-    texts: dict[str, str] = {}
+    texts: dict[tuple[str, ...], str] = {}
 
-    def read(module: str) -> str:
-        if module not in texts:
-            command = [sys.executable, "-m", module, "--help"]
+    def read(*words: str) -> str:
+        if words not in texts:
+            command = [sys.executable, "-m", *words, "--help"]
             env = {**os.environ, "COLUMNS": "200", "TERM": "dumb"}
-            texts[module] = subprocess.run(
-                command, cwd=ROOT, env=env, capture_output=True, text=True, check=True
-            ).stdout
-        return texts[module]
+            texts[words] = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+        return texts[words]
 
     return read
 
@@ -153,6 +154,28 @@ def test_commands_that_are_not_run_name_what_there_is(options):
                     assert option in options(module), f"{page_name(page)}: {line}"
             for file in re.findall(r"(?:examples|benchmarks|flows)/[\w/]+\.\w+", line):
                 assert (ROOT / file).exists(), f"{page_name(page)}: {line}"
+
+
+def keys_of(stage: str) -> set[str]:
+    """The keys of params.yaml that the program of a kind of stage takes."""
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    sections = {"prepare": ["data"], "measure": ["train", "simulate"], "check": ["claims"]}.get(stage, [stage])
+    return {key for level in (raw, *raw.values()) for section in sections for key in level.get(section) or ()}
+
+
+def test_commands_that_are_not_run_are_commands_of_what_there_is(options):
+    """Their syntax, the extras and keys that they name, and the options of `gramlab`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for page, code in NOT_RUN:
+        syntax = subprocess.run(["bash", "-n"], input=code, capture_output=True, text=True)
+        assert not syntax.stderr, f"{page_name(page)}: {syntax.stderr}"
+        for extra in re.findall(r"pip install '\.\[(\w+)\]'", code):
+            assert extra in project["optional-dependencies"], f"{page_name(page)}: {extra}"
+        for stage, key in re.findall(r"^python -m tasks\.(prepare|train|measure|check) (\w+) ", code, flags=re.M):
+            assert key in keys_of(stage), f"{page_name(page)}: {stage} {key}"
+        for command, arguments in re.findall(r"^gramlab ((?:claims |new )?\w+) (.*)", code, flags=re.M):
+            for option in re.findall(r"(?<= )--[\w-]+", arguments):
+                assert option in options("gramlab.cli", *command.split()), f"{page_name(page)}: {command} {option}"
 
 
 def test_every_snippet_is_found_and_has_a_known_language():
@@ -209,11 +232,14 @@ def test_blocks_of_yaml_and_toml_are_valid():
     assert seen == VALID.keys()
 
 
-def test_the_readme_counts_the_verdicts_of_the_report():
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-run.md"])
+def test_a_page_counts_the_verdicts_of_the_report(page):
     counts = json.loads((ROOT / "reports/quick/counts.json").read_text())
     total = counts.pop("claims")
     shown = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if isinstance(number, int) and number)
-    assert f"\n{total} claims: {shown}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"\n{total} claims: {shown}\n" in text
+    assert set(re.findall(r"\b(\d+) (?:claims|verdicts)\b", text)) == {str(total)}
 
 
 class Links(HTMLParser):

@@ -1,15 +1,11 @@
 """`dvc gc`, as docs/how-to/recovery.md says: what it keeps, and what it removes."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import dummy_project
 from dummy_project import ROOT, begun, call
-
-SECTION = (ROOT / "docs/how-to/recovery.md").read_text().split("## Disk space")[1]
-WORKSPACE, BRANCHES = re.findall(r"^dvc gc (.*?) +#", SECTION, re.M)
 
 
 def simulate(project: Path, version: str, *scales: str) -> dict[str, Path]:
@@ -39,8 +35,9 @@ def commit(project: Path) -> None:
     call("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "run", cwd=project)
 
 
-def test_it_keeps_what_the_page_says_and_no_more(project: Path) -> None:
-    assert "--all-branches" in BRANCHES
+def test_it_keeps_what_the_page_says_and_no_more(project: Path, printed) -> None:
+    (block,) = printed("docs/how-to/recovery.md")
+    of_the_workspace, of_all_branches = block.commands()
     first = simulate(project, "one", "quick", "paper")
     commit(project)
     call("git", "branch", "other", cwd=project)
@@ -51,12 +48,12 @@ def test_it_keeps_what_the_page_says_and_no_more(project: Path) -> None:
     everything = {*first.values(), committed, forgotten, current}
     assert len(everything) == 5
 
-    def left(options: str) -> set[Path]:
-        call("dvc", "gc", "--quiet", "--force", *options.split(), cwd=project)
+    def left(command: list[str]) -> set[Path]:
+        call(*command, "--quiet", "--force", cwd=project)  # without its question
         return {path for path in everything if path.exists()}
 
-    assert left(BRANCHES) == everything - {forgotten}
-    assert left(WORKSPACE) == {first["paper"], current}, "both scales' locks count"
+    assert left(of_all_branches) == everything - {forgotten}
+    assert left(of_the_workspace) == {first["paper"], current}, "both scales' locks count"
     ran = len(begun(project))
     simulate(project, "two", "quick")
     assert len(begun(project)) == ran + 1, "what was removed is computed again"

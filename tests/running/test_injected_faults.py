@@ -56,6 +56,9 @@ def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path,
         assert process.returncode == 130
     (line,) = log.read_text()[len(before) :].splitlines()
     assert line.startswith("interrupted; ")
+    (whole,) = (project / ".scratch/logs").glob("*.log")
+    assert "train@run cancelled" in whole.read_text()
+    assert not re.search("Traceback|KeyboardInterrupt", whole.read_text()), whole.read_text()
     order(project)
     call("dvc", "repro", f"{FACT}:measure@run", cwd=project)
     assert begun(project) == ["prepare@roll", "train@run", "train@run", "measure@run"]

@@ -19,15 +19,11 @@ ENGINE = f"""#!{sys.executable}
 import os, subprocess, sys
 options, program = sys.argv[1:sys.argv.index("sh")], sys.argv[sys.argv.index("sh"):]
 avoid = [name for option in options if option.startswith("--exclude=") for name in option[10:].split(",")]
-node = next(name for name in ("one", "two") if name not in avoid)
+node = next(name for name in ("node1", "node2") if name not in avoid)
 sys.exit(subprocess.run(program, env={{**os.environ, "SLURMD_NODENAME": node}}, start_new_session=True).returncode)
 """
 SLURM = f"sh {ROOT / 'examples/launch/over_slurm.sh'} -N1 -n1"
-LAUNCHES = {
-    "ssh": f"{sys.executable} {ROOT / 'examples/launch/over_ssh.py'} one,two --",
-    "slurm": SLURM,
-    "any engine with an option": "srun -N1 ${GRAMLAB_AVOID:+--exclude=$GRAMLAB_AVOID}",
-}
+PRINTED = ("slurm", "ssh", "any engine with an option")
 SENT = ["prepare@roll", "train@run", "measure@run", "simulate@s0", "simulate@s1"]
 
 
@@ -35,6 +31,14 @@ SENT = ["prepare@roll", "train@run", "measure@run", "simulate@s0", "simulate@s1"
 def hosts(tmp_path: Path) -> Path:
     """The folder with the stand-in; ``used`` in it lists the hosts in the order of their programs."""
     return dummy_ssh.make(tmp_path / "hosts")
+
+
+@pytest.fixture(scope="module")
+def launches(printed) -> dict[str, str]:
+    """The launch commands of docs/how-to/machines.md that need no engine but Slurm or ssh."""
+    commands = [command for block in printed("docs/how-to/machines.md") for command in block.commands()]
+    assert all(command[:3] == ["python", "-m", "flows.reproduce"] and command[-2] == "--launch" for command in commands)
+    return dict(zip(PRINTED, (command[-1] for command in commands), strict=True))
 
 
 def command(root: Path, *arguments: str) -> list[str]:
@@ -94,18 +98,19 @@ def test_the_second_try_goes_to_another_host(project: Path, hosts: Path, server:
     assert {trace["node"] for trace in ran} == {"two"}
 
 
-@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize("name", PRINTED)
 @pytest.mark.parametrize("status", [0, 1])
 def test_every_kind_of_stage_that_fails_on_a_node_runs_on_another(
-    project: Path, hosts: Path, server: dict[str, str], name: str, status: int
+    project: Path, hosts: Path, server: dict[str, str], launches: dict[str, str], name: str, status: int
 ) -> None:
     """Status 0 is that of an ``srun`` whose node has died: the stage then has no output."""
     dummy_nodes.add_atlas(project)
-    for program, content in {"srun": ENGINE, "sinfo": "#!/bin/sh\necho one; echo two\n"}.items():
+    (project / "examples").symlink_to(ROOT / "examples")
+    for program, content in {"srun": ENGINE, "sinfo": "#!/bin/sh\necho node1; echo node2\n"}.items():
         (hosts / program).write_text(content)
         (hosts / program).chmod(0o755)
-    order(project, broken={"one": status})
-    launch = ["--launch", LAUNCHES[name], "--workers", "1"]
+    order(project, broken={"node1": status})
+    launch = ["--launch", launches[name], "--workers", "1"]
     for targets in (SENT, ["--scale", "atlas", "cells@first"]):
         done = flow(server, hosts, project, *launch, *targets)
         assert done.returncode == 0, done.stdout
@@ -113,19 +118,19 @@ def test_every_kind_of_stage_that_fails_on_a_node_runs_on_another(
     for trace in traces(project):
         if trace["event"] == "begin":
             nodes.setdefault(trace["stage"], []).append(trace["node"])
-    assert nodes == {stage: ["one", "two"] for stage in [*SENT, "cells@first"]}
+    assert nodes == {stage: ["node1", "node2"] for stage in [*SENT, "cells@first"]}
     assert flow(server, hosts, project, *launch, "--force", "s0").returncode == 0, "a later run may try it again"
-    assert [trace["node"] for trace in traces(project) if trace["event"] == "begin"][-2:] == ["one", "two"]
+    assert [trace["node"] for trace in traces(project) if trace["event"] == "begin"][-2:] == ["node1", "node2"]
 
 
 def test_a_second_try_stays_where_there_is_one_node(project: Path, hosts: Path, server: dict[str, str]) -> None:
-    for program, content in {"srun": ENGINE, "sinfo": "#!/bin/sh\necho one\n"}.items():
+    for program, content in {"srun": ENGINE, "sinfo": "#!/bin/sh\necho node1\n"}.items():
         (hosts / program).write_text(content)
         (hosts / program).chmod(0o755)
-    order(project, broken={"one": 1})
+    order(project, broken={"node1": 1})
     done = flow(server, hosts, project, "--launch", SLURM, "s0")
     assert done.returncode == 1, done.stdout
-    assert [trace["node"] for trace in traces(project)] == ["one", "one"]
+    assert [trace["node"] for trace in traces(project)] == ["node1", "node1"]
 
 
 def test_cancelling_reaches_the_other_host(project: Path, hosts: Path, tmp_path: Path, server: dict[str, str]) -> None:

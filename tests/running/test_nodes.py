@@ -3,9 +3,12 @@
 import json
 import os
 import subprocess
+import sys
 from contextlib import suppress
 
+import dummy_nodes
 import psutil
+import pytest
 from dummy_nodes import commit, coordinate, logs
 from dummy_project import ROOT, background, begun, call, order, until, until_hanging
 
@@ -14,10 +17,26 @@ from flows.graph import Graph
 PAGES = {"report", "site"}
 
 
-def test_two_nodes_run_each_stage_once_and_the_coordinator_none(clones, env, workers) -> None:
+@pytest.fixture(scope="module")
+def page(printed):
+    """The commands of docs/how-to/machines.md: on the server's machine, of a node and of the coordinator."""
+    return [list(block.commands()) for block in printed("docs/how-to/machines.md")]
+
+
+@pytest.fixture(scope="module")
+def env(clones, server, page):
+    return dummy_nodes.deploy(clones, server, page[0])
+
+
+def test_two_nodes_run_each_stage_once_and_the_coordinator_none(clones, env, workers, page) -> None:
+    (_, (of_a_node,), ((python, *arguments),)) = page
+    assert python == "python"
+    workers.command = of_a_node
     assert workers["one"]
     assert workers["two"]
-    done = subprocess.run(coordinate(clones), cwd=ROOT, env=env, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=clones["coordinator"], env=env, capture_output=True, text=True, timeout=900
+    )
     assert done.returncode == 0, done.stdout + done.stderr + logs(clones)
     on_nodes = begun(clones["one"]) + begun(clones["two"])
     stages = set(Graph(clones["coordinator"], "quick").stages)

@@ -6,8 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dummy_project
+import pytest
 import yaml
 from dummy_project import ROOT, begun, call, order
+
+
+@pytest.fixture(scope="module")
+def page(printed) -> list:
+    """The snippets of docs/how-to/machines.md: a remote, a part of the work, all of it, and a shared cache."""
+    return printed("docs/how-to/machines.md")
 
 
 def test_provenance_comes_with_a_pulled_result(project: Path, tmp_path: Path, server: dict[str, str]) -> None:
@@ -38,10 +46,10 @@ def test_provenance_comes_with_a_pulled_result(project: Path, tmp_path: Path, se
 
 
 def test_a_second_clone_restores_what_the_first_has_computed(
-    project: Path, tmp_path: Path, server: dict[str, str], printed
+    project: Path, tmp_path: Path, server: dict[str, str], page: list
 ) -> None:
     clones = [project, Path(shutil.copytree(project, tmp_path / "second"))]
-    (block,) = printed("docs/how-to/machines.md")
+    *_, block = page
     ((*set_folder, folder),) = block.commands()
     assert folder == "/a/folder/for/the/cache"
     for clone in clones:
@@ -52,3 +60,23 @@ def test_a_second_clone_restores_what_the_first_has_computed(
     assert begun(clones[1]) == []
     for clone in clones:
         assert (clone / "data/quick/train/run/weights").read_text() == "train@run"
+
+
+def test_what_one_machine_pushes_the_other_pulls(tmp_path: Path, server: dict[str, str], page: list) -> None:
+    """The commands of docs/how-to/machines.md in two clones; the training run has the name that the page has."""
+    add_remote, part, whole, _ = page
+    settings = dummy_project.params(1)
+    settings["fact"]["train"]["a_fig4"] = settings["fact"]["train"].pop("run")
+    settings["fact"]["claims"] = {"a_fig4": "a_fig4", "c_s0": "s0"}
+    first = dummy_project.make(tmp_path / "first", settings)
+    shutil.copytree(ROOT / "flows", first / "flows", ignore=shutil.ignore_patterns("__pycache__"))
+    second = Path(shutil.copytree(first, tmp_path / "second"))
+    env = {**server, "PYTHONPATH": str(ROOT)}
+    for clone in (first, second):
+        add_remote.run(clone, env)
+    part.run(first, env)
+    assert (tmp_path / "store/runs").is_dir(), "the run-cache is in the remote"
+    whole.run(second, env)
+    assert begun(first) == ["prepare@roll", "train@a_fig4", "measure@a_fig4", "check@a_fig4"]
+    assert not set(begun(second)) & set(begun(first))
+    assert {"simulate@s0", "check@c_s0", "report"} <= set(begun(second))
