@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from tasks.judging.contract import CONTROL, ContractError, controls_of, instances
-from tasks.judging.rows import Rows
-from tasks.judging.statement import Control, Statement
+from tasks.judging.rows import FOUND, Rows
+from tasks.judging.statement import Control, Grid, Statement
 
 PARTS = ("case", "layer", "step")
 DRAWS = ("seed", "dtype")  # parts of identities and bounds too; of statistical claims the contract counts the seeds
@@ -30,6 +30,8 @@ def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
 
     In a statistical claim every layer of a case has all steps of this case. Every case of a quantity has all of its
     layers, and all quantities that a statement reads have the same cases, unless the claim's UNEVEN says why not.
+
+    In the other claims a quantity has the precisions, layers, training steps and values of x of its ``Grid``.
 
     Parameters
     ----------
@@ -66,6 +68,9 @@ def incomplete(rows: Rows, claim: Any, scale: str) -> Iterator[str]:
         for statement in statements:
             yield from _other_cases(claim, statement, parts)
     yield from _unlike_the_claim(claim, parts)
+    if claim.KIND != "statistical":
+        for (arm, quantity), group in frame[frame["case"] != FOUND].groupby(["arm", "quantity"]):
+            yield from _off_the_grid(claim, arm, quantity, group)
 
 
 def _quantities_and_forms(rows: Rows, claim: Any, statements: list[Statement]) -> Iterator[str]:
@@ -100,6 +105,41 @@ def _holes(parts: pd.DataFrame, fixed: tuple[str, ...], crossed: tuple[str, str]
         if lacking:
             part = (*place, *min(lacking))
             yield f"{quantity!r} has no rows at {_words((*fixed, *crossed), part)} in the arm {arm!r}"
+
+
+def _off_the_grid(claim: Any, arm: str, quantity: str, rows: pd.DataFrame) -> Iterator[str]:
+    """The precisions, layers, steps and values of x that a quantity of an identity or a bound lacks in an arm.
+
+    The other arms have the layers and steps of the arm ``claim``, which ``_unlike_the_claim`` compares.
+    """
+    described = controls_of(claim).get(arm.removeprefix(CONTROL), Control()).grids
+    grid = described.get(quantity, getattr(claim, "GRIDS", {}).get(quantity, Grid()))
+    place = ["case", "layer", "step", "seed"]
+    for values, group in rows.groupby(place):
+        if lacking := set(grid.dtypes) - set(group["dtype"]):
+            where = _words((*place, "dtype"), (*values, min(lacking)))
+            yield f"{quantity!r} has no rows at {where} in the arm {arm!r}; the settings have it"
+            break
+    if arm == "claim" or quantity in described:
+        yield from _lacking(grid.layers, rows["layer"], "layer", quantity, arm)
+        yield from _lacking(grid.steps, rows["step"], "step", quantity, arm)
+    if not isinstance(grid.x, int):
+        yield from _lacking(grid.x, rows["x"], "x", quantity, arm)
+    elif (most := int(rows.groupby(["case", "layer", "dtype", "seed", "step"]).size().max())) != grid.x:
+        yield f"{quantity!r} has {most} values of x at an instance in the arm {arm!r}; the settings have {grid.x}"
+
+
+def _lacking(promised: tuple[Any, ...] | int, column: pd.Series, name: str, quantity: str, arm: str) -> Iterator[str]:
+    """The promised values that a column lacks, or how many it has where their number is promised."""
+    if isinstance(promised, int):
+        if (number := column.nunique()) != promised:
+            yield f"{quantity!r} has {number} values of {name} in the arm {arm!r}; the settings have {promised}"
+    elif lacking := [value for value in promised if value not in set(column)]:
+        values = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in lacking[:3])
+        yield (
+            f"{quantity!r} has no rows at {name} {values} in the arm {arm!r}; the settings have {len(promised)} values "
+            f"of {name}"
+        )
 
 
 def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Iterator[str]:
@@ -145,6 +185,10 @@ def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: p
         described = control.cases_of(quantity) or tuple(in_claim["kind"])
         in_claim = in_claim[in_claim["kind"].isin(described) & ~in_claim["kind"].isin(control.lacks)]
         in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"]) | ~in_arm["kind"].isin(described)]
+    if control.without:
+        in_claim, in_arm = (
+            rows.assign(layer=rows["layer"].str.replace(control.without, "", regex=True)) for rows in (in_claim, in_arm)
+        )
     ours, its = ({*rows[columns].itertuples(index=False, name=None)} for rows in (in_claim, in_arm))
     for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
         if lacking and (control.share == 1 or arm_at_fault == "claim"):

@@ -1,7 +1,7 @@
 """What a claim's module declares: its statements, the hypotheses under which the paper makes them, and its controls."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -125,6 +125,33 @@ def absent(needs: str) -> str:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Where the settings measure a quantity of an identity or a bound; a table that lacks a part of it is refused.
+
+    ``GRIDS`` of a claim's module has it by the name of the quantity. Without an entry a quantity is in float64 alone.
+
+    Parameters
+    ----------
+    dtypes
+        The precisions; every case, layer, seed and step has all of them.
+    layers
+        The layers of the arm ``claim``. Empty where chance decides them, as those of a random network.
+    steps
+        The training steps of the arm ``claim``, or their number.
+    x
+        The values of ``x`` in every arm, for example step sizes; or their number, where they differ between instances.
+    """
+
+    dtypes: tuple[str, ...] = ("float64",)
+    layers: tuple[str, ...] = ()
+    steps: tuple[int, ...] | int = ()
+    x: tuple[float, ...] | int = ()
+
+
+BOTH_PRECISIONS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
 class Control:
     """How a control's table differs from that of the claim: what it lacks, and which numbers it shares with a form.
 
@@ -153,6 +180,11 @@ class Control:
     share
         The least share of the claim's cases that each of its quantities has, where chance decides which cases they are.
         Of the cases that it has it may then lack layers.
+    without
+        A regular expression that is removed from the names of layers before they are compared: the control's own
+        setting, which the names contain.
+    grids
+        The grids of those quantities that the control has at other steps or values of x than the claim.
     parts_because
         Why the parts differ.
     """
@@ -165,10 +197,13 @@ class Control:
     cases: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
     lacks: tuple[str, ...] = ()
     share: float = 1.0
+    without: str = ""
+    grids: dict[str, Grid] = field(default_factory=dict)
     parts_because: str = ""
 
     def __post_init__(self) -> None:
-        if (len(self.parts) < 3 or self.cases or self.lacks or self.share < 1) and not self.parts_because:
+        differs = len(self.parts) < 3 or self.cases or self.lacks or self.share < 1 or self.without or self.grids
+        if differs and not self.parts_because:
             raise ValueError("say why a control's parts are not those of the claim")
         if self.shares and not self.because:
             raise ValueError(f"say why a control shares {', '.join(self.shares)} with the claim")
