@@ -1,8 +1,8 @@
 """Which parts a whole table must have. A part is a case, a layer and a step at which a quantity is measured.
 
 ``tasks/judging/contract.py`` refuses tables that cannot be judged, and counts seeds and instances. This module
-compares the arms, cases, layers and quantities of a table with each other. Where one of them has lost a part, the rule
-sees fewer numbers, and the claim may hold without those that would refute it.
+compares the arms, cases, layers and quantities of a table with each other. If a part is lost, the rule sees fewer
+numbers, and a claim may hold because the numbers that refute it are missing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
     At the quick scale a table has every quantity that a statement reads and, of a claim with a CORRECTION, the arm
     ``corrected``. At the papers' scale a committed table may be older than the claim, which the verdict says.
 
-    Every arm has the parts of the arm ``claim`` and no others. ``Control`` describes the controls that have other ones,
-    and CORRECTED of the claim's module an arm ``corrected`` that has.
+    Every arm has the parts of the arm ``claim`` and no others. ``Control`` describes controls with other parts, and
+    CORRECTED of the claim's module describes an arm ``corrected`` with other parts.
 
     In a statistical claim every layer of a case has all steps of this case. Every case of a quantity has all of its
     layers, and all quantities that a statement reads have the same cases, unless the claim's UNEVEN says why not.
@@ -143,7 +143,7 @@ def _lacking(promised: tuple[Any, ...] | int, column: pd.Series, name: str, quan
 
 
 def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Iterator[str]:
-    """The cases that a quantity lacks in the claim's arm, and another one that the statement reads has."""
+    """The cases that a quantity lacks in the claim's arm, though another quantity of the statement has them."""
     in_claim = parts[(parts["arm"] == "claim") & parts["quantity"].isin(statement.reads)]
     cases = {quantity: set(group["case"]) for quantity, group in in_claim.groupby("quantity")}
     every = set().union(*cases.values())
@@ -156,7 +156,7 @@ def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Itera
 
 
 def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
-    """Where the parts of another arm are not those of the claim's arm, quantity by quantity."""
+    """The differences between the parts of each other arm and those of the claim's arm, for each quantity."""
     in_claim = dict(list(parts[parts["arm"] == "claim"].groupby("quantity")))
     for (arm, quantity), in_arm in parts[parts["arm"] != "claim"].groupby(["arm", "quantity"]):
         described = controls_of(claim).get(arm.removeprefix(CONTROL), Control())
@@ -167,7 +167,7 @@ def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
 
 
 def _other_kinds(control: Control, in_arm: pd.DataFrame) -> Iterator[str]:
-    """The kinds of cases of which the claim says that the arm has them and it does not, or the reverse."""
+    """The kinds of cases that an arm lacks against the claim's description of it, and those that it should not have."""
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
     present, described = set(in_arm["kind"]), set(control.cases_of(quantity))
     unexpected = present - described if described else present & set(control.lacks)
@@ -177,7 +177,10 @@ def _other_kinds(control: Control, in_arm: pd.DataFrame) -> Iterator[str]:
 
 
 def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
-    """The parts that either arm lacks; where cases are compared, of the kinds that the claim says both arms have."""
+    """The parts that an arm lacks and the claim's arm has, and the reverse.
+
+    Cases are compared only if their kind belongs to both arms by the claim's description.
+    """
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
     columns = list(control.parts)
     if "case" in columns:
