@@ -1,8 +1,8 @@
 """How often each statistical rule is wrong, and how often it finds a true effect, on simulated seeds.
 
-Under the null every statement is false by a hair: a mean at the end of its range, series in random order. A rule may
-then say ``holds`` in at most 2.5 % of the draws; and where a statement is true by a hair, ``fails`` in at most 2.5 %.
-The power is that of an effect for which ``tasks/judging/power.py`` promises 90 %.
+The truth lies on the border of what a rule tests: a mean at the end of the range, series in random order. There
+``holds`` and ``fails`` are both wrong, and a rule may give each in at most 2.5 % of the draws. The power is that of an
+effect for which ``tasks/judging/power.py`` promises 90 %.
 
 Rows in ``OUTSIDE`` show what a rule does not test. ``trend`` asks whether the orders of a series' points are equally
 likely. Points along training are not: a driftless random walk rises or falls by accident, and ``trend`` finds that.
@@ -22,7 +22,7 @@ from tasks.judging.statistics import log_variance_ratio, welch
 DRAWS = 10_000
 EFFECTS = (2.0, 1.0)  # in standard deviations over seeds
 PARTS = 4  # of a statement that is judged on several data sets
-RIGHT = {  # answers that are right; of all other rules both are wrong
+RIGHT = {  # the right answers of these rules; of all other rules both answers are wrong
     "equals, a print that differs": ("fails",),
     "equals, a print of the same law": ("holds",),
 }
@@ -30,7 +30,7 @@ OUTSIDE = {  # draws that the null of a rule does not describe; their answers ar
     "trend, driftless random walks": "each curve rises or falls by accident, and that it does is found",
 }
 POINTS = 20  # of a random walk
-Rule = Callable[[np.random.Generator, float], Finding]  # of a draw, where the mean is so many deviations above the null
+Rule = Callable[[np.random.Generator, float], Finding]  # the number: standard deviations above the null
 
 
 def table(draws: int = DRAWS) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def error(draws: int) -> float:
 
 
 def limit(draws: int) -> float:
-    """The share that a rule of level 2.5 % exceeds once in a thousand times, by the spread of the draws alone."""
+    """The share of wrong answers that a rule with a true share of 2.5 % exceeds once in a thousand calibrations."""
     return ALPHA + 3.1 * error(draws)
 
 
@@ -69,7 +69,7 @@ def _shares(name: str, rule: Rule, seeds: int, effect: float, draws: int) -> dic
 
 
 def _rules(seeds: int) -> dict[str, Rule]:
-    """By name a rule on seeds whose mean is ``effect`` deviations above the end of the range that it tests."""
+    """Rules by name, on seeds whose mean lies ``effect`` standard deviations above the end of the tested range."""
 
     def normal(random: np.random.Generator, effect: float = 0.0) -> np.ndarray:
         return random.normal(effect, size=seeds)

@@ -1,4 +1,4 @@
-"""What a table must be before a rule reads it. A table that breaks the contract is refused, with the rows named."""
+"""The contract of a table with the rules that read it. A table that breaks it is refused, and the error names rows."""
 
 from fractions import Fraction
 from typing import Any
@@ -13,8 +13,8 @@ from tasks.judging.statistics import JudgeError, round_off
 KEYS = ["arm", "quantity", "case", "layer", "dtype", "seed", "step", "x"]
 CONTROL = "control: "
 FORMS = ("claim", "corrected")
-FEW = 3  # so many shares of two seeds may agree by chance, for example accuracies on few samples
-SAMPLES = 100_000  # of a data set, more than accuracies are measured on
+FEW = 3  # two seeds may agree in this many different values by chance, for example in accuracies on few samples
+SAMPLES = 100_000  # accuracies are measured on fewer samples
 
 
 class ContractError(JudgeError):
@@ -35,7 +35,7 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     experiment, scale
         The names that every row must carry.
     seeds
-        The numbers of seeds or instances that the experiment's settings allow; empty where the settings do not say it.
+        The numbers of seeds or instances that the experiment's settings allow; empty if the settings name none.
 
     Raises
     ------
@@ -85,11 +85,11 @@ def _shown(keys: list[dict]) -> str:
 
 
 def _needed_forms(claim: Any, statement: Statement, frame: pd.DataFrame, scale: str) -> tuple[str, ...]:
-    """The forms that must have all that a statement reads.
+    """The forms that must have all quantities of a statement.
 
-    Where a table has an arm ``corrected``, every statement that is not of the print alone needs it: a statement that
-    lost its corrected form would be judged on the print without a word. A table without this arm is older than the
-    correction, which ``tasks/judging/verdict.py`` says.
+    If a table has an arm ``corrected``, every statement with a corrected form needs it there. A statement that lost its
+    corrected form would be judged on the print, and nobody would notice. A table without this arm is older than the
+    correction; the verdict says so (``tasks/judging/verdict.py``).
     """
     in_corrected = set(frame.loc[frame["arm"] == "corrected", "quantity"])
     needed = bool(getattr(claim, "CORRECTION", "")) and scale in statement.corrected_at and bool(in_corrected)
@@ -145,10 +145,10 @@ def instances(claim: Any, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFrame, scale: str) -> None:
-    """Every control has all quantities of the claim's arm, or those that the claim says it has.
+    """Refuse a control without the quantities that the claim says it has; by default all of the claim's arm.
 
-    A statement that reads a quantity which a control lacks is not set against it; a control that lost one by mistake
-    would no longer be found to be kept.
+    A statement is not compared with a control that lacks one of its quantities. So a control that lost a quantity by
+    mistake could no longer count against the claim.
     """
     quantities = {arm: set(rows["quantity"]) for arm, rows in frame.groupby("arm")}
     described = controls_of(claim)
@@ -160,7 +160,7 @@ def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFr
         if lacking := sorted(wanted - quantities.get(arm, set())):
             raise ContractError(
                 f"{claim.ID}: {lacking[0]!r} has no rows in the arm {arm!r}; the claim says that this control has it, "
-                "or describes no control that lacks it"
+                "or does not say that it lacks it"
             )
 
 
@@ -188,7 +188,7 @@ def controls_of(claim: Any) -> dict[str, Control]:
 
 
 def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
-    """Every series has exactly the settings' seeds, with equally many rows of each."""
+    """Refuse a series that has not exactly the settings' seeds, or whose seeds have different numbers of rows."""
     for key, group in frame.groupby(["arm", "quantity", "case", "layer"]):
         counts = group["seed"].value_counts()
         if set(counts.index) not in [set(range(number)) for number in seeds]:
@@ -199,7 +199,10 @@ def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
 
 
 def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
-    """Every kind of case has the settings' instances, each with equally many rows, unless ``DRAWN`` says otherwise."""
+    """Refuse a kind of case without the settings' instances, or whose instances have different numbers of rows.
+
+    ``DRAWN`` of the claim's module names the exceptions.
+    """
     drawn: dict[str, Drawn] = getattr(claim, "DRAWN", {})
     for (arm, quantity), rows in instances(claim, frame).groupby(["arm", "quantity"]):
         if quantity not in drawn:
@@ -224,7 +227,7 @@ def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
 
 
 def _equal_counts(claim: Any, rows: pd.DataFrame) -> None:
-    """A quantity has equally many rows, for example step sizes, at every case, layer, dtype, seed and step."""
+    """Refuse a quantity with fewer rows, for example step sizes, at a case, layer, seed or step than at another."""
     counts = rows.groupby(["case", "layer", "dtype", "seed", "step"]).size()
     if counts.nunique() > 1:
         arm, quantity = rows[["arm", "quantity"]].iloc[0]
@@ -236,7 +239,10 @@ def _equal_counts(claim: Any, rows: pd.DataFrame) -> None:
 
 
 def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
-    """No two seeds of a form have the same numbers, and no control has those of a form; in all or in one quantity."""
+    """Refuse two seeds of a form with equal numbers, and a control with the numbers of a form.
+
+    Both are compared in all quantities together, and in each quantity alone.
+    """
     arms = {arm: rows.sort_values(KEYS).set_index(KEYS[1:])["value"] for arm, rows in frame.groupby("arm")}
     trained = claim.KIND == "statistical"
     for arm, values in arms.items():
@@ -252,7 +258,7 @@ def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
                             "the claim does not say that this control shares them"
                         )
         elif trained:
-            _no_equal_seeds(claim, f"the arm {arm!r}", values, few=1)  # one: a level that every seed reaches
+            _no_equal_seeds(claim, f"the arm {arm!r}", values, few=1)  # a single value may be a level that all reach
             equal_seeds = getattr(claim, "EQUAL_SEEDS", {})
             for quantity, series in values.groupby(level="quantity"):
                 if quantity not in equal_seeds:
@@ -260,7 +266,10 @@ def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
 
 
 def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
-    """Whether a control has a form's numbers under all of its keys; before training, a form's first step, it may."""
+    """Whether a control's numbers are those of a form at the same keys.
+
+    A control that is measured before training alone may have the numbers of the form's first step.
+    """
     steps, first = control.index.unique("step"), form.index.get_level_values("step").min()
     untrained = trained and len(steps) == 1 and steps[0] == first < form.index.get_level_values("step").max()
     return not untrained and control.equals(form.reindex(control.index))
@@ -269,8 +278,8 @@ def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
 def discrete(values: np.ndarray) -> bool:
     """Whether all values are shares of few samples, such as accuracies, counts, and levels as 0 and 1.
 
-    Such a number differs by round-off alone from a fraction whose denominator is at most ``SAMPLES``. Of random numbers
-    in float64 one in a hundred thousand does.
+    Such a number differs from a fraction with a denominator of at most ``SAMPLES`` by no more than round-off. So does
+    about one in a hundred thousand random numbers in float64.
     """
     numbers = np.unique(values)
     nearest = np.array([float(Fraction(number).limit_denominator(SAMPLES)) for number in numbers])
@@ -278,7 +287,7 @@ def discrete(values: np.ndarray) -> bool:
 
 
 def _many(values: pd.Series, few: int = FEW) -> bool:
-    """Whether equal numbers in two places are no accident: they are continuous, or more than a few different shares."""
+    """Whether numbers agree in two places by no accident: they are continuous, or more than a few different values."""
     return values.nunique() > few or not discrete(values.to_numpy())
 
 

@@ -1,8 +1,8 @@
 """From the rows of a table to the findings on a claim: what each statement's rule finds in every arm.
 
 A claim's module (``tasks/papers/PAPER/claims/KEY.py``) has a docstring, which says the claim in our words, and
-``draw(rows, claim)``, which draws its figure. Of these constants ID, KIND, TITLE, PRINTED and STATEMENTS are always
-there:
+``draw(rows, claim)``, which draws its figure. It has these constants; ID, KIND, TITLE, PRINTED and STATEMENTS are
+required:
 
 ID, KIND, TITLE
     KIND is ``statistical``, ``exact`` or ``bound``.
@@ -15,7 +15,10 @@ CORRECTION
 CONTROLS, CORRECTED
     How the table of a control, by its name, and of the arm ``corrected`` differs from that of the arm ``claim``.
 DRAWN, DRAWN_NAMES
-    What has another number of instances than the settings say; a regular expression of cases whose names are drawn.
+    The quantities and kinds of cases with another number of instances than the settings say; a regular expression of
+    cases whose names are drawn.
+GRIDS
+    The precisions, layers, steps and values of x at which each quantity of an identity or a bound is measured.
 UNEVEN
     Why some cases lack layers.
 EQUAL_SEEDS
@@ -146,7 +149,7 @@ def _controls(arm: str, form: str, arms: dict[str, Finding]) -> bool:
 
 
 def _hypothesis(hypothesis: Hypothesis, rows: Rows) -> dict[str, Any]:
-    """What a hypothesis's rule finds in each form; a form without its quantities is judged by the printed one's."""
+    """What a hypothesis's rule finds in each form that has its quantities; another form is judged by the print's."""
     rows = rows.where(quantity=set(hypothesis.reads))
     by_form = {form: rows.where(arm=form) for form in FORMS}
     findings = {form: summary(hypothesis.rule(in_form)) for form, in_form in by_form.items() if len(in_form)}
@@ -160,7 +163,7 @@ def _hypothesis(hypothesis: Hypothesis, rows: Rows) -> dict[str, Any]:
 
 
 def smallest_violations(rows: Rows, name: str) -> dict[str, str]:
-    """By arm the smallest instance that violates the rule, or how many instances the search tried in vain."""
+    """By arm, the smallest instance that violates the rule, or how many instances the search tried in vain."""
     texts = {}
     for (arm,), result in rows.where(quantity={f"{name}/smallest", f"{name}/searched"}).by("arm").items():
         instance, value = result.case[0], f"{float(result.value[0]):.6g}"
@@ -179,7 +182,7 @@ def differs(control: Finding, claim: Finding) -> bool:
     """Whether a control that the rule cannot decide differs from the claim.
 
     One of its unsupported parts has to differ significantly from the claim's (Welch, 95 %) and to lie farther from the
-    target. Otherwise a few noisy seeds would be enough.
+    target. Without this test a few noisy seeds would be enough to reject a control.
     """
     if control.parts and claim.parts:
         return any(rejects(part, claim.parts[name]) for name, part in control.parts.items() if name in claim.parts)
@@ -192,7 +195,7 @@ def differs(control: Finding, claim: Finding) -> bool:
 
 
 def _distance(sample: np.ndarray, target: float) -> float:
-    """How far the mean is from the target; of an infinite target, larger means are nearer."""
+    """The distance of the mean from the target; minus the mean if the target is infinite: the larger the better."""
     return -sample.mean() if math.isinf(target) else abs(sample.mean() - target)
 
 

@@ -1,8 +1,8 @@
 """Which parts a whole table must have. A part is a case, a layer and a step at which a quantity is measured.
 
 ``tasks/judging/contract.py`` refuses tables that cannot be judged, and counts seeds and instances. This module
-compares the arms, cases, layers and quantities of a table with each other. Where one of them has lost a part, the rule
-sees fewer numbers, and the claim may hold without those that would refute it.
+compares the arms, cases, layers and quantities of a table with each other. If a part is lost, the rule sees fewer
+numbers, and a claim may hold because the numbers that refute it are missing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from tasks.judging.contract import CONTROL, ContractError, controls_of, instances
-from tasks.judging.rows import Rows
-from tasks.judging.statement import Control, Statement
+from tasks.judging.rows import FOUND, Rows
+from tasks.judging.statement import Control, Grid, Statement
 
 PARTS = ("case", "layer", "step")
 DRAWS = ("seed", "dtype")  # parts of identities and bounds too; of statistical claims the contract counts the seeds
@@ -25,11 +25,13 @@ def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
     At the quick scale a table has every quantity that a statement reads and, of a claim with a CORRECTION, the arm
     ``corrected``. At the papers' scale a committed table may be older than the claim, which the verdict says.
 
-    Every arm has the parts of the arm ``claim`` and no others. ``Control`` describes the controls that have other ones,
-    and CORRECTED of the claim's module an arm ``corrected`` that has.
+    Every arm has the parts of the arm ``claim`` and no others. ``Control`` describes controls with other parts, and
+    CORRECTED of the claim's module describes an arm ``corrected`` with other parts.
 
     In a statistical claim every layer of a case has all steps of this case. Every case of a quantity has all of its
     layers, and all quantities that a statement reads have the same cases, unless the claim's UNEVEN says why not.
+
+    In the other claims a quantity has the precisions, layers, training steps and values of x of its ``Grid``.
 
     Parameters
     ----------
@@ -66,6 +68,9 @@ def incomplete(rows: Rows, claim: Any, scale: str) -> Iterator[str]:
         for statement in statements:
             yield from _other_cases(claim, statement, parts)
     yield from _unlike_the_claim(claim, parts)
+    if claim.KIND != "statistical":
+        for (arm, quantity), group in frame[frame["case"] != FOUND].groupby(["arm", "quantity"]):
+            yield from _off_the_grid(claim, arm, quantity, group)
 
 
 def _quantities_and_forms(rows: Rows, claim: Any, statements: list[Statement]) -> Iterator[str]:
@@ -102,8 +107,43 @@ def _holes(parts: pd.DataFrame, fixed: tuple[str, ...], crossed: tuple[str, str]
             yield f"{quantity!r} has no rows at {_words((*fixed, *crossed), part)} in the arm {arm!r}"
 
 
+def _off_the_grid(claim: Any, arm: str, quantity: str, rows: pd.DataFrame) -> Iterator[str]:
+    """The precisions, layers, steps and values of x that a quantity of an identity or a bound lacks in an arm.
+
+    The other arms have the layers and steps of the arm ``claim``, which ``_unlike_the_claim`` compares.
+    """
+    described = controls_of(claim).get(arm.removeprefix(CONTROL), Control()).grids
+    grid = described.get(quantity, getattr(claim, "GRIDS", {}).get(quantity, Grid()))
+    place = ["case", "layer", "step", "seed"]
+    for values, group in rows.groupby(place):
+        if lacking := set(grid.dtypes) - set(group["dtype"]):
+            where = _words((*place, "dtype"), (*values, min(lacking)))
+            yield f"{quantity!r} has no rows at {where} in the arm {arm!r}; the settings have it"
+            break
+    if arm == "claim" or quantity in described:
+        yield from _lacking(grid.layers, rows["layer"], "layer", quantity, arm)
+        yield from _lacking(grid.steps, rows["step"], "step", quantity, arm)
+    if not isinstance(grid.x, int):
+        yield from _lacking(grid.x, rows["x"], "x", quantity, arm)
+    elif (most := int(rows.groupby(["case", "layer", "dtype", "seed", "step"]).size().max())) != grid.x:
+        yield f"{quantity!r} has {most} values of x at an instance in the arm {arm!r}; the settings have {grid.x}"
+
+
+def _lacking(promised: tuple[Any, ...] | int, column: pd.Series, name: str, quantity: str, arm: str) -> Iterator[str]:
+    """The promised values that a column lacks, or how many it has where their number is promised."""
+    if isinstance(promised, int):
+        if (number := column.nunique()) != promised:
+            yield f"{quantity!r} has {number} values of {name} in the arm {arm!r}; the settings have {promised}"
+    elif lacking := [value for value in promised if value not in set(column)]:
+        values = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in lacking[:3])
+        yield (
+            f"{quantity!r} has no rows at {name} {values} in the arm {arm!r}; the settings have {len(promised)} values "
+            f"of {name}"
+        )
+
+
 def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Iterator[str]:
-    """The cases that a quantity lacks in the claim's arm, and another one that the statement reads has."""
+    """The cases that a quantity lacks in the claim's arm, though another quantity of the statement has them."""
     in_claim = parts[(parts["arm"] == "claim") & parts["quantity"].isin(statement.reads)]
     cases = {quantity: set(group["case"]) for quantity, group in in_claim.groupby("quantity")}
     every = set().union(*cases.values())
@@ -116,7 +156,7 @@ def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Itera
 
 
 def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
-    """Where the parts of another arm are not those of the claim's arm, quantity by quantity."""
+    """The differences between the parts of each other arm and those of the claim's arm, for each quantity."""
     in_claim = dict(list(parts[parts["arm"] == "claim"].groupby("quantity")))
     for (arm, quantity), in_arm in parts[parts["arm"] != "claim"].groupby(["arm", "quantity"]):
         described = controls_of(claim).get(arm.removeprefix(CONTROL), Control())
@@ -127,7 +167,7 @@ def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
 
 
 def _other_kinds(control: Control, in_arm: pd.DataFrame) -> Iterator[str]:
-    """The kinds of cases of which the claim says that the arm has them and it does not, or the reverse."""
+    """The kinds of cases that an arm lacks against the claim's description of it, and those that it should not have."""
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
     present, described = set(in_arm["kind"]), set(control.cases_of(quantity))
     unexpected = present - described if described else present & set(control.lacks)
@@ -137,7 +177,10 @@ def _other_kinds(control: Control, in_arm: pd.DataFrame) -> Iterator[str]:
 
 
 def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: pd.DataFrame) -> Iterator[str]:
-    """The parts that either arm lacks; where cases are compared, of the kinds that the claim says both arms have."""
+    """The parts that an arm lacks and the claim's arm has, and the reverse.
+
+    Cases are compared only if their kind belongs to both arms by the claim's description.
+    """
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
     columns = list(control.parts)
     if "case" in columns:
@@ -145,6 +188,10 @@ def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: p
         described = control.cases_of(quantity) or tuple(in_claim["kind"])
         in_claim = in_claim[in_claim["kind"].isin(described) & ~in_claim["kind"].isin(control.lacks)]
         in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"]) | ~in_arm["kind"].isin(described)]
+    if control.without:
+        in_claim, in_arm = (
+            rows.assign(layer=rows["layer"].str.replace(control.without, "", regex=True)) for rows in (in_claim, in_arm)
+        )
     ours, its = ({*rows[columns].itertuples(index=False, name=None)} for rows in (in_claim, in_arm))
     for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
         if lacking and (control.share == 1 or arm_at_fault == "claim"):

@@ -53,10 +53,10 @@ DRAWN = "drawn"  # the kind of the cases whose names are drawn
 
 
 def kind_and_instance(case: str, drawn_names: str = "") -> tuple[str, int | None]:
-    """The kind of a case and the number of its instance; None where its name has none, and the seed is the number.
+    """The kind of a case and the number of its instance; None if the name has no number. Then the seed is the number.
 
-    The name of an instance ends in its number. Where the rest of the name is drawn too it begins with the number, and
-    the kind is ``drawn``.
+    The name of an instance ends in its number. If the rest of the name is drawn too, the name begins with the number,
+    and the kind is ``drawn``.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ class Finding:
     evidence: str  # exact, order, bound, direction, matches print
     low: float | None = None
     high: float | None = None
-    p: float | None = None  # one-sided, that it does not hold; before Holm's correction; None where nothing is random
-    p_against: float | None = None  # one-sided, that it is not refuted
+    p: float | None = None  # of the one-sided test that it holds, before Holm's correction; None if nothing is random
+    p_against: float | None = None  # of the one-sided test that it is refuted
     numbers: dict[str, float] = field(default_factory=dict)  # more measurements, for the report
     measured: str = ""  # the measurement in the print's terms, where the statistic is in others
     part: str = ""  # name of the part whose statistic this is, where the rule has several parts
@@ -153,7 +153,7 @@ def rate(rows: Rows, power: float, margin: float = 0.25) -> Finding:
     pseudo_values = [n * estimate - (n - 1) * slope(np.delete(squares, seed, 0)) for seed in range(n)]
     label = f"slope of the root mean square error in the size, jackknife over {n} seeds"
     finding = within(np.array(pseudo_values), power - margin, power + margin, label)
-    # few pseudo-values are skewed: a refutation asks for half the level
+    # the distribution of few pseudo-values is skewed, so a refutation has to be significant at half the level
     p_against = min(1.0, 2 * (finding.p_against or 0.0))
     return replace(finding, holds=decided(finding.p, p_against), statistic=estimate, p_against=p_against)
 

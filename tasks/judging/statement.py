@@ -1,7 +1,7 @@
 """What a claim's module declares: its statements, the hypotheses under which the paper makes them, and its controls."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -31,7 +31,7 @@ class Statement:
     place
         Where in the paper: "Theorem 1", "Figure 7, caption".
     rule
-        What the statement's rows of one arm show. The same function judges the claim and every control.
+        The function that judges the statement's rows of an arm: those of the claim, and those of every control.
     reads
         The quantities that the rule reads; a table that lacks one of them in the arm ``claim`` is refused.
     kind
@@ -42,24 +42,23 @@ class Statement:
     derived
         The form that we derive, where it differs from the printed form.
     cases
-        How many kinds of cases each quantity has at least in the arm ``claim``: a number, or one for each scale where
-        the settings have fewer at the quick scale. How many instances a kind has the settings say.
+        The least number of kinds of cases that each quantity has in the arm ``claim``; by scale, if the quick settings
+        have fewer. The settings say how many instances a kind has.
     rows
-        The least number of rows that each quantity needs in the arms in which it is judged.
+        The least number of rows of each quantity, in every arm in which the statement is judged.
     scales
         The scales at which the statement can be judged.
     data_sets
-        The data sets that the statement is about, as their cases' names begin; all by default. Its rule sees the rows
-        of these alone.
+        The data sets that the statement is about; all by default. A case's name begins with the name of its data set.
+        The rule sees only the rows of these data sets.
     least_sets
-        How many of these data sets the table must have; where it has fewer, the statement is not judged.
+        The least number of these data sets in the table. With fewer the statement is not judged.
     forms
-        The arms in which it is judged: a corrected form may concern the claim's other statements alone. Of a claim
-        with a CORRECTION every other statement has both arms.
+        The arms in which it is judged. A statement that the claim's CORRECTION does not concern has ``claim`` alone.
     corrected_at
-        The scales at which its corrected form is measured, where the reduced settings need none.
+        The scales at which its corrected form is measured. The quick settings may need no correction.
     stands_in
-        Where no control can break the statement: why not, and what shows instead that the rule can fail.
+        For a statement that no control can break: the reason, and another way to see that its rule can fail.
     """
 
     name: str
@@ -84,15 +83,15 @@ class Statement:
             raise ValueError(f"{self.name}: kind {self.kind!r}; allowed: {', '.join(KINDS)}")
 
     def concerned(self, rows: Rows) -> Rows:
-        """The rows of the quantities that it reads, on the data sets that it is about."""
+        """The rows that the statement reads: its quantities, on its data sets."""
         rows = rows.where(quantity=set(self.reads))
         return Rows(rows.frame[_data_sets(rows.frame).isin(self.data_sets)]) if self.data_sets else rows
 
     def unjudged(self, rows: Rows, scale: str, needs: str = "") -> str:
         """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.
 
-        ``needs`` says what is not at hand of what the claim needs. Without it a data set that is not in the table is
-        one that the quick settings leave out, or that takes too long here at the papers' scale.
+        ``needs`` is the claim's NEEDS: a download or a machine that is not at hand. If it is empty, an absent data set
+        was left out by the quick settings, or at the papers' scale takes too long here.
         """
         in_claim = rows.where(arm="claim").frame
         if in_claim.empty:
@@ -100,22 +99,22 @@ class Statement:
         lacking = REDUCED if scale == "quick" else absent(needs)
         if self.data_sets and not _data_sets(in_claim).isin(self.data_sets).any():
             return lacking
-        if scale not in self.scales:  # where the paper's own tables lack what the quick tables have, they are older
+        if scale not in self.scales:  # a table of the papers' scale without the statement's numbers is older
             return REDUCED if scale == "quick" else OLD_TABLE
         return lacking if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE
 
     def least_cases(self, scale: str) -> int:
-        """How many kinds of cases each quantity has at least, at this scale."""
+        """The least number of kinds of cases of each quantity, at this scale."""
         return self.cases if isinstance(self.cases, int) else self.cases[scale]
 
     def judgeable(self, rows: Rows) -> bool:
-        """Whether the table has the data sets that it is about."""
+        """Whether the table has enough of the statement's data sets."""
         in_claim = self.concerned(rows).where(arm="claim").frame
         return not self.data_sets or _data_sets(in_claim).nunique() >= self.least_sets
 
 
 def _data_sets(frame: pd.DataFrame) -> pd.Series:
-    """The data set of each row, with which the name of its case begins."""
+    """The data set of each row: the beginning of its case's name."""
     return frame["case"].str.split(",").str[0]
 
 
@@ -125,36 +124,68 @@ def absent(needs: str) -> str:
 
 
 @dataclass(frozen=True)
-class Control:
-    """How a control's table differs from that of the claim: what it lacks, and which numbers it shares with a form.
+class Grid:
+    """Where the settings measure a quantity of an identity or a bound; a table that lacks a part of it is refused.
 
-    A claim describes each of its controls, so that a table without it is refused. By default a control has every
-    quantity that the statements read in the claim's arm, and shares no quantity's numbers with a form.
+    ``GRIDS`` of a claim's module has it by the name of the quantity. Without an entry a quantity is in float64 alone.
+
+    Parameters
+    ----------
+    dtypes
+        The precisions; every case, layer, seed and step has all of them.
+    layers
+        The layers of the arm ``claim``. Empty where chance decides them, as those of a random network.
+    steps
+        The training steps of the arm ``claim``, or their number.
+    x
+        The values of ``x`` in every arm, for example step sizes; or their number, where they differ between instances.
+    """
+
+    dtypes: tuple[str, ...] = ("float64",)
+    layers: tuple[str, ...] = ()
+    steps: tuple[int, ...] | int = ()
+    x: tuple[float, ...] | int = ()
+
+
+BOTH_PRECISIONS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a control's rows differ from those of the claim: what they lack, and which numbers are equal to a form's.
+
+    A claim describes each of its controls, and a table without one of them is refused. By default a control has every
+    quantity that the statements read in the claim's arm, and no quantity has the same numbers as in a form.
 
     Parameters
     ----------
     has
-        The quantities that the control has, where it has not all. A statement that reads another one is not set
-        against this control.
+        The quantities of the control, if it lacks some. A statement that reads another quantity is not compared with
+        this control.
     shares
-        The quantities whose numbers are a form's own.
+        The quantities with the same numbers in the control and in a form.
     because
-        Why they are: what the control breaks does not enter them.
+        The reason: these quantities do not depend on what the control breaks.
     scales
-        The scales at which it is measured; the paper's table may be older than the control.
+        The scales at which it is measured. A table of the papers' scale may be older than the control.
     parts
-        The columns in which its parts are those of the claim's arm: its cases and layers but not its steps where
-        it is measured before training.
+        The columns in which the control is like the claim's arm. A control that is measured before training has the
+        claim's cases and layers, but not its steps: ``("case", "layer")``.
     cases
-        The kinds of its cases, where they are not those of the claim's arm; by quantity where they differ. It lacks
-        the others of the claim's kinds.
+        The kinds of its cases, if they are not those of the claim's arm; by quantity, if quantities differ. The control
+        has no other kinds.
     lacks
-        The kinds of the claim's cases that it lacks.
+        The kinds of the claim's cases that the control lacks.
     share
-        The least share of the claim's cases that each of its quantities has, where chance decides which cases they are.
-        Of the cases that it has it may then lack layers.
+        The least share of the claim's cases that each quantity has, if chance decides which cases the control has. Its
+        cases may then lack layers.
+    without
+        A regular expression that is removed from the names of layers before they are compared: the control's own
+        setting, which the names contain.
+    grids
+        The grids of those quantities that the control has at other steps or values of x than the claim.
     parts_because
-        Why the parts differ.
+        The reason for the other parts.
     """
 
     has: tuple[str, ...] = ()
@@ -165,31 +196,35 @@ class Control:
     cases: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
     lacks: tuple[str, ...] = ()
     share: float = 1.0
+    without: str = ""
+    grids: dict[str, Grid] = field(default_factory=dict)
     parts_because: str = ""
 
     def __post_init__(self) -> None:
-        if (len(self.parts) < 3 or self.cases or self.lacks or self.share < 1) and not self.parts_because:
+        differs = len(self.parts) < 3 or self.cases or self.lacks or self.share < 1 or self.without or self.grids
+        if differs and not self.parts_because:
             raise ValueError("say why a control's parts are not those of the claim")
         if self.shares and not self.because:
             raise ValueError(f"say why a control shares {', '.join(self.shares)} with the claim")
 
     def cases_of(self, quantity: str) -> tuple[str, ...]:
-        """The kinds of this quantity's cases, where they are not those of the claim's arm."""
+        """The kinds of this quantity's cases, if they are not those of the claim's arm; else empty."""
         return self.cases.get(quantity, ()) if isinstance(self.cases, dict) else self.cases
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Why a quantity, or a kind of case, does not have the number of instances that the experiment's settings say.
+    """A quantity or a kind of case whose number of instances is not that of the experiment's settings.
 
-    ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. Such a quantity need not have equally
-    many rows at each instance, and such a kind is not counted.
+    ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. The instances of the quantity may have
+    different numbers of rows. The instances of the kind are not counted.
 
     Parameters
     ----------
     share
-        Of a quantity the number of its instances over that of the settings. Below 1 chance decides, and this is the
-        least share. 0 where the settings do not say it; then all kinds of cases have equally many instances.
+        For a quantity, its number of instances divided by that of the settings. Below 1, chance decides the number, and
+        this is the least share. 0 if the settings do not say the number; then all kinds of cases have equally many
+        instances.
     because
         The reason.
     """
@@ -202,7 +237,7 @@ class Drawn:
 class Hypothesis:
     """A condition under which the paper makes its statements, measured beside them.
 
-    Where the rule does not support it, the statements are inconclusive for ``reason``, whatever their own rules find.
+    If the rule does not support it, the statements are inconclusive for ``reason``, whatever their own rules find.
 
     Parameters
     ----------
@@ -211,7 +246,7 @@ class Hypothesis:
     text
         The condition in a sentence, with its threshold, and where the paper states it.
     rule
-        What the rows of the arm that is judged, printed or corrected, show.
+        The function that judges the condition. It reads the arm in which the statement is judged, printed or corrected.
     reads
         The quantities that the rule reads.
     reason

@@ -19,10 +19,10 @@ class JudgeError(BadInput):
 
 
 def round_off(*numbers: Any) -> float:
-    """By how much such numbers may differ and be equal, as of the largest of them or of 1.
+    """The largest difference of such numbers that counts as round-off: ``ROUND_OFF`` times the largest of them, or 1.
 
-    Of 1, because most values are differences of cosines, accuracies or correlations: their round-off is that of
-    numbers of order 1, however small the differences are.
+    It is never less than ``ROUND_OFF``, because most values are differences of cosines, accuracies or correlations.
+    Their round-off is that of numbers of order 1, however small the differences are.
     """
     return ROUND_OFF * max(1.0, *(float(np.abs(values).max()) for values in numbers))
 
@@ -68,8 +68,8 @@ def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
 def p_above(values: Any, level: float = 0.0) -> float:
     """One-sided p-value of Student's t test that the mean over seeds is greater than ``level``.
 
-    A sample without spread has no t statistic; its p-value is the sign test's, 2^-n where all n values are above. A
-    sample that equals the level but for round-off is not above.
+    A sample without spread has no t statistic. Its p-value is that of the sign test: 2^-n if all n values are above the
+    level, else 1. A sample whose distance from the level is round-off is not above it.
     """
     values = np.asarray(values, float)
     spread = deviation(values) / math.sqrt(len(values))
@@ -111,8 +111,8 @@ def p_trend(series: Any) -> tuple[float, float]:
     """Exact p-values that series rise, and that they fall, if every order of a series were equally likely.
 
     ``series`` is (seeds, points). The statistic is the sum over seeds of concordant minus discordant pairs, whose
-    distribution is the convolution of the seeds'. The number of inversions of n values, of which groups are tied, has
-    the generating function [n]_q! / prod [ties]_q! (the q-multinomial coefficient).
+    distribution is the convolution of the seeds'. The number of inversions of n values with groups of ties has the
+    generating function [n]_q! / prod [ties]_q! (the q-multinomial coefficient).
     """
     series = np.asarray(series, float)
     ties = [tuple(sorted(np.unique(values, return_counts=True)[1].tolist())) for values in series]
@@ -136,12 +136,12 @@ def _sums_of_inversions(length: int, ties: tuple[tuple[int, ...], ...]) -> np.nd
 
 @cache
 def _inversions(length: int, ties: tuple[int, ...]) -> np.ndarray:
-    """Probabilities of 0, 1, 2, ... inversions in a random order of values of which groups are tied."""
+    """Probabilities of 0, 1, 2, ... inversions in a random order of values with groups of ties of these sizes."""
     counts = [1]
     for size in range(2, length + 1):  # times 1 + q + ... + q^(size - 1)
         sums = [0, *accumulate(counts), *([sum(counts)] * (size - 1))]
         counts = [sums[k + 1] - sums[max(0, k + 1 - size)] for k in range(len(counts) + size - 1)]
-    for size in (size for tied in ties for size in range(2, tied + 1)):  # divided by the same
+    for size in (size for tied in ties for size in range(2, tied + 1)):  # divided by 1 + q + ... + q^(size - 1)
         quotient: list[int] = []
         for k in range(len(counts) - size + 1):
             below = counts[k - 1] if k else 0
@@ -159,14 +159,14 @@ def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
 
 
 def curves(rows: Rows, *names: str) -> np.ndarray:
-    """``value`` by the sorted values of these columns, an axis each, and by step on the last axis."""
+    """The array of ``value``: an axis for the sorted values of each of these columns, and a last axis for the steps."""
     groups = rows.by(*names)
     shape = [len({values[axis] for values in groups}) for axis in range(len(names))]
     return np.array([group.value[np.argsort(group.step)] for group in groups.values()]).reshape(*shape, -1)
 
 
 def by_number(rows: Rows, *names: str) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the cases "axis=number", rising, and ``curves`` by seed, these cases and ``names``."""
+    """The rising numbers of the cases "axis=number", and ``curves`` with axes for seeds, these cases and ``names``."""
     numbers = np.array([float(case.rpartition("=")[2]) for case in sorted(set(rows.case.tolist()))])
     order = np.argsort(numbers)
     return numbers[order], curves(rows, "seed", "case", *names)[:, order]

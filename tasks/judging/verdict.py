@@ -7,8 +7,8 @@ A statement
   inconclusive     the data decide nothing, no control breaks it, or a hypothesis of the paper is not met
 
 A statement whose data are not here, or whose table is older than it, is not judged. A claim fails if one of its
-asserted statements fails, is inconclusive if one is inconclusive or a control is kept by all of them, and holds if all
-that are judged hold. A verdict that is not ``holds`` has a reason.
+asserted statements fails. It is inconclusive if one of them is inconclusive, or if none of them rejects a control. It
+holds if all that are judged hold. A verdict that is not ``holds`` has a reason.
 """
 
 from typing import Any
@@ -23,10 +23,10 @@ SUPPORTED = ("holds", "holds corrected")
 def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, dict[str, Any]]:
     """The verdicts on the claims of a paper by key, after Holm's correction over its asserted statements.
 
-    Every p-value counts as a test, of the printed and of the corrected form; so does each asserted statement that has
-    not run, and each of the ``waiting`` claims without a finding. The p-values that statements hold and those that
-    they are refuted are two families, corrected separately. A control is judged as its statement is, correction
-    included; a control that is undecided then is rejected if it differs from the claim.
+    Every p-value of a printed or a corrected form counts as a test. So does each asserted statement of a claim that has
+    not run, and each of the ``waiting`` claims without a finding. P-values for and against the statements are two
+    families, corrected separately. A control is judged like its statement, with the same correction. If it is then
+    undecided, it is rejected if it differs from the claim.
     """
     forms = [
         form
@@ -49,10 +49,11 @@ def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, di
 
 
 def correct(forms: list[dict[str, Any]], name: str, others: int = 0) -> None:
-    """Write Holm's step-down p-values into the forms, as ``NAME, Holm``; ``others`` more tests count as the largest.
+    """Write Holm's step-down p-values into the forms, as ``NAME, Holm``.
 
-    The p-values of a form's controls are multiplied by the same number as its own. Otherwise a control would pass at a
-    level at which its claim does not: 2.5 % of all controls by chance.
+    ``others`` is the number of further tests, whose p-values count as larger than all of these. The p-values of a
+    form's controls are multiplied by the same number as its own. Without this correction 2.5 % of all controls would
+    pass by chance, at a level at which their claim does not.
     """
     tested = sorted((form for form in forms if form[name] is not None), key=lambda form: form[name])
     adjusted = 0.0

@@ -7,8 +7,10 @@ from test_parts_of_controls import CLAIMS, COMMITTED, REPORTS, committed, module
 from gramlab import tables
 from tasks.judging.contract import ContractError, admit, instances
 from tasks.judging.parts import incomplete, refuse_incomplete
-from tasks.judging.rows import Rows, kind_and_instance
-from tasks.judging.statement import Control
+from tasks.judging.rows import FOUND, Rows, kind_and_instance
+from tasks.judging.statement import Control, Grid
+from tasks.papers.fact.experiments import c_quadratic, critical_points
+from tasks.papers.neural_collapse.experiments import d_thm4_3
 from tasks.settings import load
 
 RIDGE = "control: ridge instead of OLS"
@@ -156,6 +158,113 @@ def test_a_control_with_parts_of_its_own_does_not_lose_one(key, scale, lost):
             refuse_incomplete(Rows(frame[~fault]), module(key), scale)
 
 
+@pytest.mark.parametrize(
+    ("key", "lost", "words"),
+    [
+        ("a_eq2", {"quantity": "eq2/remainder", "x": 0.125}, "no rows at x 0.125 in the arm 'claim'.*have 21 values"),
+        ("a_eq1", {"quantity": "eq1/residual", "dtype": "float32"}, "dtype float32 in the arm 'claim'"),
+        ("a_prop3", {"quantity": "prop3/ratio", "step": 300}, "no rows at step 300 .*6 values of step"),
+        ("a_prop3", {"quantity": "prop3/ratio", "x": 0.0}, "no rows at x 0 in the arm 'claim'"),
+        ("a_ols", {"layer": "printed inverse"}, "no rows at layer printed inverse in the arm 'claim'"),
+        ("a_lem5", {"layer": "near the best"}, "no rows at layer near the best"),
+        ("b_prop4", {"layer": "2"}, "no rows at layer 2"),
+        ("c_thm3_4", {"quantity": "thm3.4/correlation", "x": 2.0**-8}, "no rows at x 0.00390625"),
+        ("c_lemd_2", {"quantity": "lemd2/ratio", "step": 15}, "has 15 values of step .*have 16"),
+        ("d_thm4_3", {"quantity": "thm4_3/kappa", "x": 2.0**-11}, "no rows at x 0.000488281"),
+        ("d_propa_1", {"quantity": "propA1/residual", "x": 0.8, "dtype": "float64"}, "r = 0.8, .*dtype float64"),
+        ("d_lemb_2", {"quantity": "lemB2/product", "layer": "right"}, "no rows at layer right"),
+    ],
+)  # fmt: skip
+def test_all_arms_together_do_not_lose_a_precision_layer_step_or_x(key, lost, words):
+    frame = committed("quick", key)
+    refuse_incomplete(Rows(frame), module(key), "quick")
+    fault = at_fault(frame, **lost)
+    assert fault.any(), "the fault is not planted"
+    with pytest.raises(ContractError, match=words):
+        refuse_incomplete(Rows(frame[~fault]), module(key), "quick")
+
+
+@pytest.mark.parametrize(
+    ("key", "quantity", "words"),
+    [
+        ("c_thm3_1", "fact/error", "has 25 values of x at an instance in the arm 'claim'; the settings have 26"),
+        ("d_thm4_3", "thm4_3/remainder", "has 11 values of x at an instance in the arm 'claim'; the settings have 12"),
+        ("d_thm4_4", "thm4_4/near", "has 4 values of x at an instance in the arm 'claim'; the settings have 5"),
+    ],
+)
+def test_all_instances_together_do_not_lose_their_smallest_x(key, quantity, words):
+    """Where every instance has x of its own, their number is compared."""
+    frame = committed("quick", key)
+    place = ["arm", "case", "layer", "dtype", "seed", "step"]
+    smallest = (frame["quantity"] == quantity) & (
+        frame["x"] == frame.groupby(["quantity", *place])["x"].transform("min")
+    )
+    with pytest.raises(ContractError, match=words):
+        refuse_incomplete(Rows(frame[~smallest]), module(key), "quick")
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_no_grid_is_loose(scale):
+    """Identities have the precisions, layers, steps and x that their claim declares, and no others.
+
+    The layers of random networks are not declared, because another stream draws others.
+    """
+    drawn_layers = {"a_eq1", "a_eq2", "a_thm1", "b_prop2", "c_lemd_2", "d_thm4_3"}
+    own_x = {"fact/ratio", "thm4_4/ratio", "prop2/gap", "prop2/nc1"}  # path of each network; random kernels; x is step
+    loose = []
+    for key in (key for at, key in COMMITTED if at == scale and module(key).KIND != "statistical"):
+        claim, frame = module(key), committed(scale, key)
+        for quantity in {name for statement in claim.STATEMENTS for name in statement.reads} & set(frame["quantity"]):
+            rows = frame[(frame["arm"] == "claim") & (frame["quantity"] == quantity) & (frame["case"] != FOUND)]
+            grid = getattr(claim, "GRIDS", {}).get(quantity, Grid())
+            for column, declared in (
+                ("dtype", grid.dtypes),
+                ("layer", grid.layers),
+                ("step", grid.steps),
+                ("x", grid.x),
+            ):
+                values = set(rows[column])
+                if (column == "layer" and key in drawn_layers) or (column == "x" and quantity in own_x):
+                    continue
+                if isinstance(declared, tuple) and values != set(declared) and (declared or len(values) > 1):
+                    loose.append((key, quantity, column, sorted(values)))
+    assert loose == []
+
+
+@pytest.mark.parametrize(
+    ("key", "quantity", "values"),
+    [
+        ("c_thm3_4", "thm3.4/fact", tuple(c_quadratic.EPSILONS)),
+        ("d_thm4_3", "thm4_3/kappa", tuple(d_thm4_3.FRACTIONS)),
+        ("c_thm3_1", "fact/error", len(critical_points.RAYS)),
+        ("d_thm4_3", "thm4_3/ratio", len(d_thm4_3.FRACTIONS)),
+    ],
+)
+def test_a_grid_is_that_of_its_experiment(key, quantity, values):
+    assert module(key).GRIDS[quantity].x == values
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ({"layer": "far 0, ε = 0.5", "quantity": "thm4_3/ratio"}, "case n = 2, λ_Φ = 0.1, layer far 0"),
+        ({"layer": "far 0", "quantity": "thm4_3/psi"}, "layer far 0"),
+        ({"step": 11, "quantity": "thm4_3/collapsed"}, "has 11 values of step .*have 12"),
+    ],
+)
+def test_the_control_beyond_the_condition_has_the_claims_data(lost, words):
+    """Its epsilon is its own; its kinds of data are those of the claim."""
+    arm = "control: condition violated"
+    frame = committed("quick", "d_thm4_3")
+    fault = pd.Series(True, frame.index)
+    for column, value in {"arm": arm, **lost}.items():
+        fault &= frame[column] == value
+    assert fault.any(), "the fault is not planted"
+    with pytest.raises(ContractError, match=words) as error:
+        refuse_incomplete(Rows(frame[~fault]), module("d_thm4_3"), "quick")
+    assert arm in str(error.value)
+
+
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_no_least_number_of_cases_is_loose(scale):
     """Of each statement, the quantity with the fewest kinds of cases has just as many as the statement needs."""
@@ -202,7 +311,13 @@ def test_the_kind_of_a_case_and_its_instance(case, kind, instance):
     assert kind_and_instance(case) == (kind, instance)
 
 
-@pytest.mark.parametrize("parts", [{"cases": ("one",)}, {"lacks": ("one",)}, {"share": 0.9}, {"parts": ("case",)}])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"cases": ("one",)}, {"lacks": ("one",)}, {"share": 0.9}, {"parts": ("case",)}, {"without": "b"},
+        {"grids": {"q": Grid(x=1)}},
+    ],
+)  # fmt: skip
 def test_a_control_says_why_its_parts_are_others(parts):
     with pytest.raises(ValueError, match="say why a control's parts"):
         Control(**parts)

@@ -8,7 +8,7 @@ it is, and here both have it.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "B.prop2"
 KIND = "exact"
@@ -21,6 +21,7 @@ MATH = (
         r"= \frac{1}{n} \sum_i \nabla_h f(x_i)\, \nabla_h f(x_i)^\top"
     ),
 )
+GRIDS = {"prop2/residual": Grid(BOTH_PRECISIONS)}
 DRAWN = {
     "a dead layer": Drawn(0, "It is a single network."),
     "prop2/residual": Drawn(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rules import order
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Grid, Statement
 
 ID = "B.prop3"
 KIND = "exact"
@@ -25,6 +25,12 @@ MATH = (
     r"\bar W = W - W_0",
 )
 POWER, CONTROL_POWER = 3, 1  # of the time, in the remainders of the claim and of the control
+GRIDS = {
+    "prop3/remainder": Grid(
+        layers=tuple(f"{layer}, {matrix}" for layer in range(3) for matrix in ("AGOP", "NFM")),
+        x=tuple(2.0**-power for power in range(4, 25)),
+    )
+}
 CONTROLS = {
     "uncentered": Control(),
 }

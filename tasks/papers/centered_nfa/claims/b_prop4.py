@@ -7,7 +7,7 @@ output and for any loss, depth, hidden layer and activation. The paper states it
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "B.prop4"
 KIND = "exact"
@@ -23,6 +23,7 @@ MATH = (
 QUOTE = (
     "For a fully-connected neural network at initialization, whose weights are trained with gradient descent on a loss"
 )
+GRIDS = {quantity: Grid(BOTH_PRECISIONS, layers=("0", "1", "2")) for quantity in ("prop4/nfm", "prop4/agop")}
 CONTROLS = {
     "kernel of another layer": Control(
         share=0.5,

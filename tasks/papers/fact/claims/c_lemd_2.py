@@ -14,7 +14,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RATIO, RESIDUAL, Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, exact
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "C.lemD.2"
 KIND = "exact"
@@ -56,6 +56,10 @@ def searched(rows: Rows) -> Finding:
     return Finding(distance <= FOUND, distance, text, "bound", high=FOUND, measured=measured)
 
 
+GRIDS = {
+    "lemd2/ratio": Grid(steps=16),
+    **{f"lemd2/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("represented", "attained")},
+}
 DRAWN = {
     f"lemd2/{quantity}": Drawn(
         0, "The table's number of seeds is Figure 4's; the settings give a fifth of theirs to each Q."

@@ -7,7 +7,7 @@ this is the control. A Laplace kernel has no gradient at its own sample, where i
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "C.lemF.1"
 KIND = "exact"
@@ -17,6 +17,7 @@ MATH = (
     r"\text{FACT} = \sum_{i,j} \left. \frac{\partial}{\partial x} K_W(x, x_j) \right|_{x = x_i} "
     r"\alpha_j^\top \alpha_i\, x_i^\top"
 )
+GRIDS = {"lemF1/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
     "ridge lambda": Control(),
 }

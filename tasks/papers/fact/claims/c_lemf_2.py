@@ -6,7 +6,7 @@ lemma's lambda, and the proof uses both. The control has the ridge 2 n lambda.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "C.lemF.2"
 KIND = "exact"
@@ -20,6 +20,7 @@ CORRECTION = (
     "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge λ, −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. In "
     "the proof the second line has the ridge nλ and the third line, −nλ(K + λI)⁻¹y, lacks the n."
 )
+GRIDS = {"lemF2/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
     "ridge 2 n lambda": Control(),
 }

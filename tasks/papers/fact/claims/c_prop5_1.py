@@ -12,7 +12,7 @@ from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, below, exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "C.prop5.1"
 KIND = "exact"
@@ -52,6 +52,7 @@ CORRECTED = Control(
     cases=tuple(f"{k}, {shape}" for k in ("exp(t)", "t^2", "(t + 1)^3", "1 / (8 - t)") for shape in SHAPES),
     parts_because="The corrected form is about functions that are kernels; the falling ones are none.",
 )
+GRIDS = {f"prop51/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("agop", "fact", "update")}
 CONTROLS = {
     "k merely rising": Control(
         cases=tuple(f"{k}, {shape}" for k in ("tanh(t)", "arctan(3t)") for shape in SHAPES),

@@ -7,7 +7,7 @@ controls end at a point that is not critical, or take twice the lambda.
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Grid, Statement
 from tasks.papers.fact.claims.shared.critical_points import END, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -32,6 +32,9 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
     return Finding(farthest > END, farthest, text, "exact", low=END, numbers=numbers, measured=measured)
 
 
+GRIDS = {
+    f"fact/{name}/error": Grid(layers=("first", "second", "last"), x=26) for name in ("transposed", "root", "cone")
+}
 CONTROLS = {
     "a point that is not critical": Control(),
     "lambda doubled": Control(),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import Control, Drawn, Grid, Statement
 from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims.shared.critical_points import critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
@@ -42,6 +42,8 @@ def bounded(rows: Rows) -> Finding:
     return replace(finding, measured=f"the error is at most {finding.statistic:.3f} of the bound")
 
 
+LAYERS = ("first", "second", "last")
+GRIDS = {"fact/error": Grid(layers=LAYERS, x=26), "fact/ratio": Grid(layers=LAYERS)}
 DRAWN = {"fact/ratio": Drawn(1, "It is measured at every tenth step, and the steps that a search takes differ.")}
 CONTROLS = {
     "a point that is not critical": Control(),

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, below, never, order
-from tasks.judging.statement import Control, Drawn, Hypothesis, Statement
+from tasks.judging.statement import Control, Drawn, Grid, Hypothesis, Statement
 
 ID = "C.thm3.4"
 KIND = "exact"
@@ -65,6 +65,8 @@ def _power(case: str) -> float:
     return min(2.0, 2 * float(case.removeprefix("s = ")))
 
 
+EPSILONS = tuple(2.0**-power for power in range(1, 11))
+GRIDS = {quantity: Grid(x=EPSILONS) for quantity in ("thm3.4/correlation", "thm3.4/fact")}
 DRAWN = {
     quantity: Drawn(0, "p, τ and s are a grid, and nothing is drawn.")
     for quantity in ("thm3.4/correlation", "thm3.4/fact", "thm3.4/no minimum")

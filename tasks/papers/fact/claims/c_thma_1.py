@@ -6,7 +6,7 @@ square root stands in the text after the theorem. The other controls end at a po
 the lambda.
 """
 
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import Control, Grid, Statement
 from tasks.papers.fact.claims.shared.critical_points import critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
@@ -21,6 +21,9 @@ MATH = (
     ),
     r"W W^\top = \sqrt{\text{bFACT}\; \text{bFACT}^\top}",
 )
+GRIDS = {
+    quantity: Grid(layers=("first", "second", "last"), x=26) for quantity in ("back_fact/error", "back_fact/root/error")
+}
 CONTROLS = {
     "a point that is not critical": Control(),
     "bFACT with the bias": Control(),

@@ -14,7 +14,7 @@ from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import Limit
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import MOST, within_standard_errors
 
 ID = "D.alg1"
@@ -41,6 +41,13 @@ STEPS = {  # the name of the statement, the words and the formula of Algorithm 1
     "projected": ("root of the AGOP", "Transform the data", "X_{l+1} ← Φ_l(M_l^{1/2}X_l)"),
     "features": ("feature map", "typically serves as a random features generator", "Φ_l(x) = σ(W_l x + b_l)"),
     "dual": ("last coefficients", "Learn coefficients,", "α_{L+1} = Y(k_{L+1}(X_{L+1}, X_{L+1}) + μI)⁻¹"),
+}
+GRIDS = {
+    "alg1/dual": Grid(BOTH_PRECISIONS),
+    **{
+        f"alg1/{quantity}": Grid(BOTH_PRECISIONS, layers=("1", "2"))
+        for quantity in ("normalised", "agop", "projected", "features")
+    },
 }
 DRAWN = {"alg1/away": Drawn(10, "Each instance has ten pairs of points.")}
 CONTROLS = {

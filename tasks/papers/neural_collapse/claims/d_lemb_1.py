@@ -6,13 +6,14 @@ has a minus in the inner inverse.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "D.lemB.1"
 KIND = "exact"
 TITLE = "The Woodbury formula"
 PRINTED = "(P + UVᵀ)⁻¹ = P⁻¹ − P⁻¹U(I + VᵀP⁻¹U)⁻¹VᵀP⁻¹, Lemma B.1"
 MATH = r"(P + U V^\top)^{-1} = P^{-1} - P^{-1} U \left( I + V^\top P^{-1} U \right)^{-1} V^\top P^{-1}"
+GRIDS = {"lemB1/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
     "minus in the inner inverse": Control(lacks=("zero U",), parts_because="With U = 0 both signs are right."),
 }

@@ -6,7 +6,7 @@ from this lemma. The controls are classes of two sizes, and labels of ±1.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "D.lemB.2"
 KIND = "exact"
@@ -26,6 +26,10 @@ CORRECTION = (
     "cannot be right, since it exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels;"
     " they fail with the ±1 labels of the experiments."
 )
+GRIDS = {
+    "lemB2/inverse": Grid(BOTH_PRECISIONS),
+    "lemB2/product": Grid(BOTH_PRECISIONS, layers=("left", "right")),
+}
 CONTROLS = {
     "classes of two sizes": Control(
         lacks=("one sample each",), parts_because="Classes of one sample each have no second size."

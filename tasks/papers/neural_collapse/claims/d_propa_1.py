@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact, order
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
 
 ID = "D.propA.1"
@@ -60,6 +60,14 @@ def distances_change(rows: Rows) -> Finding:
     )
 
 
+INNER_PRODUCTS = (-1.0, -0.999, -0.7, -0.2, 0.0, 0.3, 0.8, 0.99, 0.9999, 1.0)  # r
+SCALES = tuple(2.0**-power for power in range(3, 11))  # one over the root of the width, in x
+GRIDS = {
+    "propA1/residual": Grid(BOTH_PRECISIONS, x=INNER_PRODUCTS),
+    "propA1/distance": Grid(x=INNER_PRODUCTS[:-1]),
+    "propA1/away": Grid(x=SCALES),
+    "propA1/remainder": Grid(x=SCALES),
+}
 DRAWN = {
     f"propA1/{quantity}": Drawn(0, "The settings' instances are averaged, or it is a quadrature, which draws nothing.")
     for quantity in ("away", "distance", "remainder", "residual")

@@ -7,7 +7,7 @@ The controls count in S V^T or the ReLU, or have a U that is not orthogonal.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "D.svd"
 KIND = "exact"
@@ -18,6 +18,7 @@ MATH = (
     r"\frac{\operatorname{tr}(U \Sigma_W U^\top)}{\operatorname{tr}(U \Sigma_B U^\top)} = "
     r"\frac{\operatorname{tr}(\Sigma_W)}{\operatorname{tr}(\Sigma_B)}"
 )
+GRIDS = {"svd/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
     "ReLU counted in": Control(),
     "S V^T counted in": Control(),

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, order
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import Control, Drawn, Grid, Statement
 
 ID = "D.thm4.3"
 KIND = "bound"
@@ -84,6 +84,11 @@ def within_its_bound(rows: Rows) -> Finding:
     return replace(finding, measured=f"at most {finding.statistic:.3g} times its bound")
 
 
+FRACTIONS = tuple(2.0**-power for power in range(12))  # of the largest λ_k that the condition allows
+GRIDS = {
+    **{f"thm4_3/{quantity}": Grid(x=12) for quantity in ("ratio", "floor", "remainder", "exact")},
+    **{f"thm4_3/{quantity}": Grid(x=FRACTIONS) for quantity in ("kappa", "collapsed", "psi")},
+}
 DRAWN = {
     f"thm4_3/{quantity}": Drawn(
         1, "At some λ_k the printed κ is not above 0, or the proof's constants are not defined."
@@ -92,7 +97,14 @@ DRAWN = {
 }
 CONTROLS = {
     "condition violated": Control(
-        parts=("case",), parts_because="It violates the condition that contains ε, and so has an ε of its own."
+        parts=("case", "layer"),
+        without=", ε = .*",
+        grids={
+            "thm4_3/kappa": Grid(x=1),
+            **{f"thm4_3/{quantity}": Grid(steps=12, x=1) for quantity in ("collapsed", "psi")},
+        },
+        parts_because="It violates the condition that contains ε, and so has an ε of its own. λ_k is five times λ_Φ, "
+        "which is x, and ever smaller λ_Φ are its steps.",
     ),
     "no nonlinearity": Control(has=("thm4_3/exact", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")),
 }

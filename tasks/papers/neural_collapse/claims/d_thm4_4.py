@@ -14,7 +14,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "D.thm4.4"
 KIND = "bound"
@@ -57,6 +57,12 @@ def nearly_optimal(rows: Rows) -> Finding:
     return replace(finding, measured=f"the distance from the optimum is at most {finding.statistic:.2f} of its bound")
 
 
+LAYERS = tuple(f"C = {classes}, n = {size}" for classes, size in ((1, 5), (2, 3), (3, 1), (3, 6), (10, 4)))
+GRIDS = {
+    "thm4_4/residual": Grid(BOTH_PRECISIONS),
+    "thm4_4/ratio": Grid(layers=LAYERS),
+    "thm4_4/near": Grid(layers=LAYERS, x=5),
+}
 CONTROLS = {
     "diagonal 1.05": Control(
         has=("thm4_4/ratio", "thm4_4/residual"),
@@ -66,7 +72,8 @@ CONTROLS = {
     "not positive semi-definite": Control(
         has=("thm4_4/near", "thm4_4/ratio"),
         cases={"thm4_4/ratio": ("one eigenvalue below −μ",)},
-        parts_because="Its kernel has a negative eigenvalue, which no kernel of the claim has.",
+        grids={"thm4_4/near": Grid(layers=LAYERS, x=1)},
+        parts_because="Its kernel has a negative eigenvalue, as no kernel of the claim has, and no distance from k*.",
     ),
 }
 STATEMENTS = (

@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rules import exact, never
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "A.bce"
 KIND = "exact"
@@ -39,6 +39,7 @@ CORRECTION = (
     "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
     "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point."
 )
+GRIDS = {quantity: Grid(BOTH_PRECISIONS) for quantity in ("bce/gradient", "bce/residual")}
 DRAWN = {
     quantity: Drawn(0.9, "Where all features are dead both sides are 0.")
     for quantity in ("bce/gradient", "bce/residual")

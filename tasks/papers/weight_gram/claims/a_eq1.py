@@ -5,7 +5,7 @@ It holds for linear layers and, with the im2col patches as h and the flattened k
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "A.eq1"
 KIND = "exact"
@@ -13,6 +13,7 @@ TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
 MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
 SINGLE = ("ResNet-18", "a dead layer", "transformer block", "a weight used twice")
+GRIDS = {quantity: Grid(BOTH_PRECISIONS) for quantity in ("eq1/residual", "eq1/convolution")}
 DRAWN = {
     **{kind: Drawn(0, "It is a single network.") for kind in SINGLE},
     "eq1/convolution": Drawn(0.2, "Every third network that is drawn has convolutions."),

@@ -6,7 +6,7 @@ left is of order gamma^2 in the step size gamma.
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import order
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import Control, Drawn, Grid, Statement
 
 ID = "A.eq2"
 KIND = "exact"
@@ -19,6 +19,7 @@ MATH = (
     ),
     r"W^+ = W - \gamma \nabla_W \mathcal{L}",
 )
+GRIDS = {"eq2/remainder": Grid(x=tuple(2.0**-power for power in range(21)))}
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
     "minus turned into plus": Control(),

@@ -10,7 +10,7 @@ from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import COUNT
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, never
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import Control, Drawn, Grid, Statement
 
 ID = "A.lem4"
 KIND = "bound"
@@ -34,6 +34,8 @@ def half(rows: Rows) -> Finding:
     return bound(Rows(rows.frame.assign(value=2 * rows.value)))
 
 
+STEPS = (0, 3, 10, 30, 100, 300)
+GRIDS = {quantity: Grid(steps=STEPS) for quantity in ("lem4/ratio", "lem4/violated")}
 DRAWN = {
     "lem4/ratio": Drawn(0.7, "There is no ratio where the segment has no kink, so that both sides are 0."),
     "lem4/violated": Drawn(

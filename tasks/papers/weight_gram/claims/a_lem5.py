@@ -8,7 +8,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rules import bound, exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.lem5"
 KIND = "bound"
@@ -19,6 +19,12 @@ MATH = (
     r"\text{attained at } G = \frac{c\, A A^\top}{\| A A^\top \|_F}",
 )
 TRAINED = tuple(f"after {step} steps" for step in (0, 3, 10, 30, 100, 300))
+GRIDS = {
+    "lem5/ratio": Grid(
+        layers=("best", "control: G of another A", "least", "near the best", "psd", "symmetric", "trained")
+    ),
+    "lem5/residual": Grid(BOTH_PRECISIONS),
+}
 CONTROLS = {
     "norm of G beyond c": Control(
         parts=("case", "step"),

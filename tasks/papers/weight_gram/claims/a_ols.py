@@ -6,7 +6,7 @@ f_OLS is the least-squares fit of least norm.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.ols"
 KIND = "exact"
@@ -16,6 +16,7 @@ MATH = (
     r"\| y - f_{\text{OLS}} \|_K = 0, \quad \| v \|_K^2 = v^\top K v",
     r"f_{\text{OLS}} = H^\top (H H^\top)^{-1} H y, \quad K = H^\top H",
 )
+GRIDS = {"ols/residual": Grid(BOTH_PRECISIONS, layers=("least squares", "printed inverse"))}
 CONTROLS = {
     "ridge instead of OLS": Control(
         lacks=("y outside it",), parts_because="Outside the span every ridge predicts 0, as OLS does."

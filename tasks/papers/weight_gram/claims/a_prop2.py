@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import instances, style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact, positive, trend
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 from tasks.judging.statistics import curves
 
 ID = "A.prop2"
@@ -58,6 +58,10 @@ def _courses(rows: Rows, quantity: str) -> np.ndarray:
     return curves(rows.where(quantity=quantity), "seed")
 
 
+GRIDS = {
+    **{f"prop2/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("gram", "residual", "without NC2")},
+    **{f"prop2/{quantity}": Grid(steps=21) for quantity in ("gap", "nc1")},
+}
 DRAWN = {"trained": Drawn(0, "The experiment trains six networks at every number of instances.")}
 CONTROLS = {
     "labels not centred": Control(has=("prop2/gram", "prop2/residual")),

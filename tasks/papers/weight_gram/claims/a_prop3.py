@@ -10,7 +10,7 @@ from functools import partial
 from tasks.drawing.bound import draw as draw_instances
 from tasks.drawing.instances import RESIDUAL
 from tasks.judging.rules import bound, exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.prop3"
 KIND = "bound"
@@ -47,6 +47,12 @@ LINEARITY = (
     "The right-hand side is exactly the OLS reconstruction error, which equals square root of 1 − 𝒯₀(Z, X) up to "
     "normalization."
 )
+STEPS = (0, 3, 10, 30, 100, 300)
+GRIDS = {
+    "prop3/ratio": Grid(steps=STEPS, x=(0.0, 0.1, 0.3, 0.5, 0.8, 1.0)),
+    "prop3/residual": Grid(BOTH_PRECISIONS, steps=STEPS),
+    "prop3/by linearity": Grid(steps=STEPS),
+}
 CONTROLS = {
     "f not linear": Control(has=("prop3/ratio", "prop3/residual")),
     "shuffled pairs": Control(

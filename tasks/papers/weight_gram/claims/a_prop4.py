@@ -2,7 +2,7 @@
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "A.prop4"
 KIND = "exact"
@@ -13,6 +13,7 @@ MATH = (
     r"\text{if } f(\alpha x) = \alpha^m f(x), \quad \sum_i x_i = 0, \quad \sum_i f(x_i) = 0",
 )
 DEAD = "With at most one feature alive on the points the centred f is 0."
+GRIDS = {"prop4/residual": Grid(BOTH_PRECISIONS)}
 DRAWN = {"prop4/residual": Drawn(0.9, DEAD)}
 CONTROLS = {
     "f not centred": Control(share=0.9, parts_because=DEAD),

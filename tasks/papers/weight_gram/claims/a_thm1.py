@@ -7,7 +7,7 @@ AGOP-like term; we derive the whole.
 
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import exact, order
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "A.thm1"
 KIND = "exact"
@@ -21,6 +21,10 @@ MATH = (
         r"\nabla_{h_i} \mathcal{L}\, \nabla_{h_i} \mathcal{L}^\top \right)"
     ),
 )
+GRIDS = {
+    "thm1/remainder": Grid(x=tuple(2.0**-power for power in range(21))),
+    "thm1/residual": Grid(BOTH_PRECISIONS),
+}
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
     "another layer": Control(

@@ -6,7 +6,7 @@ lambda. Samples are columns of H here.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.tl"
 KIND = "exact"
@@ -17,6 +17,7 @@ MATH = (
     r"\hat Y_\lambda = H^\top \left( H H^\top + \lambda I \right)^{-1} H Y",
 )
 DRAWN_NAMES = r"(dead)?.*n \d+.*"  # the sizes and lambda of the others are drawn
+GRIDS = {"tl/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
     "lambda of one side changed by a tenth": Control(),
 }

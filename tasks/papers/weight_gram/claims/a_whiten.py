@@ -6,7 +6,7 @@ and does not give that Gram; otherwise its result agrees with that of the SVD.
 
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.whiten"
 KIND = "exact"
@@ -20,6 +20,7 @@ MATH = (
         r"- \gamma G)^\top (W - \gamma G)"
     ),
 )
+GRIDS = {f"whiten/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("gram", "distance", "newton-schulz")}
 CONTROLS = {
     "W+ turned by about a hundredth": Control(
         lacks=("one row", "weight 0"),
