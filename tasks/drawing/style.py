@@ -241,7 +241,8 @@ def legible(color: Any, least: float = 3.0) -> tuple[float, float, float]:
 def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, gap: float = 0.075) -> None:
     """Write labels beside the ends of lines, at the right of the panel, apart by ``gap`` of its height.
 
-    An end is the height at which a line ends, the label and the colour. Set the axis's limits before.
+    Labels move up to make room, and down where the uppermost would leave the panel. An end is the height
+    at which a line ends, the label and the colour. Set the axis's limits before.
     """
     scale = axes.transScale.transform
     (_, bottom), (_, top) = scale([(1, limit) for limit in axes.get_ylim()])
@@ -250,7 +251,7 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, 
     shifted = np.sort(places)
     for index in range(1, len(shifted)):
         shifted[index] = max(shifted[index], shifted[index - 1] + gap)
-    shifted -= max(0.0, (shifted[-1] - 1) / 2 if len(shifted) else 0.0)
+    shifted = np.minimum(shifted, 1 - gap * np.arange(len(shifted))[::-1])
     for place, index in zip(shifted, order, strict=True):
         _, text, color = ends[index]
         axes.text(x, place, text, color=legible(color), transform=axes.transAxes, fontsize=SMALL + 0.5, va="center")

@@ -237,10 +237,21 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_ylim(0, None if is_loss else 1.02)
         if column == 0:
             axes.set_ylabel(f"layer {row + 1}")
-    title = f"variances s₀/(3k)\n{style.what_lines_are(rows)}"
-    legend = grid[1, 2].legend(*_legend_entries(grid[0, 0], controls), loc="center left", title=title, alignment="left")
-    legend.set_in_layout(False)  # it extends into the empty panel on its right
+    label_scales(grid[1, 1], rows[(rows["quantity"] == "nfa/centered") & (rows["layer"] == LAYERS[-1])], controls)
+    for name in grid[1, 1].texts:
+        name.set_in_layout(False)  # they extend into the empty panels at the right
+    style.note(figure, f"variances s₀/(3k), as printed s₀/k; {style.what_lines_are(rows)}")
     return figure
+
+
+def label_scales(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
+    """Name the lines of each scale and arm at their ends; ``rows`` are those of the panel."""
+    last = rows[rows["step"] == rows["step"].max()].groupby(["arm", "x"])["value"].mean()
+    names = {"corrected": "solid: corrected", "claim": "dashed: as printed"}
+    names |= {arm: f"dotted, {arm}" for arm in controls}
+    ends = [(float(last[arm, scale]), f"{name}, s₀ = {scale:g}", style.CONTROL if arm in controls else color)
+            for scale, color in _scale_colors(rows) for arm, name in names.items()]  # fmt: skip
+    style.label_ends(axes, ends, gap=0.085)
 
 
 def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float) -> Figure:
@@ -281,10 +292,15 @@ def _line_styles(controls: list[str]) -> list[tuple[str, str]]:
     return [("claim", "--"), *((arm, ":") for arm in controls)]
 
 
+def _scale_colors(rows: pd.DataFrame) -> list[tuple[float, Any]]:
+    """The scales of the initial weights, the largest first, and their colours."""
+    scales = sorted(rows["x"].unique(), reverse=True)
+    return list(zip(scales, sns.color_palette("viridis", len(scales)), strict=True))
+
+
 def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
     """Draw the corrected arm with its seeds, since gradient descent is stable there; the other arms as means."""
-    scales = sorted(rows["x"].unique(), reverse=True)
-    for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
+    for scale, color in _scale_colors(rows):
         of_scale = rows[rows["x"] == scale]
         corrected = of_scale[of_scale["arm"] == "corrected"]
         style.seeds(axes, corrected, "step", color, label=f"corrected, s₀ = {scale:g}")
