@@ -261,15 +261,14 @@ def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float)
     """
     rows = style.thinned(rows[rows["quantity"] == claim.STATEMENTS[0].reads[0]], 20, power=2)
     spectra, controls = claim.SPECTRA, style.controls(rows)
-    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=1.5 + 2.2 * len(spectra))
+    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=1.0 + 2.2 * len(spectra))
     for panels, spectrum in zip(grid, spectra, strict=True):
         for axes, (number, layer) in zip(panels, enumerate(LAYERS, 1), strict=True):
             _lines_by_scale(axes, rows[(rows["case"] == spectrum) & (rows["layer"] == layer)], controls)
             _fit_axis(axes, top)
             axes.set(title=f"layer {number}, {spectrum}", xlabel="step", ylabel=label)
-    title = f"variances s₀/(3k); {style.what_lines_are(rows)}"
-    entries = _legend_entries(grid[0, 0], controls)
-    figure.legend(*entries, loc="outside lower left", ncols=3, title=title, alignment="left")
+    label_scales(grid[0, -1], rows[(rows["case"] == spectra[0]) & (rows["layer"] == LAYERS[-1])], controls)
+    style.note(figure, f"variances s₀/(3k), as printed s₀/k; {style.what_lines_are(rows)}")
     return figure
 
 
@@ -308,12 +307,3 @@ def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None
             means = of_scale[of_scale["arm"] == arm].groupby("step")["value"].mean()
             axes.plot(means.index, means, color=style.CONTROL if arm in controls else color, linestyle=dashes,
                       linewidth=1, label="_")  # fmt: skip
-
-
-def _legend_entries(axes: Axes, controls: list[str]) -> tuple[list, list]:
-    """Handles and labels of the scales, which ``axes`` has, and of the dashed and dotted arms."""
-    for arm, dashes in _line_styles(controls):
-        label = "as printed: variances s₀/k" if arm == "claim" else f"{arm}, each s₀"
-        color = style.GUIDE if arm == "claim" else style.CONTROL
-        axes.plot([], [], color=color, linestyle=dashes, linewidth=1, label=label)
-    return axes.get_legend_handles_labels()
