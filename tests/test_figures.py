@@ -171,6 +171,34 @@ def test_labels_at_the_ends_of_lines_do_not_overlap():
     assert np.diff(sorted(places.values())).min() > 0.07
 
 
+def test_labels_of_lines_that_end_at_the_top_stay_in_the_panel_and_have_room_for_their_lines_of_text():
+    from tasks.drawing import style
+
+    figure = Figure(figsize=(5, 3))
+    axes = figure.add_subplot()
+    for height, label in (
+        (1.0, "the highest"),
+        (0.99, "a control of three lines of text"),
+        (0.98, "third"),
+        (0.3, "low"),
+    ):
+        axes.plot([0, 1, 2], [0, height, np.nan], label=label)
+    axes.plot([0, 1], [0.5, 0.6], "o", label="marks alone")
+    axes.plot([0, 1], [0.5, 0.6])
+    style.label_lines(axes, {"third": "the third"}, width=12)
+    figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: -box.y0)
+    by_height = sorted(axes.texts, key=lambda text: -text.get_window_extent().y0)
+    assert [text.get_text() for text in by_height] == [
+        "the highest", "a control of\nthree lines\nof text", "the third", "low"
+    ]  # fmt: skip
+    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
+    panel = axes.get_window_extent()
+    assert boxes[0].y1 < panel.y1 + 8  # half a line of text
+    low = axes.transData.transform((0, 0.3))[1]
+    assert abs((boxes[-1].y0 + boxes[-1].y1) / 2 - low) < 3  # it needs not move
+
+
 @pytest.mark.parametrize("y", [0.04, 0.96])
 def test_names_of_lines_in_a_corner_are_in_order_and_do_not_overlap(y):
     figure = Figure(figsize=(3, 2))
@@ -187,7 +215,11 @@ def test_names_of_lines_in_a_corner_are_in_order_and_do_not_overlap(y):
     assert all(panel.y0 <= box.y0 and box.y1 <= panel.y1 and box.x1 <= panel.x1 for box in boxes)
 
 
-@pytest.mark.parametrize("key", ["a_fig4", "a_fig8", "a_fig9", "b_fig6", "d_fig11"])
+NAMED = ("a_fig2", "a_fig4", "a_fig8", "a_fig9", "a_fig13", "a_thm4", "b_egop", "b_fig2", "b_fig3", "b_fig4", "b_fig5",
+         "b_fig6", "b_fig8", "c_fig6", "c_fig11", "d_fig3", "d_fig4", "d_fig11")  # fmt: skip
+
+
+@pytest.mark.parametrize("key", NAMED)
 def test_lines_are_named_beside_them_and_not_in_a_legend(key):
     """Each colour of a thick line is that of some name; a name is as dark as text has to be."""
     claim = claim_of(key)

@@ -36,9 +36,11 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 def _draw_remainders(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set(xscale="log", yscale="log", xlabel="step size γ", ylabel="remainder / remainder at the largest γ")
     arms = [(arm, style.CONTROL) for arm in style.controls(rows)] + [("claim", style.CLAIM)]
+    names = []
     for arm, color in arms:
         lines = [line.sort_values("x") for _, line in rows[rows["arm"] == arm].groupby(["case", "layer"])]
         label = f"{arm} (a line for each instance and layer, {min(MOST, len(lines))} of {len(lines)})"
+        names.append((label, color))
         for line in lines[:: max(1, ceil(len(lines) / MOST))]:
             axes.plot(line["x"], line["value"] / line["value"].iloc[-1], color=color, linewidth=0.7, alpha=0.6,
                       label=label)  # fmt: skip
@@ -50,5 +52,4 @@ def _draw_remainders(axes: Axes, rows: pd.DataFrame) -> None:
         axes.plot([from_x, steps[1]], [(from_x / steps[1]) ** slope * 3, 3], color=style.GUIDE, linestyle=dashes,
                   linewidth=1.2, label=f"slope {slope}")  # fmt: skip
     axes.set_ylim(bottom, top)
-    for line in axes.legend(loc="upper left").get_lines():
-        line.set(linewidth=1.6, alpha=1)
+    style.name_lines(axes, [*names, ("dashed: slope 2; dotted: slope 1", style.GUIDE)], x=0.03, y=0.96)

@@ -5,9 +5,9 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import matplotlib
@@ -241,19 +241,41 @@ def legible(color: Any, least: float = 3.0) -> tuple[float, float, float]:
 def label_ends(axes: Axes, ends: list[tuple[float, str, Any]], x: float = 1.02, gap: float = 0.075) -> None:
     """Write labels beside the ends of lines, at the right of the panel, apart by ``gap`` of its height.
 
-    An end is the height at which a line ends, the label and the colour. Set the axis's limits before.
+    Labels move up to make room, and down where the uppermost would leave the panel. An end is the height
+    at which a line ends, the label and the colour. Set the axis's limits before.
     """
     scale = axes.transScale.transform
     (_, bottom), (_, top) = scale([(1, limit) for limit in axes.get_ylim()])
     places = [float((scale((1, height))[1] - bottom) / (top - bottom)) for height, _, _ in ends]
     order = np.argsort(places)
     shifted = np.sort(places)
-    for index in range(1, len(shifted)):
-        shifted[index] = max(shifted[index], shifted[index - 1] + gap)
-    shifted -= max(0.0, (shifted[-1] - 1) / 2 if len(shifted) else 0.0)
+    heights = np.array([gap * (1 + ends[index][1].count("\n")) for index in order])
+    apart = np.cumsum((heights[:-1] + heights[1:]) / 2)
+    apart = np.concatenate([[0.0], apart])[: len(shifted)]
+    shifted = np.maximum.accumulate(shifted - apart) + apart
+    shifted = np.minimum(shifted, 1 + apart - apart[-1:])
     for place, index in zip(shifted, order, strict=True):
         _, text, color = ends[index]
         axes.text(x, place, text, color=legible(color), transform=axes.transAxes, fontsize=SMALL + 0.5, va="center")
+
+
+def label_lines(
+    axes: Axes, names: Mapping[str, str] = MappingProxyType({}), width: int = 22, gap: float = 0.075
+) -> None:
+    """Write the labels of the panel's lines at their ends, as ``label_ends`` does; marks without a line have none.
+
+    ``names``: what stands for a label, nothing where it is empty; ``width``: the most letters of a line of text.
+    """
+    ends = []
+    for line in axes.get_lines():
+        label = str(line.get_label())
+        heights = np.asarray(line.get_ydata(), float)
+        heights = heights[np.isfinite(heights)]
+        words = textwrap.fill(names.get(label, label), width)
+        if words and len(heights) and not label.startswith("_") and line.get_linestyle() != "None":
+            ends.append((float(heights[-1]), words, line.get_color()))
+    axes.set_ylim(axes.get_ylim())
+    label_ends(axes, ends, gap=gap)
 
 
 def name_lines(axes: Axes, names: list[tuple[str, Any]], x: float = 0.97, y: float = 0.04) -> None:
@@ -268,15 +290,13 @@ def name_lines(axes: Axes, names: list[tuple[str, Any]], x: float = 0.97, y: flo
     x, y
         The corner at which the text ends, in parts of the panel: the upper one where ``y`` is above one half.
     """
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # a panel has one
-    height = (SMALL + 0.5) * 1.25 / (axes.get_position().height * figure.get_figheight() * 72)
     upper = y > 0.5
-    place = y
+    away = 0.0  # points, because the layout still changes the panel's height
     for name, color in names if upper else reversed(names):
-        axes.text(x, place, name, color=legible(color, 4.5), transform=axes.transAxes, fontsize=SMALL + 0.5,
-                  ha="right" if x > 0.5 else "left", va="top" if upper else "bottom")  # fmt: skip
-        place += (-1 if upper else 1) * height * (name.count("\n") + 1)
+        axes.annotate(name, (x, y), (0, away), xycoords="axes fraction", textcoords="offset points",
+                      color=legible(color, 4.5), fontsize=SMALL + 0.5, ha="right" if x > 0.5 else "left",
+                      va="top" if upper else "bottom")  # fmt: skip
+        away += (-1 if upper else 1) * (SMALL + 0.5) * 1.25 * (name.count("\n") + 1)
 
 
 def name_axis(axes: Axes, names: list[tuple[str, Any]], away: float = 30) -> None:

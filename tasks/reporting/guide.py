@@ -14,6 +14,8 @@ FOLDER = Path(__file__).parent
 EXPLAINED = re.compile(r"\{glossary:([^{}]+)\}")
 SORT = re.compile(r"^A (verdict|reason): (.)")  # the beginning of an explanation, which the page's tables leave out
 
+TABLE = re.compile(r'<table>(\s*<thead>\s*<tr>\s*<th scope="col">(.*?)</th>)')  # and what its first column names
+
 
 def glossary() -> list[dict]:
     """The terms of glossary.toml: ``name``, ``also`` (other spellings) and ``text``, in alphabetical order."""
@@ -42,4 +44,4 @@ def how_to_read(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -
     text, problems = with_numbers(text, claims)
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     html = markdown.render(with_links(text, page)).replace("<th>", '<th scope="col">')
-    return Markup(html), problems
+    return Markup(TABLE.sub(r"<table>\n<caption>What each \2 means</caption>\1", html)), problems

@@ -21,6 +21,7 @@ from tasks.reporting.words import (
     part_names,
     sought,
     statistic_of,
+    subjects_once,
     typeset,
     unit,
     unmet_condition,
@@ -86,12 +87,14 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     if claim["verdict"] == "holds":
         form = deciding_form(statement)
-        return [("Measured", typeset(claim["measured"]) or measure(form) + estimate(deciding_part(form)))]
+        return [
+            ("Measured", typeset(subjects_once(claim["measured"])) or measure(form) + estimate(deciding_part(form)))
+        ]
     printed, form = statement["forms"].get("claim"), deciding_form(statement)
     lines = [(DECIDED[claim["verdict"]], f"“{statement['name']}”{_paper_words(statement)}")]
     corrected = statement["form"] == "corrected"
     if form["measured"]:
-        lines.append(("Measured", _measured(printed, form) if corrected else typeset(form["measured"])))
+        lines.append(("Measured", _measured(printed, form) if corrected else typeset(subjects_once(form["measured"]))))
     if claim["verdict"] == "holds corrected":
         return [*lines, ("Why", _corrected(printed, form))]
     reason = _why(claim, statement, form)
@@ -111,8 +114,8 @@ def _shown(claim: dict[str, Any]) -> dict[str, Any] | None:
 
 def _measured(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
     """What was measured in both forms of a statement."""
-    texts = [f"as printed, {typeset(printed['measured'])}"] if printed and printed["measured"] else []
-    return "; ".join([*texts, f"in the corrected form, {typeset(form['measured'])}"])
+    texts = [f"as printed, {typeset(subjects_once(printed['measured']))}"] if printed and printed["measured"] else []
+    return "; ".join([*texts, f"in the corrected form, {typeset(subjects_once(form['measured']))}"])
 
 
 def _paper_words(statement: dict[str, Any]) -> str:

@@ -48,6 +48,22 @@ def number(value: float | None) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
+def subjects_once(measured: str) -> str:
+    """What was measured, in which neighbours of one subject name it once.
+
+    Examples
+    --------
+    >>> subjects_once("digits: loss 1 to 0.1; digits: NFA 0.6; MNIST: loss 1 to 0.2")
+    'digits: loss 1 to 0.1; NFA 0.6; MNIST: loss 1 to 0.2'
+    """
+    texts, before = [], ""
+    for text in measured.split("; "):
+        subject, colon, remainder = text.partition(": ")
+        texts.append(remainder if colon and subject == before else text)
+        before = subject if colon else ""
+    return "; ".join(texts)
+
+
 def typeset(text: str) -> str:
     """A text with its numbers as print has them: 1.3e+08 as 1.3·10⁸, and with minus signs.
 
@@ -115,14 +131,14 @@ def why(claim: dict[str, Any]) -> str:
     if not statement:
         return ""
     if claim["verdict"] in ("holds", "holds corrected") and claim["measured"]:
-        return typeset(claim["measured"])
+        return typeset(subjects_once(claim["measured"]))
     quoted_name, form = f"“{statement['name']}”", deciding_form(statement)
     unmet = unmet_condition(claim, statement)
     if unmet:
         shown = [f"{quoted_name} needs the condition “{unmet['name']}”, which is not met"]
         shown += [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
         return "; ".join(shown)
-    shown = [typeset(form["measured"])] if form["measured"] else []
+    shown = [typeset(subjects_once(form["measured"]))] if form["measured"] else []
     shown.append(f"{measure(form)}{result(statement)}")
     p = form.get("p, Holm", form["p"])
     if statement["reason"] == "too few seeds" and p is not None:

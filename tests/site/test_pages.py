@@ -90,6 +90,25 @@ def test_no_page_is_larger_than_300_kilobytes(site):
         assert path.stat().st_size <= 300_000, path
 
 
+def test_every_table_has_a_caption_and_every_head_a_scope(site):
+    count = 0
+    for path in site.rglob("*.html"):
+        for table in re.findall(r"<table.*?</table>", path.read_text(), re.S):
+            count += 1
+            assert re.search(r"<caption[^>]*>\s*\S", table), path
+            assert not re.search(r"<th(?![^>]*scope=)[ >]", table), path
+    assert count > 200
+
+
+def test_the_first_lines_of_a_page_name_a_subject_once(pages, site, claims):
+    """Of what was measured for neighbours; a planted pair is in the doctest of ``subjects_once``."""
+    measured = [claim["measured"] for claim in claims["quick"].values()]
+    assert any(re.search(r"(^|; )([^:;]+): [^;]+; \2: ", text) for text in measured)
+    for claim in claims["quick"].values():
+        lines = pages[site / "claims" / f"{claim['key']}.html"].text.partition("The claim, in our words")[0]
+        assert not re.search(r"(: |; )([A-Za-z][^:;]+): [^;:]+; \2: ", lines), claim["id"]
+
+
 def test_nothing_is_taken_from_another_host(site):
     for path in [*site.glob("**/*.html"), *site.glob("assets/*")]:
         text = path.read_text()

@@ -145,5 +145,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set(xlabel="step", ylabel=label)
     grid[0, 0].set_ylim(0, 1)
     grid[0, 1].axhline(FIT, color=style.PRINTED, linestyle="--", linewidth=0.8, label=f"{FIT:g}: “fits”")
-    style.legend(figure, grid[0], 3, style.what_lines_are(rows))
+    for axes in grid[0]:
+        style.label_lines(axes, width=18)
+    style.note(figure, style.what_lines_are(rows))
     return figure

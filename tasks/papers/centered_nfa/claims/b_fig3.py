@@ -5,6 +5,7 @@ the two derivatives disagree. A single network serves all data sets. “Closely 
 balances; numbers in parentheses are 95 % intervals over data seeds. The observed correlation falls with the balance.
 """
 
+import textwrap
 from dataclasses import replace
 from types import ModuleType
 
@@ -162,7 +163,13 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         pairs = arm_rows.pivot_table(index=["seed", "x"], columns="name", values="value")
         axes.plot(pairs["observed"], pairs["predicted"], mark, color=color, markersize=3, alpha=0.5, markeredgewidth=0)
     axes.plot([0, 1], [0, 1], color=style.GUIDE, linestyle="--", linewidth=1)
-    axes.set(title="a mark: a balance and a seed", xlabel="observed", ylabel="predicted", xlim=(0, 1.04),
+    axes.set(title="each balance and seed", xlabel="observed", ylabel="predicted", xlim=(0, 1.04),
              ylim=(0, 1.04))  # fmt: skip
-    style.legend(figure, grid[0, :2], 2, style.what_lines_are(corrected).replace("seeds", "data seeds"))
+    words = {"as printed: X₁ of scale 1": "", "observed, K with random eigenvectors": "K with random eigenvectors"}
+    for panel in grid[0, :2]:
+        style.label_lines(panel, words, width=14)
+    marks = [("● corrected", style.CLAIM), (textwrap.fill(f"✗ {FIRST_ORDER}", 12), style.CONTROL)]
+    style.name_lines(grid[0, 2], marks, x=0.03, y=0.97)
+    lines = style.what_lines_are(corrected).replace("seeds", "data seeds")
+    style.note(figure, f"squares: as printed, X₁ of scale 1; {lines}")
     return figure

@@ -101,6 +101,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     grid[0, 0].set_ylabel("|left − right side|")
     for axes in grid[0, 1:]:
         axes.set_yticklabels([])
-    lines = f"root mean square over {rows['seed'].nunique()} seeds; band: 90 % of them"
-    style.legend(figure, [grid[0, 0]], 3, lines)
+    style.name_lines(grid[0, 0], [(control.replace(" with", "\nwith"), style.CONTROL)], x=0.03, y=0.97)
+    style.name_lines(grid[0, 0], [("claim", style.CLAIM), ("dashed: slope −1", style.GUIDE)], x=0.03)
+    style.note(figure, f"root mean square over {rows['seed'].nunique()} seeds; band: 90 % of them")
     return figure

@@ -112,6 +112,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_xticks(widths, [f"{k:g}" for k in widths])
         axes.minorticks_off()
     grid[0, 0].set_ylabel("coefficient")
-    lines = f"bars: Student's 95 % interval over {rows['seed'].nunique()} batches, on each of two data sets"
-    style.legend(figure, [grid[0, 0]], 4, lines)
+    names = [("dotted: as printed", style.PRINTED), ("line: as derived", style.CLAIM), ("● Monte Carlo", style.CLAIM),
+             (f"✗ {control}".replace(" of", "\nof"), style.CONTROL)]  # fmt: skip
+    style.name_lines(grid[0, 0], names)
+    style.note(figure, f"bars: Student's 95 % interval over {rows['seed'].nunique()} batches, of two data sets")
     return figure

@@ -68,5 +68,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.plot(times, guide, color=style.GUIDE, linestyle=dashes, label=f"slope {power}")
         axes.set(xscale="log", yscale="log", title=f"centered {matrix}", xlabel="time / fastest weight's own time")
     grid[0, 0].set_ylabel("remainder / the largest")
-    style.legend(figure, [grid[0, 0]], 4, "median, least and largest over networks and hidden layers")
+    broken = [(control, style.CONTROL), (f"dotted: slope {CONTROL_POWER}", style.GUIDE)]
+    style.name_lines(grid[0, 0], broken, x=0.03, y=0.96)
+    style.name_lines(grid[0, 0], [("claim", style.CLAIM), (f"dashed: slope {POWER}", style.GUIDE)])
+    style.note(figure, "line: median; band: least to largest over networks and hidden layers")
     return figure

@@ -128,5 +128,6 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     image = style.image(grid[0, 2], features, "|M| at the chosen iteration,\nfirst seed")
     grid[0, 2].set(xlabel="coordinate, support first", ylabel="coordinate")
     figure.colorbar(image, ax=grid[0, 2], shrink=0.6, label="entry / the largest")
-    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
+    style.label_lines(grid[0, 0], width=12)
+    style.note(figure, style.what_lines_are(rows))
     return figure

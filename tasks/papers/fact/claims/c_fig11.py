@@ -194,8 +194,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.axhline(fact, color=style.CONTROL if control else style.COLORS["FACT"], linestyle="--", linewidth=1.2,
                          label=f"FACT, {arm}" if control else "FACT")  # fmt: skip
         depth = int(case.removeprefix("L"))
-        axes.axvline(1 / depth, color=style.GUIDE, linestyle=":", linewidth=1, label="s = 1/L")
-        axes.set(title=f"L = {depth}", xlabel="power s", ylim=(min(0, rows["value"].min()), 1.03))
+        axes.axvline(1 / depth, color=style.GUIDE, linestyle=":", linewidth=1, label="_")
+        axes.set(title=f"L = {depth}", xlabel="power s, dotted: 1/L", ylim=(min(0, rows["value"].min()), 1.03))
     grid[0, 0].set_ylabel("cosine with W₁ᵀW₁")
-    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
+    style.label_lines(grid[0, -1])
+    style.note(figure, style.what_lines_are(rows))
     return figure

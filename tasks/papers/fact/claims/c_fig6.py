@@ -155,5 +155,6 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         image = style.image(grid[1, column], features, "|M| at the last iteration, first seed")
         grid[1, column].set(xlabel="first number, second number", ylabel="first number, second number")
     figure.colorbar(image, ax=grid[1, :], shrink=0.8, label="entry / the largest")
-    style.legend(figure, [grid[0, 0]], 2, style.what_lines_are(rows))
+    style.label_lines(grid[0, -1])
+    style.note(figure, style.what_lines_are(rows))
     return figure

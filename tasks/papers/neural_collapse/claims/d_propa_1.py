@@ -156,5 +156,12 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     variance_axes.plot(features, 0.02 * 8 / features, color=style.GUIDE, linestyle="--", linewidth=1.2,
                        label="slope −1")  # fmt: skip
     variance_axes.set(xscale="log", yscale="log", xlabel="number of features D", ylabel="variance of σ(Wx)ᵀσ(Wy)")
-    style.legend(figure, [mean_axes, variance_axes], 2)
+    names = [("line: as printed, (5)", style.PRINTED), ("● quadrature", style.CLAIM),
+             ("dotted: r, unchanged;\nabove it, closer together", style.GUIDE)]  # fmt: skip
+    style.name_lines(mean_axes, names, x=0.03, y=0.96)
+    low, high = variance_axes.get_ylim()
+    variance_axes.set_ylim(low / 10, high * 10)
+    style.name_lines(variance_axes, [(equal_rows, style.CONTROL)], y=0.98)
+    style.name_lines(variance_axes, [("ReLU, one line a value of r", style.CLAIM), ("dashed: slope −1", style.GUIDE)],
+                     x=0.03)  # fmt: skip
     return figure

@@ -165,7 +165,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         selected = rows[rows["data_set"] == data_set]
         _draw_data_set(panels, selected)
         panels[0].set_title(data_set, fontsize=9, loc="left")
-    style.legend(figure, grid[0, :2], 4, style.what_lines_are(rows))
+    lines = "dashed: training set, solid: test set"
+    style.note(figure, f"{lines}; {style.what_lines_are(rows)}")
     return figure
 
 
@@ -186,7 +187,8 @@ def _draw_data_set(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
         if index == 0:  # the controls of all betas coincide
             for arm in style.controls(T):
                 style.seeds(linearity, T[T["arm"] == arm], "x", style.CONTROL, linestyle=":", linewidth=0.8, label=arm)
-    error.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="training set (solid: test set)")
+                style.name_lines(linearity, [(arm, style.CONTROL)], y=0.08)
+    style.label_lines(error)
     error.set(xlabel="epoch", ylabel="reconstruction error")
     linearity.set(xlabel="epoch", ylabel=f"Target Linearity, {NAMES[form]}")
     _draw_images(images, rows, names)

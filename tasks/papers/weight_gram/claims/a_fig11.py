@@ -265,5 +265,6 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.plot(tuned["depth"].max(), LEVELS[task], "_", color=style.PRINTED, markersize=12, label="printed")
         axes.set(title=task, ylim=(-0.02, 1.02), xlabel="layer", xticks=sorted(tuned["depth"].unique()))
     grid[0, 0].set_ylabel("Target Linearity")
-    style.legend(figure, list(grid[0]), 6, style.what_lines_are(in_claim))
+    style.label_lines(grid[0, -1])
+    style.note(figure, style.what_lines_are(in_claim))
     return figure

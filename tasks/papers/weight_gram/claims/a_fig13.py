@@ -21,6 +21,7 @@ from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Control
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
+from tasks.papers.weight_gram.claims.shared.figures import cases_by_number
 from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
 
 ID = "A.fig13"
@@ -104,15 +105,37 @@ STATEMENTS = (
 HYPOTHESES = grokking.hypotheses(STATEMENTS)
 
 
+ACCURACIES = {"train_accuracy": ("training", "-."), "test_accuracy": ("test", "--")}  # names and dashes
+
+
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw Target Linearity by layer and the accuracies against the epoch, as in the paper."""
-    rows = rows[rows["arm"] != "control: shuffled labels"]
-    highest = rows["value"][rows["quantity"] == "target_linearity"].max()
+    """Draw Target Linearity by layer against the epoch, and below it the accuracies."""
+    rows = style.thinned(rows[rows["arm"] != "control: shuffled labels"])
+    parts = {quantity: rows[rows["quantity"] == quantity] for quantity in grokking.READS}
 
-    def draw_panel(axes: Axes, case: str) -> None:
-        panel = style.thinned(rows[rows["case"] == case])
-        style.layers(axes, panel[panel["quantity"] == "target_linearity"])
-        axes.set_ylim(0, 1.05 * highest)
-        style.accuracies(axes, panel)
+    def draw_linearity(axes: Axes, case: str) -> None:
+        linearity = parts["target_linearity"]
+        style.layers(axes, linearity[linearity["case"] == case])
 
-    return draw_by_weight_decay(rows, claim, draw_panel, "Target Linearity", 3)
+    def draw_accuracies(axes: Axes, case: str) -> None:
+        for quantity, (name, dashes) in ACCURACIES.items():
+            accuracy = parts[quantity][parts[quantity]["case"] == case]
+            style.seeds(axes, accuracy, "x", style.COLORS[f"{name} accuracy"], linestyle=dashes,
+                        label=f"{name} accuracy")  # fmt: skip
+
+    figure, grid = draw_by_weight_decay(rows, claim, {"Target Linearity": draw_linearity, "accuracy": draw_accuracies})
+    case = cases_by_number(rows)[-1]
+    last = {quantity: _at_the_end(part[part["case"] == case]) for quantity, part in parts.items()}
+    grid[0, 0].set_ylim(bottom=0)
+    grid[1, 0].set_ylim(0, 1.05)
+    layers = last["target_linearity"]
+    style.label_ends(grid[0, -1], [(float(value), f"layer {layer}", color) for (layer, value), color
+                                   in zip(layers.items(), style.layer_colors(len(layers)), strict=True)])  # fmt: skip
+    style.label_ends(grid[1, -1], [(float(last[quantity].iloc[0]), name, style.COLORS[f"{name} accuracy"])
+                                   for quantity, (name, _) in ACCURACIES.items()])  # fmt: skip
+    return figure
+
+
+def _at_the_end(rows: pd.DataFrame) -> pd.Series:
+    """The mean over seeds in the last epoch, by layer."""
+    return rows[rows["x"] == rows["x"].max()].groupby("layer")["value"].mean()

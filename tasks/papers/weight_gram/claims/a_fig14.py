@@ -135,7 +135,7 @@ HYPOTHESES = grokking.hypotheses(STATEMENTS)
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the gap of Target Linearity and that of the accuracies against the epoch, as in the paper."""
+    """Draw the gap of Target Linearity against the epoch, and below it that of the accuracies."""
     rows = style.thinned(rows[rows["arm"] != "control: shuffled labels"])
     index = ["arm", "case", "seed", "x"]
     accuracy = rows.pivot_table(index=index, columns="quantity", values="value")
@@ -143,17 +143,17 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     linearity = rows[rows["quantity"] == "target_linearity"].pivot_table(index=index, columns="layer", values="value")
     before, last = linearity.columns[-2:]
     gap = (linearity[last] - linearity[before]).rename("value").reset_index()
-    lowest, highest = min(0, gap["value"].min()), gap["value"].max()
 
-    def draw_panel(axes: Axes, case: str) -> None:
+    def draw_gap(axes: Axes, case: str) -> None:
         style.seeds(axes, gap[gap["case"] == case], "x", style.COLORS["Target Linearity"],
-                    label=f"TL of layer {last} − TL of layer {before}")  # fmt: skip
-        right = axes.twinx()
-        color = style.COLORS["accuracy gap"]
-        style.seeds(right, accuracy_gap[accuracy_gap["case"] == case], "x", color, linestyle="--")
-        right.set(ylim=(-0.05, 1.05), ylabel="gap of accuracies")
-        right.spines["right"].set_visible(True)
-        axes.plot([], [], color=color, linestyle="--", label="training − test accuracy (right axis)")
-        axes.set_ylim(lowest, 1.05 * highest)
+                    label="gap of Target Linearity")  # fmt: skip
 
-    return draw_by_weight_decay(rows, claim, draw_panel, "gap of Target Linearity", 2)
+    def draw_accuracy_gap(axes: Axes, case: str) -> None:
+        style.seeds(axes, accuracy_gap[accuracy_gap["case"] == case], "x", style.COLORS["accuracy gap"],
+                    label="gap of accuracies")  # fmt: skip
+
+    panels = {f"TL of layer {last} − TL of layer {before}": draw_gap, "training − test accuracy": draw_accuracy_gap}
+    figure, grid = draw_by_weight_decay(rows, claim, panels)
+    grid[0, 0].set_ylim(min(0, gap["value"].min()), 1.05 * gap["value"].max())
+    grid[1, 0].set_ylim(-0.05, 1.05)
+    return figure

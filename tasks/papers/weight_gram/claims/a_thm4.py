@@ -13,6 +13,7 @@ the bound with the readout among the layers, by which C_0 is at most ||f||^2 = |
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,13 +55,13 @@ REPORTED = {  # medians over seeds, by network and layer
 }
 LINES = {
     "claim": ("interpolating", style.CLAIM, "o"),
-    "control: untrained net": ("control: untrained net", style.CONTROL, "X"),
-    "control: labels orthogonal to every layer": ("control: orthogonal labels, 0 to round-off", style.CONTROL, "v"),
+    "control: untrained net": ("✗ control: untrained net", style.CONTROL, "X"),
+    "control: labels orthogonal to every layer": ("▾ control: orthogonal labels", style.CONTROL, "v"),
 }
 BOUNDS = {
-    "thm4/ratio": ("bound as printed", "--"),
-    "thm4/with readout": ("bound, C₀ ≤ ‖f‖²", ":"),
-    "thm4/before": ("m = 1, before the proof's last steps", "-."),
+    "thm4/ratio": ("dashed: bound as printed", "--"),
+    "thm4/with readout": ("dotted: bound, C₀ ≤ ‖f‖²", ":"),
+    "thm4/before": ("dash-dotted, for m = 1: bound\nbefore the proof's last steps", "-."),
 }
 ROUND_OFF = 1e-13  # smaller surrogates are 0 up to round-off, and drawn here
 
@@ -253,36 +254,46 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     """Draw a panel for each kind of network; the cosine of the ansatz stands under each layer."""
     rows = rows.assign(quantity=rows["quantity"].str.replace("even/", "thm4/"))
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=3, rows=2, height=5.8)
+    figure, grid = style.panels(claim, columns=3, rows=2, height=5.0)
     for axes, case in zip(grid.flat, cases, strict=False):
-        _draw_case(axes, rows[(rows["case"] == case) & (rows["layer"] != "")])
+        ends = _draw_case(axes, rows[(rows["case"] == case) & (rows["layer"] != "")])
         axes.set_title(case, fontsize=8)
+    style.label_ends(grid.flat[len(cases) - 1], ends)  # the last panel has room at its right
+    for name in grid.flat[len(cases) - 1].texts:
+        name.set_in_layout(False)
+    style.name_lines(grid[0, 0], [(BOUNDS["thm4/before"][0], style.COLORS["predicted"])], y=0.98)
     for axes in grid[:, 0]:
         axes.set_ylabel("surrogate / ‖Y‖⁴")
     for axes in grid.flat[len(cases) :]:
         axes.remove()
-    lines = f"{style.what_lines_are(rows, 'geometric mean')}; under each layer the NFA's cosine"
-    style.legend(figure, grid.flat[: len(cases)], 2, lines)
+    style.note(figure, f"{style.what_lines_are(rows, 'geometric mean')}; {ROUND_OFF:g} stands for round-off")
     return figure
 
 
-def _draw_case(axes: Axes, rows: pd.DataFrame) -> None:
+def _draw_case(axes: Axes, rows: pd.DataFrame) -> list[tuple[float, str, Any]]:
+    """Draw the surrogates and bounds of a case; its lines' last heights, names and colours."""
+    ends: list[tuple[float, str, Any]] = []
     layers = sorted(rows["layer"].unique())  # the readout comes last
     rows = rows.assign(x=rows["layer"].map(layers.index))
-    axes.set(yscale="log", ylim=(ROUND_OFF / 5, 20), xlabel="layer")
+    axes.set(yscale="log", ylim=(ROUND_OFF / 5, 1e4), xlabel="layer and its NFA's cosine")
     surrogates = rows[rows["quantity"] == "thm4/surrogate"]
     for arm, (label, color, marker) in LINES.items():
         line = surrogates[surrogates["arm"] == arm]
         if not line.empty:
             line = line.assign(value=line["value"].clip(lower=ROUND_OFF))
             style.seeds(axes, line, "x", color, marker=marker, markersize=4, label=label)
+            last = line.loc[line["x"] == line["x"].max(), "value"]
+            ends.append((float(np.exp(np.log(last).mean())), label, color))
     claim_rows = rows[rows["arm"] == "claim"]
     medians = claim_rows.groupby(["quantity", "x"])["value"].median()
     for quantity, (label, dashes) in BOUNDS.items():
         ratio = claim_rows[claim_rows["quantity"] == quantity].groupby("x")["value"].median()
         bound = ratio * medians["thm4/surrogate"].reindex(ratio.index)
         axes.plot(bound.index, bound, color=style.COLORS["predicted"], linestyle=dashes, linewidth=1.2, label=label)
+        if len(bound):
+            ends.append((float(bound.iloc[-1]), label, style.COLORS["predicted"]))
     cosine = medians["thm4/nfa"]
     names = [f"{'out' if layer == 'readout' else layer}\n{cosine[x]:.2f}" for x, layer in enumerate(layers)]
     axes.set_xticks(range(len(layers)), names, fontsize=8)
     axes.minorticks_off()
+    return ends

@@ -237,10 +237,21 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_ylim(0, None if is_loss else 1.02)
         if column == 0:
             axes.set_ylabel(f"layer {row + 1}")
-    title = f"variances s₀/(3k)\n{style.what_lines_are(rows)}"
-    legend = grid[1, 2].legend(*_legend_entries(grid[0, 0], controls), loc="center left", title=title, alignment="left")
-    legend.set_in_layout(False)  # it extends into the empty panel on its right
+    label_scales(grid[1, 1], rows[(rows["quantity"] == "nfa/centered") & (rows["layer"] == LAYERS[-1])], controls)
+    for name in grid[1, 1].texts:
+        name.set_in_layout(False)  # they extend into the empty panels at the right
+    style.note(figure, f"variances s₀/(3k), as printed s₀/k; {style.what_lines_are(rows)}")
     return figure
+
+
+def label_scales(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
+    """Name the lines of each scale and arm at their ends; ``rows`` are those of the panel."""
+    last = rows[rows["step"] == rows["step"].max()].groupby(["arm", "x"])["value"].mean()
+    names = {"corrected": "solid: corrected", "claim": "dashed: as printed"}
+    names |= {arm: f"dotted, {arm}" for arm in controls}
+    ends = [(float(last[arm, scale]), f"{name}, s₀ = {scale:g}", style.CONTROL if arm in controls else color)
+            for scale, color in _scale_colors(rows) for arm, name in names.items()]  # fmt: skip
+    style.label_ends(axes, ends, gap=0.085)
 
 
 def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float) -> Figure:
@@ -250,15 +261,14 @@ def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float)
     """
     rows = style.thinned(rows[rows["quantity"] == claim.STATEMENTS[0].reads[0]], 20, power=2)
     spectra, controls = claim.SPECTRA, style.controls(rows)
-    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=1.5 + 2.2 * len(spectra))
+    figure, grid = style.panels(claim, columns=2, rows=len(spectra), height=1.0 + 2.2 * len(spectra))
     for panels, spectrum in zip(grid, spectra, strict=True):
         for axes, (number, layer) in zip(panels, enumerate(LAYERS, 1), strict=True):
             _lines_by_scale(axes, rows[(rows["case"] == spectrum) & (rows["layer"] == layer)], controls)
             _fit_axis(axes, top)
             axes.set(title=f"layer {number}, {spectrum}", xlabel="step", ylabel=label)
-    title = f"variances s₀/(3k); {style.what_lines_are(rows)}"
-    entries = _legend_entries(grid[0, 0], controls)
-    figure.legend(*entries, loc="outside lower left", ncols=3, title=title, alignment="left")
+    label_scales(grid[0, -1], rows[(rows["case"] == spectra[0]) & (rows["layer"] == LAYERS[-1])], controls)
+    style.note(figure, f"variances s₀/(3k), as printed s₀/k; {style.what_lines_are(rows)}")
     return figure
 
 
@@ -281,10 +291,15 @@ def _line_styles(controls: list[str]) -> list[tuple[str, str]]:
     return [("claim", "--"), *((arm, ":") for arm in controls)]
 
 
+def _scale_colors(rows: pd.DataFrame) -> list[tuple[float, Any]]:
+    """The scales of the initial weights, the largest first, and their colours."""
+    scales = sorted(rows["x"].unique(), reverse=True)
+    return list(zip(scales, sns.color_palette("viridis", len(scales)), strict=True))
+
+
 def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
     """Draw the corrected arm with its seeds, since gradient descent is stable there; the other arms as means."""
-    scales = sorted(rows["x"].unique(), reverse=True)
-    for scale, color in zip(scales, sns.color_palette("viridis", len(scales)), strict=True):
+    for scale, color in _scale_colors(rows):
         of_scale = rows[rows["x"] == scale]
         corrected = of_scale[of_scale["arm"] == "corrected"]
         style.seeds(axes, corrected, "step", color, label=f"corrected, s₀ = {scale:g}")
@@ -292,12 +307,3 @@ def _lines_by_scale(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None
             means = of_scale[of_scale["arm"] == arm].groupby("step")["value"].mean()
             axes.plot(means.index, means, color=style.CONTROL if arm in controls else color, linestyle=dashes,
                       linewidth=1, label="_")  # fmt: skip
-
-
-def _legend_entries(axes: Axes, controls: list[str]) -> tuple[list, list]:
-    """Handles and labels of the scales, which ``axes`` has, and of the dashed and dotted arms."""
-    for arm, dashes in _line_styles(controls):
-        label = "as printed: variances s₀/k" if arm == "claim" else f"{arm}, each s₀"
-        color = style.GUIDE if arm == "claim" else style.CONTROL
-        axes.plot([], [], color=color, linestyle=dashes, linewidth=1, label=label)
-    return axes.get_legend_handles_labels()

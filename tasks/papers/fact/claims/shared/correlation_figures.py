@@ -46,7 +46,8 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
         axes.set(xlabel="hidden layer", xticks=sorted(case_rows["at"].unique()), title=case)
         style.enlarge_near_one(axes)
     grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
-    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows))
+    style.label_lines(grid[0, -1], gap=0.045)
+    style.note(figure, style.what_lines_are(rows))
     return figure
 
 
@@ -71,7 +72,9 @@ def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
     grid[0, 0].set_ylim(top=1.02)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
-    style.legend(figure, [grid[0, 0], grid[1, 0]], 3, style.what_lines_are(rows))
+    for axes in grid[:, -1]:
+        style.label_lines(axes)
+    style.note(figure, style.what_lines_are(rows))
     return figure
 
 

@@ -1,5 +1,6 @@
 """C.thm3.1, C.thmA.1, C.rem3.3: the errors of FACT's identities near a critical point, as rule and figure."""
 
+import textwrap
 from dataclasses import replace
 from types import ModuleType
 
@@ -55,7 +56,11 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         _panel(axes, worst[worst["quantity"] == quantity])
         axes.set(xscale="log", yscale="log", ylabel=LABELS[quantity], xlabel="‖∇(L + λ‖θ‖²/2)‖ / (λ‖θ‖)")
         axes.yaxis.label.set_size(7.5)
-    style.legend(figure, grid[0], 2, f"a line for each of {DRAWN} cases, its worst layer; marked is its end")
+    dashes = {arm: "dotted" if DASHES.get(arm) == ":" else "dashed" for arm in style.controls(rows)}
+    width = 60 // len(names)  # letters that a panel has room for
+    broken = [(textwrap.fill(f"{words}, {arm}", width), style.CONTROL) for arm, words in dashes.items()]
+    style.name_lines(grid[0, 0], [*broken, ("claim", style.CLAIM), ("dashed: slope 1", style.GUIDE)])
+    style.note(figure, f"a line for each of {DRAWN} cases, its worst layer; marked is its end")
     return figure
 
 

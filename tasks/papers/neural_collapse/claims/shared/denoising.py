@@ -124,7 +124,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     for axes in grid[-1]:
         axes.remove()
     _draw_falls(figure.add_subplot(grid[-1, 0].get_gridspec()[-1, :]), falls, lines)
-    style.legend(figure, [grid[0, 0]], 3, style.what_lines_are(rows, "geometric mean"))
+    words = {PLACES["input"][2]: "Φ(X)", PLACES["projected"][2]: "S Vᵀ Φ(X)", PLACES["output"][2]: "σ(U S Vᵀ Φ(X))"}
+    style.label_lines(grid[0, -1], words, gap=0.09)
+    style.note(figure, style.what_lines_are(rows, "geometric mean"))
     return figure
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,10 @@ PLACES = {
     "data": ("data X", style.COLORS["input"], "-"),
     "agop": ("after √M", style.COLORS["projected"], "--"),
     "features": ("after √M and Φ", style.COLORS["activated"], "-."),
+}
+IN_SHORT = {
+    "control: M = I": "dotted, control: M = I",
+    "control: fitted to shuffled labels": "loose dots, control:\nshuffled labels",
 }
 DOTS = (":", (0, (1, 4)), (0, (5, 2, 1, 2, 1, 2)))
 Rule = Callable[[Rows], Finding]
@@ -169,24 +174,39 @@ def beyond_chance(rows: Rows) -> Finding:
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw NC1 and NC2 in a row of panels for each data set, and the controls that have data of their own."""
+    """Draw NC1 and NC2 in a row of panels for each data set, and the controls that have data of their own.
+
+    The names of the lines stand at the ends of NC1's, which are apart.
+    """
     rows = rows[rows["case"].str.endswith(claim.FEATURES)]
     cases = sorted(rows["case"].unique())
-    figure, grid = style.panels(claim, columns=2, rows=len(cases), height=1.5 + 2.5 * len(cases))
+    figure, grid = style.panels(claim, columns=2, rows=len(cases), height=1.0 + 2.5 * len(cases))
     for case, panels in zip(cases, grid, strict=True):
         case_rows = rows[rows["case"] == case]
         panels[0].set_yscale("log")
+        ends: list[tuple[float, str, Any]] = []
         for axes, measure in zip(panels, ("nc1", "nc2"), strict=True):
             nc2 = case_rows[case_rows["quantity"] == "nc2/data"]  # the other controls have the claim's own data
             for arm, dots in zip(style.controls(nc2), DOTS, strict=False):
                 line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"{measure}/data")]
                 style.seeds(axes, line, "x", style.CONTROL, linestyle=dots, label=f"data, {arm}")
+                if measure == "nc1":
+                    ends.append((_at_the_end(line), IN_SHORT.get(arm, arm), style.CONTROL))
             for place, (label, color, dashes) in PLACES.items():
                 line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"{measure}/{place}")]
                 style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
+                if measure == "nc1":
+                    ends.append((_at_the_end(line), label, color))
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set(xlabel="layer", title=in_words(case))
         panels[0].set(ylabel="NC1 = tr Σ_W / tr Σ_B")
         panels[1].set(ylim=(0, None), ylabel="NC2 = ‖H̄ᵀH̄ − Σ_ETF‖")
-    style.legend(figure, grid[:, 0], 2, style.what_lines_are(rows, "mean (of NC1: geometric)"))
+        panels[0].set_ylim(panels[0].get_ylim())
+        style.label_ends(panels[0], ends, gap=0.1)
+    style.note(figure, style.what_lines_are(rows, "mean (of NC1: geometric)"))
     return figure
+
+
+def _at_the_end(rows: pd.DataFrame) -> float:
+    """The geometric mean over seeds in the last layer."""
+    return float(np.exp(np.log(rows.loc[rows["x"] == rows["x"].max(), "value"]).mean()))

@@ -1,6 +1,6 @@
 """When a network groks, what changes until then, and panels by weight decay: shared by A.fig13 and A.fig14."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -124,16 +124,22 @@ def at_each_decay(
 
 
 def draw_by_weight_decay(
-    rows: pd.DataFrame, claim: ModuleType, draw_panel: Callable[[Axes, str], None], ylabel: str, legend_columns: int
-) -> Figure:
-    """Draw a panel for each weight decay by ``draw_panel(axes, case)``; that without weight decay is the control."""
+    rows: pd.DataFrame, claim: ModuleType, draw_panels: Mapping[str, Callable[[Axes, str], None]]
+) -> tuple[Figure, Any]:
+    """Draw a column of panels for each weight decay: a panel ``draw(axes, case)`` for each label of an axis.
+
+    The panels of a row have one axis; the column without weight decay is the control.
+    """
     cases = cases_by_number(rows)
-    figure, grid = style.panels(claim, columns=-(-len(cases) // 2), rows=2, height=4.8)
-    for axes, case in zip(grid.flat, cases, strict=False):
-        draw_panel(axes, case)
+    figure, grid = style.panels(claim, columns=len(cases), rows=len(draw_panels), height=4.4, sharex=True, sharey="row")
+    for column, case in zip(grid.T, cases, strict=True):
+        for axes, draw_panel in zip(column, draw_panels.values(), strict=True):
+            draw_panel(axes, case)
         control = rows["arm"][rows["case"] == case].iloc[0].startswith("control")
-        axes.set_title(f"weight decay {case_number(case):g}" + (" (control)" if control else ""),
-                       color=style.CONTROL if control else style.PRINTED)  # fmt: skip
-        axes.set(xlabel="epoch", ylabel=ylabel)
-    style.legend(figure, [grid[0, 0]], legend_columns, style.what_lines_are(rows))
-    return figure
+        column[0].set_title(f"weight decay {case_number(case):g}" + (", control" if control else ""),
+                            color=style.CONTROL if control else style.PRINTED)  # fmt: skip
+        column[-1].set_xlabel("epoch")
+    for axes, label in zip(grid[:, 0], draw_panels, strict=True):
+        axes.set_ylabel(label)
+    style.note(figure, style.what_lines_are(rows))
+    return figure, grid

@@ -1,8 +1,10 @@
 """Whitened against plain gradient descent: rules and figure of A.fig2 and A.fig6."""
 
+import textwrap
 from collections.abc import Collection
 from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -106,9 +108,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), ma
     shape = (len(data_sets), len(rates)) if len(rates) > 1 else (1, len(data_sets))
     beside = {"columns": shape[1] + 1, "width_ratios": [2] * shape[1] + [1]} if margin else {"columns": shape[1]}
     figure, grid = style.panels(claim, rows=shape[0], height=1.3 + 1.9 * shape[0], **beside)
-    lines = [("claim", "original/test_accuracy", style.COLORS["gradient descent"], "--", "original: gradient descent"),
+    lines = [("claim", "original/test_accuracy", style.COLORS["gradient descent"], "--", "dashed: gradient descent"),
              ("claim", "whitened/test_accuracy", style.COLORS["whitened update"], "-", "whitened update")]  # fmt: skip
-    lines += [(arm, "whitened/test_accuracy", style.CONTROL, ":", arm) for arm in style.controls(rows)]
+    lines += [(arm, "whitened/test_accuracy", style.CONTROL, ":", f"dotted, {arm}") for arm in style.controls(rows)]
     panels = [(data_set, rate) for data_set in data_sets for rate in rates]
     for axes, (data_set, rate) in zip(grid[:, : shape[1]].flat, panels, strict=True):
         panel = rows[(rows["data_set"] == data_set) & (rows["rate"] == rate)]
@@ -119,9 +121,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), ma
         if data_set in faster:
             original = panel[(panel["arm"] == "claim") & (panel["quantity"] == "original/test_accuracy")]
             best = original[original["x"] > 0].groupby("seed")["value"].max().mean()
-            axes.axhline(best, ls="-.", label="original's best, mean over seeds",
+            axes.axhline(best, ls="-.", label="level: its best",
                          color=style.COLORS["gradient descent"], linewidth=0.8)  # fmt: skip
-            axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"paper: whitened reaches it by epoch {EPOCHS_TO_BEST}",
+            axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"dotted: epoch {EPOCHS_TO_BEST}, as printed",
                          color=style.PRINTED, linewidth=0.8)  # fmt: skip
         axes.set_title(f"{data_set}, rate {rate:g}", fontsize=8)
         axes.set_ylim(0, min(1.02, 1.05 * max(0.1, rows[rows["data_set"] == data_set]["value"].max())))
@@ -131,8 +133,21 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), ma
         _draw_differences(grid[0, -1], rows[rows["arm"] == "claim"], data_sets, margin)
     for axes in grid[:, 0]:
         axes.set_ylabel("test accuracy")
-    style.legend(figure, grid[:, : shape[1]].flat, 2, style.what_lines_are(rows))
+    _name_lines(grid[:, : shape[1]], 0.85 if margin else 0.04)
+    style.note(figure, style.what_lines_are(rows))
     return figure
+
+
+def _name_lines(grid: Any, height: float) -> None:
+    """Name each line in the first panel that has it."""
+    named: set[str] = set()
+    for axes in grid.flat:
+        lines = {str(line.get_label()): line.get_color() for line in axes.get_lines() if line.get_label()[0] != "_"}
+        names = [
+            (textwrap.fill(name, 76 // grid.shape[1]), color) for name, color in lines.items() if name not in named
+        ]
+        style.name_lines(axes, names, y=height)
+        named |= lines.keys()
 
 
 def _draw_differences(axes: Axes, rows: pd.DataFrame, data_sets: list[str], margin: float) -> None:
