@@ -153,6 +153,7 @@ def test_a_proportional_line_goes_through_the_origin():
     x = np.linspace(1, 2, 50)
     assert c_fig7.r_squared(x, 3 * x) == pytest.approx(1)
     assert c_fig7.r_squared(x, 3 * x - 6) < 0  # a line, but not a proportional one
+    assert c_fig7.r_squared(x, -3 * x) < 0  # proportional, but of opposite signs
 
 
 def similarities(noise: float, untrained: float = 0.3) -> Rows:

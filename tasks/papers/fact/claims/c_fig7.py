@@ -90,8 +90,9 @@ STATEMENTS = (
 
 
 def r_squared(x: np.ndarray, y: np.ndarray) -> float:
-    """R^2 of y = a x with the least-squares a."""
-    return float(1 - ((y - (x @ y) / (x @ x) * x) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+    """R^2 of y = a x with the least-squares a >= 0: quantities of opposite signs are not proportional."""
+    slope = max((x @ y) / (x @ x), 0.0)
+    return float(1 - ((y - slope * x) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
