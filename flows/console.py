@@ -21,6 +21,8 @@ from flows.schedule import kind
 
 LOGS = Path(".scratch", "logs")
 LOG_FILES = 20  # log files that are kept
+LONG = {"train", "measure", "simulate", "cells"}  # kinds of stage that compute
+SHORT_SECONDS = 1.0  # a stage of any other kind takes about this long
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -100,7 +102,9 @@ class Progress:
             return None
         usual = {name: statistics.mean(durations) for name, durations in self.durations.items()}
         average = statistics.median(known)
-        expected = [usual.get(kind(name), average) if last is None else last for name, last in self.left.items()]
+        for name in self.left:
+            usual.setdefault(kind(name), average if kind(name) in LONG else SHORT_SECONDS)
+        expected = [usual[kind(name)] if last is None else last for name, last in self.left.items()]
         return max(sum(expected) / self.workers, max(expected))
 
 

@@ -23,9 +23,11 @@ from dvc.repo import Repo
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
+from flows.console import Progress
 from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file, write_entry
+from flows.recorder import Outcome
 from flows.runner import Runner
 from flows.schedule import Schedule
 
@@ -193,6 +195,14 @@ def test_at_the_papers_scale_the_report_is_made_of_what_there_is(scale: str, the
     schedule.end(check, check.names)
     assert [name for batch in schedule.begin() for name in batch.names] == then
     assert schedule.failed == {"train"}
+
+
+def test_a_check_that_has_not_run_yet_is_not_expected_to_take_as_long_as_a_training(tmp_path: Path) -> None:
+    graph = Graph(dummy_project.make(tmp_path / "project", dummy_project.params(2)), "quick")
+    progress = Progress(graph, list(graph.stages), set(graph.stages), workers=1)
+    progress.ended(Outcome("train@run", seconds=100.0), running=0)
+    computing = {"measure@run", "simulate@s0", "simulate@s1"}
+    assert progress.seconds_left() == 100 * len(computing) + len(graph.stages) - len({"train@run", *computing})
 
 
 @pytest.mark.parametrize(
