@@ -1,619 +1,619 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.634,
+  "seconds": 1.361,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.984,
+  "seconds": 0.555,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.625,
+  "seconds": 1.12,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.008,
+  "seconds": 0.598,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 6.272,
+  "seconds": 4.293,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.153,
+  "seconds": 1.226,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 1.659,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "02e27ac0f4379ec9"
- },
- "check@a_fig13": {
-  "seconds": 1.924,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 1.898,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 1.669,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 1.86,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 1.328,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 3.938,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.462,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 0.821,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 2.296,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 1.698,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.649,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.849,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 3.106,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 0.981,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.484,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 0.924,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 1.606,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.985,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.888,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.833,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 1.732,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.977,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 7.323,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 2.35,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.601,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 1.927,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.671,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.609,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 4.241,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.92,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 4.287,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 3.927,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 5.09,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 6.951,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 7.22,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.735,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 1.189,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.459,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 3.319,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.871,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 4.076,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.362,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig11": {
-  "seconds": 0.702,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig4": {
-  "seconds": 1.398,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.944,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.521,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 1.241,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_lemd_2": {
-  "seconds": 2.047,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.688,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.821,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 2.292,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 2.842,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 1.843,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_mnist": {
-  "seconds": 0.673,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.597,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "76ba61d",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
   "seconds": 1.559,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "7028c77e443fbd3f"
+  "commit": "17f50aa",
+  "settings": "02e27ac0f4379ec9"
  },
- "check@c_thm3_4": {
-  "seconds": 1.109,
+ "check@a_fig13": {
+  "seconds": 1.154,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "e1a362a3e8794acc"
+  "commit": "17f50aa",
+  "settings": "3767b47809a5f7ea"
  },
- "check@c_thma_1": {
-  "seconds": 2.447,
+ "check@a_fig14": {
+  "seconds": 1.502,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "7028c77e443fbd3f"
+  "commit": "17f50aa",
+  "settings": "3767b47809a5f7ea"
  },
- "check@d_alg1": {
-  "seconds": 2.143,
+ "check@a_fig2": {
+  "seconds": 0.995,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "508512ec3e3fab80"
+  "commit": "17f50aa",
+  "settings": "ea2af6a285471661"
  },
- "check@d_fig1": {
-  "seconds": 1.101,
+ "check@a_fig3": {
+  "seconds": 0.812,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a27f4ce5b0004c94"
+  "commit": "17f50aa",
+  "settings": "60b7e1cf702baa68"
  },
- "check@d_fig3": {
-  "seconds": 1.413,
+ "check@a_fig4": {
+  "seconds": 0.932,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a27f4ce5b0004c94"
+  "commit": "17f50aa",
+  "settings": "242adc29d0492673"
  },
- "check@d_fig4": {
-  "seconds": 1.719,
+ "check@a_fig5": {
+  "seconds": 3.234,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a27f4ce5b0004c94"
+  "commit": "17f50aa",
+  "settings": "27d66255254e4489"
  },
- "check@d_fig5": {
-  "seconds": 1.159,
+ "check@a_fig6": {
+  "seconds": 0.334,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a27f4ce5b0004c94"
+  "commit": "17f50aa",
+  "settings": "9fc60d72e8971abe"
  },
- "check@d_fig6": {
-  "seconds": 0.978,
+ "check@a_fig7": {
+  "seconds": 0.526,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "a27f4ce5b0004c94"
+  "commit": "17f50aa",
+  "settings": "d786b30b470a43ac"
  },
- "check@d_lemb_1": {
-  "seconds": 0.353,
+ "check@a_fig8": {
+  "seconds": 1.727,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "1c5859b238ca5723"
+  "commit": "17f50aa",
+  "settings": "60b7e1cf702baa68"
  },
- "check@d_lemb_2": {
-  "seconds": 1.071,
+ "check@a_fig9": {
+  "seconds": 1.082,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
-  "settings": "1c5859b238ca5723"
+  "commit": "17f50aa",
+  "settings": "2fbc0c67ec435a2d"
  },
- "check@d_propa_1": {
+ "check@a_lem1": {
+  "seconds": 0.844,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.502,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 2.05,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 1.131,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.457,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.839,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 4.353,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.542,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.863,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.883,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.102,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.826,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 4.193,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.288,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.392,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 1.872,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.391,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.589,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 3.725,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.439,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 2.709,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 2.3,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 2.911,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 4.931,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 4.903,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
   "seconds": 1.083,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.737,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.344,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 2.273,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.67,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 2.682,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.2,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig11": {
+  "seconds": 0.473,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig4": {
+  "seconds": 0.986,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.712,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 1.076,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.871,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.907,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.615,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.633,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 2.058,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 1.924,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 0.992,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 0.616,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.405,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 1.098,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.679,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 1.713,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 1.676,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.639,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig3": {
+  "seconds": 0.712,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 0.918,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 0.624,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 0.566,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.57,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 1.416,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
+  "seconds": 0.86,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "17f50aa",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.979,
+  "seconds": 0.683,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 7.729,
+  "seconds": 6.22,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.144,
+  "seconds": 1.16,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1091,6 +1091,16 @@ provenance.paper = {
   "device": "cpu",
   "settings": "d9d874373f6c77e6"
  },
+ "prepare@handwriting": {
+  "seconds": 3.056,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b646e4e3",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "04bb76b1f63b489a"
+ },
  "prepare@linear_map": {
   "commit": "b32ab4c",
   "cores": 2,
@@ -1275,35 +1285,35 @@ provenance.paper = {
   "settings": "2ee5f70de48be427"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.176,
+  "seconds": 0.102,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.091,
+  "seconds": 0.075,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.127,
+  "seconds": 0.066,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.123,
+  "seconds": 0.1,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "76ba61d",
+  "commit": "17f50aa",
   "settings": "4f53cda18c2baa0c"
  }
 };
