@@ -240,7 +240,7 @@ def _draw_one(panels: Any, rows: pd.DataFrame, points: int, printed: tuple[float
     above = [("Σ_B / Σ_T", style.GREEN)]
     if len(chance):
         traces.axhline(chance.mean(), color=style.GUIDE, linestyle=":", linewidth=1.2)
-        above.append(("dotted: Σ_W / Σ_T of\npermuted labels, 2.5 %", style.GUIDE))
+        above.append(("dotted: permuted\nlabels, 2.5 %", style.GUIDE))
     style.name_lines(traces, above, y=0.9)
     style.name_lines(traces, [("Σ_W / Σ_T", style.BLUE)], x=0.03)
     style.seeds(loss, rows[rows["quantity"] == "train_loss"], "x", style.CLAIM)
