@@ -5,7 +5,8 @@ is about, for readers who do not know it. Each sentence has
 
   kind     holds, holds corrected, fails or open
   text     one sentence in plain English; ``[words](A.fig7)`` links to a claim;
-           ``{paper:A.fig7:VCS above AGOP:statistic:.2f}`` is a number (scale, claim, statement, field, format)
+           ``{paper:A.fig7:VCS above AGOP:statistic:.2f}`` is a number (scale, claim, statement or hypothesis, field,
+           format)
   more     the details, which the paper's page and README.md show after the sentence
   expects  the verdicts that the sentence states: of claims, ``"A.fig7" = {quick = "holds", paper = "holds"}``, or of
            single statements, ``"A.fig4:TL logarithmic" = {quick = "fails"}``
@@ -187,11 +188,10 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
     claim = claims.get(scale, {}).get(identity)
     if claim is None:
         raise LookupError(f"{identity} is not among the claims of the {scale} scale")
-    holder = (
-        next((statement for statement in claim["statements"] if statement["name"] == name), None) if name else claim
-    )
+    parts = [*claim["statements"], *claim.get("hypotheses", ())]
+    holder = next((part for part in parts if part["name"] == name), None) if name else claim
     if holder is None:
-        raise LookupError(f"{identity} has no statement “{name}”")
+        raise LookupError(f"{identity} has no statement or hypothesis “{name}”")
     holder, field = _inner(holder, field)
     value = holder.get(field, holder.get("numbers", {}).get(field))
     if value is None:

@@ -35,6 +35,7 @@ PLANTED = {
                     "forms": {"claim": {"statistic": 7.0, "numbers": {"layer 1": 3.5}}},
                 }
             ],
+            "hypotheses": [{"name": "interpolation", "forms": {"corrected": {"statistic": 0.987}}}],
         }
     },
     "paper": {},
@@ -133,6 +134,7 @@ def test_numbers_are_those_of_the_claims():
         ("{quick:X.one:verdict}", "holds"),
         ("{quick:X.one:proof: κ & σ:printed layer 1:exp.2f}", "33.12"),
         ("{quick:X.one:proof: κ & σ:printed layer 1:exp-.3f}", "0.030"),
+        ("{quick:X.one:interpolation:corrected statistic:.1%}", "98.7 %"),
     ],
 )
 def test_a_number_is_found_and_written(reference, shown):
