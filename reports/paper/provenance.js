@@ -1,619 +1,619 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.361,
+  "seconds": 1.365,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.555,
+  "seconds": 0.72,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.12,
+  "seconds": 1.197,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.598,
+  "seconds": 0.643,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 4.293,
+  "seconds": 4.521,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.226,
+  "seconds": 1.143,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 1.559,
+  "seconds": 1.136,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.154,
+  "seconds": 0.833,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.502,
+  "seconds": 1.133,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.995,
+  "seconds": 1.094,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.812,
+  "seconds": 0.873,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 0.932,
+  "seconds": 1.115,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 3.234,
+  "seconds": 3.013,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.334,
+  "seconds": 0.408,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.526,
+  "seconds": 0.627,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 1.727,
+  "seconds": 1.527,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.082,
+  "seconds": 1.163,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.844,
+  "seconds": 0.99,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.502,
+  "seconds": 0.631,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 2.05,
+  "seconds": 2.042,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 1.131,
+  "seconds": 1.19,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.457,
+  "seconds": 1.35,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.839,
+  "seconds": 0.888,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 4.353,
+  "seconds": 4.78,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.542,
+  "seconds": 1.359,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 1.863,
+  "seconds": 1.735,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.883,
+  "seconds": 1.94,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.102,
+  "seconds": 1.315,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 0.826,
+  "seconds": 0.842,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 4.193,
+  "seconds": 4.547,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.288,
+  "seconds": 1.488,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.392,
+  "seconds": 0.402,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 1.872,
+  "seconds": 2.245,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.391,
+  "seconds": 0.355,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.589,
+  "seconds": 0.551,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 3.725,
+  "seconds": 3.959,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.439,
+  "seconds": 0.482,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 2.709,
+  "seconds": 2.952,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 2.3,
+  "seconds": 2.365,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 2.911,
+  "seconds": 2.857,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 4.931,
+  "seconds": 4.595,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 4.903,
+  "seconds": 4.281,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.083,
+  "seconds": 1.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.737,
+  "seconds": 0.773,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.344,
+  "seconds": 0.41,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 2.273,
+  "seconds": 2.301,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.67,
+  "seconds": 0.71,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 2.682,
+  "seconds": 2.576,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.2,
+  "seconds": 0.188,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.473,
+  "seconds": 0.437,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 0.986,
+  "seconds": 1.038,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.712,
+  "seconds": 0.66,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 1.076,
+  "seconds": 0.883,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.871,
+  "seconds": 0.882,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 1.907,
+  "seconds": 1.811,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.615,
+  "seconds": 0.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.633,
+  "seconds": 0.669,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.058,
+  "seconds": 1.752,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.924,
+  "seconds": 1.769,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.992,
+  "seconds": 0.858,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
+  "seconds": 0.798,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.367,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 0.959,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.786,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 1.607,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 2.005,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.647,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig3": {
+  "seconds": 0.777,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 0.803,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "35c4ec4",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
   "seconds": 0.616,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.405,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 1.098,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.679,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 1.713,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.676,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 0.639,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig3": {
-  "seconds": 0.712,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 0.918,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 0.624,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.566,
+  "seconds": 0.649,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.57,
+  "seconds": 0.694,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.416,
+  "seconds": 1.81,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.86,
+  "seconds": 0.821,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.683,
+  "seconds": 0.807,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 6.22,
+  "seconds": 6.721,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.16,
+  "seconds": 1.264,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -948,14 +948,14 @@ provenance.paper = {
   "settings": "8ab9d61c96e6d5ad"
  },
  "measure@c_tab2_mnist": {
-  "seconds": 143.645,
+  "seconds": 250.362,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b646e4e3",
+  "commit": "5c5a2fb6",
   "torch": "2.15.0+cu132",
   "device": "cpu",
-  "settings": "2ee5f70de48be427"
+  "settings": "68b056d67297d48c"
  },
  "measure@c_tabular": {
   "seconds": 511.681,
@@ -1275,45 +1275,45 @@ provenance.paper = {
   "settings": "8ab9d61c96e6d5ad"
  },
  "train@c_tab2_mnist": {
-  "seconds": 4999.017,
+  "seconds": 4541.2,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b646e4e3",
+  "commit": "5c5a2fb6",
   "torch": "2.15.0+cu132",
   "device": "cpu",
-  "settings": "2ee5f70de48be427"
+  "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.102,
+  "seconds": 0.126,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.075,
+  "seconds": 0.125,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.066,
+  "seconds": 0.097,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.1,
+  "seconds": 0.114,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "17f50aa",
+  "commit": "35c4ec4",
   "settings": "4f53cda18c2baa0c"
  }
 };
