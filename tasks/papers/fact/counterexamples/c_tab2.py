@@ -1,4 +1,4 @@
-"""C.tab2: at the printed weight decay, weights that no sample reaches hardly decay in Table 2's 3,200 steps.
+"""C.tab2, C.tab2.MNIST: at the printed weight decay, weights that no sample reaches hardly decay in 3,200 steps.
 
 In such a direction FACT is 0, and W^T W is not until the weights have decayed.
 """
