@@ -21,9 +21,7 @@ MATH = (
     ),
     r"W W^\top = \sqrt{\text{bFACT}\; \text{bFACT}^\top}",
 )
-GRIDS = {
-    quantity: Grid(layers=("first", "second", "last"), x=26) for quantity in ("back_fact/error", "back_fact/root/error")
-}
+GRIDS = {f"back_fact/{form}": Grid(layers=("first", "second", "last"), x=26) for form in ("error", "root/error")}
 CONTROLS = {
     "a point that is not critical": Control(),
     "bFACT with the bias": Control(),
