@@ -9,6 +9,7 @@ import pytest
 
 from tasks.reporting.mutants import summary
 from tests.mutants.mutants import GENERIC, edits, read
+from tests.mutants.needed import needed
 from tests.mutants.order import functions_of, ranks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,12 +91,12 @@ def test_only_what_has_no_result_runs(tree):
     (tree / "reports/mutants.json").write_text(json.dumps({**content, "mutants": content["mutants"][:1]}))
     assert "2 mutants, 1 to run" in run(tree).stdout
     assert (tree / "reports/mutants.json").read_bytes() == first
-    # a test that sees more kills more
+    # a test that sees more kills more; what killed the first mutant is as it was
     more = TEST + "\n\ndef test_unused():\n    from package.code import unused\n\n    assert unused(1) == 2\n"
     (tree / "tests/test_code.py").write_text(more)
     mutants = (tree / "tests/mutants/by_hand.toml").read_text().replace("::test_area", "")
     (tree / "tests/mutants/by_hand.toml").write_text(mutants)
-    assert "2 mutants, 2 to run" in run(tree).stdout
+    assert "2 mutants, 1 to run" in run(tree).stdout
     assert results(tree)["unseen"] == ("killed", "tests/test_code.py::test_unused")
     (tree / "package/code.py").write_text(CODE + "\n")
     assert "2 mutants, 0 to run" in run(tree, "--only", "another").stdout
@@ -170,7 +171,7 @@ def test_a_result_from_before_a_change_is_kept_apart(tree):
     (tree / "tests/mutants/by_hand.toml").write_text(first)
     (tree / "tests/mutants/other.toml").write_text(second)
     assert run(tree).returncode == 0
-    (tree / "tests/test_code.py").write_text(TEST + "\n# changed\n")
+    (tree / "tests/test_code.py").write_text(TEST.replace("12", "12.0"))
     for _ in range(2):  # a second run keeps what the first one kept
         assert run(tree, "--only", "other").returncode == 0
         half, unseen = json.loads((tree / "reports/mutants.json").read_text())["mutants"]
@@ -179,6 +180,63 @@ def test_a_result_from_before_a_change_is_kept_apart(tree):
         assert "earlier" not in unseen
     assert run(tree).returncode == 0
     assert results(tree) == {"half": ("killed", "tests/test_code.py::test_area"), "unseen": ("survived", "")}
+
+
+NEEDS = """import helpers
+import pytest
+from other import SIZE, unused
+
+pytestmark = []
+
+
+@pytest.fixture(name="three")
+def _three():
+    return helpers.three()
+
+
+def test_a(three, above):
+    assert three == SIZE
+
+
+@pytest.mark.parametrize("x", [1])
+def test_b(x):
+    assert "unused" or unused
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "out_of_date"),
+    [
+        ("tests/code/test_code.py", "== SIZE", "<= SIZE", "a"),  # the test itself
+        ("tests/code/test_code.py", "helpers.three()", "1 + helpers.three()", "a"),  # a fixture with another name
+        ("tests/code/helpers.py", "1 + 2", "2 + 1", "a"),  # what the fixture calls
+        ("tests/other.py", "SIZE = 3", "SIZE = 4", "a"),  # a constant from another folder
+        ("tests/conftest.py", "return 5", "return 6", "a"),  # a fixture of a folder above
+        ("tests/conftest.py", "yield 7", "yield 8", "ab"),  # a fixture that every test has
+        ("tests/code/test_code.py", "pytestmark = []", "pytestmark = [1]", "ab"),
+        ("tests/code/test_code.py", "[1]", "[2]", "b"),
+        ("tests/other.py", "def unused(): ...", "def unused(): pass", "b"),
+        ("tests/other.py", "NOBODY = 1", "NOBODY = 2", ""),
+        ("package/code.py", "width", "length", ""),
+    ],
+)
+def test_a_result_is_out_of_date_when_code_changes_that_its_test_needs(tree, file, old, new, out_of_date):
+    files = {
+        "tests/code/test_code.py": NEEDS,
+        "tests/code/helpers.py": "def three():\n    return plus()\n\n\ndef plus():\n    return 1 + 2\n",
+        "tests/other.py": "SIZE = 3\nNOBODY = 1\ndef unused(): ...\n",
+        "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef above():\n    return 5\n\n\n"
+                             "@pytest.fixture(autouse=True)\ndef always():\n    yield 7\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(text)
+    tests = {"a": "tests/code/test_code.py::test_a", "b": "tests/code/test_code.py::test_b[1]"}
+    before = {name: needed(tree, test) for name, test in tests.items()}
+    text = (tree / file).read_text()
+    assert old in text
+    (tree / file).write_text(text.replace(old, new, 1))
+    assert {name for name, test in tests.items() if needed(tree, test) != before[name]} == set(out_of_date)
 
 
 def test_a_test_that_never_ends_is_killed(tree):

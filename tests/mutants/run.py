@@ -1,7 +1,8 @@
 """Plant each mutant in a copy of the tree and run its tests: ``python -m tests.mutants.run`` (``make mutants``).
 
-A result is kept in reports/mutants.json under a hash of the mutant, of the file that it changes and of its tests; only
-what has no result runs. So a run that was killed goes on where it was. docs/mutants.md has more.
+A result is kept in reports/mutants.json with a hash of the mutant, of the file that it changes and of the code that the
+test that killed it needs. Only mutants without a result run, so a run that was killed goes on where it was.
+docs/mutants.md has more.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from typing import Any
 
 from gramlab.files import atomic
 from tests.mutants.mutants import Mutant, read
+from tests.mutants.needed import needed
 from tests.mutants.order import Order, Ranks, Record, Records, ranks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -69,7 +71,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="on top of five times a test's own time: its limit")
     options = parser.parse_args()
     mutants, old = read(options.tree), previous(options.tree)
-    results = {mutant: old.get(key(options.tree, mutant), {}) for mutant in mutants}
+    results = {mutant: current(options.tree, mutant, old) for mutant in mutants}
     if options.list:
         for mutant, result in results.items():
             print(f"{mutant.group}: {mutant.kind}: {mutant.name}: {result.get('result', NOT_RUN)}")
@@ -91,24 +93,29 @@ def main() -> None:
     sys.exit(1 if failed else 0)
 
 
-def previous(tree: Path) -> dict[str, dict[str, Any]]:
-    """Results of earlier runs by key; those of mutants that were not judged are left out."""
+def previous(tree: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Results of earlier runs by group and name; those of mutants that were not judged are left out."""
     path = tree / RESULTS
     results = json.loads(path.read_text(encoding="utf-8"))["mutants"] if path.is_file() else []
-    return {result["key"]: result for result in results if result["result"] in ("killed", "survived")}
+    return {(row["group"], row["name"]): row for row in results if row["result"] in ("killed", "survived")}
 
 
-def key(tree: Path, mutant: Mutant) -> str:
-    """A hash of the mutant, the file that it changes, its test files, and the helpers beside those."""
-    paths = {tree / mutant.file}
-    for test in map(file_of, mutant.tests):
-        inside = (tree / test).rglob("*.py") if (tree / test).is_dir() else [tree / test]
-        helpers = (tree / test).parent.glob("*.py") if test.startswith("tests") else ()
-        paths |= {*inside, *(path for path in helpers if not path.name.startswith("test_"))}
-    digest = hashlib.sha256(repr((mutant.old, mutant.new, mutant.file, mutant.tests)).encode())
-    for path in sorted(path for path in paths if path.is_file()):
-        digest.update(f"\0{path.relative_to(tree).as_posix()}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+def current(tree: Path, mutant: Mutant, old: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
+    """The result of an earlier run, if nothing that it depends on has changed."""
+    row = old.get((mutant.group, mutant.name), {})
+    return row if row and row["key"] == key(tree, mutant, row["by"]) else {}
+
+
+def key(tree: Path, mutant: Mutant, by: str) -> str:
+    """A hash of the mutant, of the file that it changes, and of the code of the test that killed it.
+
+    Without a test that killed it, it depends on all its tests: a test that sees more kills more.
+    """
+    path = tree / mutant.file
+    parts = [mutant.file, mutant.old, mutant.new, path.read_text(encoding="utf-8") if path.is_file() else ""]
+    tests = [by] if (tree / file_of(by)).is_file() else sorted(mutant.tests)
+    parts += [part for test in tests for part in (test, needed(tree, test))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def file_of(test: str) -> str:
@@ -205,7 +212,7 @@ def copy(tree: Path, target: Path) -> Path:
 
 def result_of(copied: Path, mutant: Mutant, clean: list[Ending], seconds: float) -> dict[str, Any]:
     """Plant a mutant in a copy, run its tests, and mend the copy. ``clean`` is how its test files end without it."""
-    result = {"result": "does not apply", "by": "", "change": [], "key": key(copied, mutant)}
+    result = {"result": "does not apply", "by": "", "change": [], "key": ""}
     if red := [ending.by for ending in clean if ending.outcome != "survived"]:
         return {**result, "result": "tests fail without it", "by": red[0]}
     path = copied / mutant.file
@@ -221,7 +228,8 @@ def result_of(copied: Path, mutant: Mutant, clean: list[Ending], seconds: float)
         ending = run_tests(copied, mutant.tests, limit, ranks(records, mutant.file, source, mutant.lines(source)))
     finally:
         path.write_text(source, encoding="utf-8")
-    return {**result, "result": ending.outcome, "by": ending.by, "change": mutant.change(source)}
+    by = {"by": ending.by, "key": key(copied, mutant, ending.by)}
+    return {**result, **by, "result": ending.outcome, "change": mutant.change(source)}
 
 
 def run_tests(
