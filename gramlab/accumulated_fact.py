@@ -44,7 +44,8 @@ class AccumulatedFact(Mapping[str, Tensor]):
     ----------
     model : torch.nn.Module
     optimizer : torch.optim.SGD, Adam or AdamW
-        Its steps are followed from now on, with its learning rate and settings at each step.
+        Its steps are followed from now on, with its learning rate and settings at each step. Momentum and moments that
+        it has by then count.
     layers : None, str, sequence of str, or predicate (name, module), default None
         As for ``gramlab.measure``. Layers whose weight is no parameter of the optimizer are not followed.
     form : {"sgd", "momentum", "adam", "adamw"}, optional
@@ -99,10 +100,11 @@ class AccumulatedFact(Mapping[str, Tensor]):
         if not self.layers:
             raise ValueError(f"no layer can be followed: {self.left_out}")
         self.steps = 0
+        self._optimizer = optimizer
         self._groups = groups
         self._directions: dict[int, _Direction] = {}
         self._totals = {name: self.gram(name) for name in self.layers}
-        self._handle = optimizer.register_step_pre_hook(lambda *_: self._step())
+        self._handle = optimizer.register_step_pre_hook(self._before_step)
 
     def __getitem__(self, name: str) -> Tensor:
         """P (d, d) of a layer, or (groups, d, d), in float64."""
@@ -128,9 +130,29 @@ class AccumulatedFact(Mapping[str, Tensor]):
         """Follow no more steps."""
         self._handle.remove()
 
+    def _before_step(
+        self, _: torch.optim.Optimizer, args: tuple, keywords: dict[str, Any]
+    ) -> tuple[tuple, dict] | None:
+        """Add the step that follows; with a closure, once the closure has computed the step's gradients."""
+        closure = keywords.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._step()
+            return None
+
+        def followed() -> Any:
+            loss = closure()
+            self._step()
+            return loss
+
+        return args[:1], {**keywords, "closure": followed}
+
     @torch.no_grad()
     def _step(self) -> None:
-        """Add the step that the optimizer is about to make."""
+        """Add the step that the optimizer makes with the gradients of now."""
+        # fused optimizers divide by a GradScaler's scale themselves, and skip steps that overflow
+        scale, overflow = (getattr(self._optimizer, name, None) for name in ("grad_scale", "found_inf"))
+        if overflow is not None and float(overflow):
+            return
         directions: dict[int, tuple[Tensor, float, float]] = {}
         for name, layer in self.layers.items():
             parameter = layer.parameter()
@@ -138,8 +160,10 @@ class AccumulatedFact(Mapping[str, Tensor]):
                 continue
             key = id(parameter)
             if key not in directions:  # projections of attention share a parameter
-                direction = self._directions.setdefault(key, _Direction(self.form))
-                directions[key] = direction.step(parameter, self._groups[key])
+                direction = self._directions.get(key)
+                if direction is None:
+                    direction = self._directions[key] = _Direction(self.form, self._optimizer.state.get(parameter, {}))
+                directions[key] = direction.step(parameter, self._groups[key], 1.0 if scale is None else float(scale))
             D, rate, decay = directions[key]
             W, D = layer.weight_matrices().double(), layer.matrices(D)
             change = symmetric(torch.cat([W, D], -2), torch.cat([D, W], -2))  # WᵀD + DᵀW
@@ -148,21 +172,28 @@ class AccumulatedFact(Mapping[str, Tensor]):
 
 
 class _Direction:
-    """The direction D of a parameter's steps in float64, by a form's rule, from the gradients alone."""
+    """The direction D of a parameter's steps in float64, by a form's rule, from the gradients alone.
 
-    def __init__(self, form: str) -> None:
+    ``state`` is what the optimizer remembers of the steps before the first one here.
+    """
+
+    def __init__(self, form: str, state: Mapping[str, Any]) -> None:
+        def remembered(name: str) -> Tensor | None:
+            value = state.get(name)
+            return None if value is None else value.detach().double().clone()
+
         self.form = form
-        self.count = 0
-        self.first: Tensor | None = None  # momentum, or the first moment
-        self.second: Tensor | None = None
-        self.largest: Tensor | None = None
+        self.count = int(state.get("step", 0))
+        self.first = remembered("momentum_buffer" if form == "momentum" else "exp_avg")
+        self.second = remembered("exp_avg_sq")
+        self.largest = remembered("max_exp_avg_sq")
 
-    def step(self, parameter: Tensor, group: Mapping[str, Any]) -> tuple[Tensor, float, float]:
-        """Return D, the learning rate γ and the decay κ for the gradient that ``parameter.grad`` holds now."""
+    def step(self, parameter: Tensor, group: Mapping[str, Any], scale: float) -> tuple[Tensor, float, float]:
+        """Return D, the learning rate γ and the decay κ for the gradient times ``scale`` in ``parameter.grad``."""
         self.count += 1
         rate, decay = float(group["lr"]), float(group.get("weight_decay", 0.0))
         assert parameter.grad is not None
-        g = parameter.grad.double() * (-1 if group.get("maximize") else 1)
+        g = parameter.grad.to_dense().double() * ((-1 if group.get("maximize") else 1) / scale)
         if self.form == "sgd":
             return g, rate, decay
         if self.form == "adamw":
@@ -172,6 +203,8 @@ class _Direction:
 
     def _momentum(self, g: Tensor, group: Mapping[str, Any]) -> Tensor:
         mu = float(group.get("momentum", 0.0))
+        if mu == 0.0:  # torch then dampens nothing
+            return g
         if self.first is None:
             self.first = g.clone()  # torch does not dampen the first gradient
         else:
