@@ -58,9 +58,10 @@ class Recorder:
         The quantities of ``LayerMeasures`` to measure. Default: all except "centered_ptk" and those that need it, which
         double the work, and FACT without weight decay.
     lr : float, optional
-        The learning rate for the sum of virtual covariance shifts (paper A, Figure 7). Default: that of the optimizer
-        that the recorder is attached to, at each step. The shift at a measured step stands for the steps up to the next
-        one, so that ``every=1`` gives the exact sum of full-batch training on ``x``.
+        The learning rate for the sum of virtual covariance shifts (paper A, Figure 7). Default: that of the layer's
+        parameter group, or of the first group for a layer in none, at each step of the optimizer that the recorder is
+        attached to. The shift at a measured step stands for the steps up to the next one, so that ``every=1`` gives the
+        exact sum of full-batch training on ``x``.
     linearity : bool, default True
         Whether to measure target linearity, surrogate and neural collapse, which need all features at once.
     accumulate : bool, default False
@@ -129,7 +130,7 @@ class Recorder:
             raise ValueError(f"every must be at least 1, not {every}")
         model = unwrapped(model)
         with preserved_state(model):
-            find_layers(model, layers)
+            self._layers = find_layers(model, layers)
         if quantities is None:
             quantities = [name for name, needs in NEEDS.items() if "centered_ptk" not in needs]
             if not weight_decay:
@@ -195,7 +196,7 @@ class Recorder:
             options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
             layer_inputs = features(self.model, self.x, **options)
         numbers, undefined = summarize(measurement, layer_inputs, self.y)
-        if "virtual_shift" in self.options["quantities"] and self._learning_rate() is not None:
+        if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
             self._set_learning_rate()
             numbers += self._shifts.add(measurement, step)
         numbers += self._accumulated_numbers(measurement)
@@ -289,10 +290,21 @@ class Recorder:
             self._handles.append(optimizer.register_step_pre_hook(lambda *_: self._set_learning_rate()))
 
     def _set_learning_rate(self) -> None:
-        if (lr := self._learning_rate()) is not None:
-            self._shifts.set_learning_rate(lr)
+        if (rates := self._learning_rates()) is not None:
+            self._shifts.set_learning_rate(rates)
 
-    def _learning_rate(self) -> float | None:
-        if self._optimizer is not None and self.lr is None:
-            return float(self._optimizer.param_groups[0]["lr"])
-        return self.lr
+    def _learning_rates(self) -> dict[str, float] | None:
+        """The learning rate of each layer, None without an optimizer and ``lr``."""
+        if self.lr is not None:
+            return dict.fromkeys(self._layers, self.lr)
+        if self._optimizer is None:
+            return None
+        groups = self._optimizer.param_groups
+        rates = {id(p): float(group["lr"]) for group in groups for p in group["params"]}
+        return {
+            name: next(
+                (rates[id(p)] for p in layer.weight_parameters() if p.ndim > 1 and id(p) in rates),
+                float(groups[0]["lr"]),
+            )
+            for name, layer in self._layers.items()
+        }

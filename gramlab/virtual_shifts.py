@@ -1,5 +1,7 @@
 """Paper A's sum of virtual covariance shifts over a training run (Figure 7)."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -24,17 +26,17 @@ class VirtualShifts:
         self.pending: Measurement | None = None  # a measurement whose learning rate is not known yet
         self.last_step = 0
 
-    def set_learning_rate(self, lr: float) -> None:
-        """Set the learning rate of the first step after the last measurement.
+    def set_learning_rate(self, rates: Mapping[str, float]) -> None:
+        """Set the learning rate of each layer in the first step after the last measurement.
 
         Later calls are ignored until the next measurement.
         """
         if self.pending is not None:
             for name, layer in self.pending.items():
                 if layer.weight.ndim == 2 and layer.weight.shape[-1] > _WIDE:
-                    self.factors[name] = _in_range(name, *layer.virtual_shift_factors(lr))
+                    self.factors[name] = _in_range(name, *layer.virtual_shift_factors(rates[name]))
                 else:
-                    self.shifts[name] = layer.virtual_shift(lr)
+                    self.shifts[name] = layer.virtual_shift(rates[name])
             self.pending = None
 
     def add(self, measurement: Measurement, step: int) -> list[tuple[str, str, float]]:

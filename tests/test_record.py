@@ -253,6 +253,25 @@ def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
     assert recording._handles == []
 
 
+def test_a_shift_has_the_learning_rate_of_its_layers_group(tmp_path):
+    """The same rates in groups of another order, with biases apart; a layer in no group has the first group's rate."""
+    model, (x, y) = network().double(), data()
+    x, rates, totals = x.double(), {"0": 0.5, "3": 0.1, "5": 0.3}, dict.fromkeys(("0", "3", "5"), 0)
+    biases = {"params": [model[0].bias, model[3].bias], "lr": 0.3}
+    weights = [{"params": [model[int(name)].weight], "lr": rates[name]} for name in ("3", "0")]
+    optimizer = torch.optim.SGD([biases, *weights], lr=9.0)
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t", every=1, loss="cross_entropy")
+    with recording.attach(optimizer):
+        for _ in range(3):
+            for name, layer in gramlab.measure(model, x, y, loss="cross_entropy").items():
+                totals[name] = totals[name] + layer.virtual_shift(rates[name])
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    for name, total in totals.items():
+        torch.testing.assert_close(recording._shifts.totals[name], total, rtol=1e-12, atol=1e-14)
+
+
 def test_a_shift_counts_for_each_step_until_the_next_measurement(tmp_path):
     """Measured every third step of six: three times the shifts at steps 0 and 3, which are measured by hand."""
     model, (x, y) = network().double(), data()
