@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gramlab.measures.arrays import all_finite, as_tensor
-from gramlab.measures.batches import Batch
+from gramlab.measures.batches import Batch, first_rows, sample_count
 from gramlab.measures.capture import LayerCall, numbered
 from gramlab.measures.captured import CapturedNetwork, Run
 from gramlab.measures.cotangents import Cotangents, Outputs, Pass, ThroughReadout, choose
@@ -17,10 +17,11 @@ from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import at_least_float32
 from gramlab.measures.losses import Loss, check_targets, default_loss, per_sample
 from gramlab.measures.measurement import Measurement
+from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.results import LayerMeasures, single
-from gramlab.measures.shared_rows import SHARED_ROWS, give_rows, shared_calls, suspects
+from gramlab.measures.shared_rows import SHARED_ROWS, fixed_calls, give_rows, shared_calls, suspects
 
 
 @dataclass
@@ -84,7 +85,8 @@ class Accumulator:
         if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
             return run
         layers, union = self.current.layers, set if self.processes is None else self.processes.union
-        keys = union(set(suspects(layers, run, batch)) - self.checked if len(run.outputs) > 1 else set())
+        found = set(suspects(layers, run, batch)) | (self._fixed_calls(batch, run) if number == 0 else set())
+        keys = union(found - self.checked if len(run.outputs) > 1 else set())
         if not keys:
             return run
         self.checked |= keys
@@ -99,6 +101,18 @@ class Accumulator:
         if self.mixed >= set(layers):
             raise ValueError(f"layers {sorted(self.mixed)} cannot be measured here: {SHARED_ROWS}")
         return self._run(self.current, batch, number)
+
+    def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:
+        """The calls of the first batch that have as many rows for a few of its samples."""
+        in_step = self.processes is not None and self.processes.in_step
+        if sample_count(batch.inputs) is None or (len(run.outputs) == 1 and not in_step):
+            return set()
+        few = first_rows(batch._replace(mask=None), 1 if len(run.outputs) == 2 else 2)
+        try:
+            with preserved_state(self.current.model):  # random states and counts of calls stay as they are
+                return fixed_calls(self.current.layers, run, self._run(self.current, few, 0))
+        except (ValueError, RuntimeError):  # a model of one batch size
+            return set()
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
         calls = run.calls

@@ -74,6 +74,18 @@ def iterate_batches(
     return _on_model(model, _parsed_batches(x, shard, digest, stand_in))
 
 
+def first_rows(batch: Batch, rows: int) -> Batch:
+    """Return the first rows of a batch."""
+
+    def cut(values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {key: cut(value) for key, value in values.items()}
+        return tuple(map(cut, values)) if isinstance(values, tuple) else values[:rows]
+
+    targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
+    return Batch(cut(batch.inputs), targets, mask, 0)
+
+
 def row_count(x: Data) -> int | None:
     """Return the number of samples of data that are sliced, None for an iterable of batches."""
     rows: Any = next((value for key, value in x.items() if key != "labels"), None) if isinstance(x, Mapping) else x

@@ -86,6 +86,14 @@ def in_graph(z: Tensor) -> Tensor:
     return _Anchor.apply(z, torch.empty(0, requires_grad=True))
 
 
+def address_of(tensor: Tensor | None) -> int | None:
+    """Return where a tensor's numbers lie; None for a subclass that wraps other tensors and has no storage."""
+    try:
+        return None if tensor is None else tensor.untyped_storage().data_ptr()
+    except RuntimeError:
+        return None
+
+
 def _repeat(values: Tensor, h: Tensor, samples: int) -> Tensor:
     """Values at a layer's input ``h`` or output with an axis of samples, in place of a first axis of 1 or before it."""
     return values.expand(samples, *(values.shape[1:] if h.shape[:1] == (1,) else values.shape))
@@ -119,6 +127,8 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     projections = {name: layer for name, layer in layers.items() if isinstance(layer, Projection)}
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
+    weights = {name: layer.parameter() for name, layer in layers.items()}
+    places = {name: address_of(weight) for name, weight in weights.items()}
 
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
@@ -147,6 +157,15 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         return hook
 
     def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
+        weight = layers[name].parameter()
+        # FSDP itself puts the whole weight in place of its piece
+        if not hasattr(weights[name], "to_local") and (
+            weight is not weights[name] or address_of(weight) != places[name]
+        ):
+            raise ValueError(
+                f"layer {name!r} is called with another weight than its own, as torch.func.functional_call does;"
+                " name the layers to measure in layers="
+            )
         edge = get_gradient_edge(z) if gradients and z.requires_grad else None
         output = None if gradients else (z if columns is None else z[..., columns]).detach().clone()
         record.calls.append(LayerCall(name, h.detach(), h._version, edge, output, h if gradients else None, columns))

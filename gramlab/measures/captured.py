@@ -98,6 +98,13 @@ class CapturedNetwork:
         """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""
         axes = {call.layer: self.layers[call.layer].row_axes(call.input) for call in calls}
         n, T = mask.shape
+        keys = batch.inputs if isinstance(batch.inputs, Mapping) else {}
+        decoded = [key for key in keys if key.startswith("decoder_") and keys[key].shape[:2] == mask.shape]
+        if decoded and not bool(mask.all()):
+            raise ValueError(
+                f"the mask of shape {(n, T)} may be the encoder's or that of {decoded[0]!r}, whose tokens are equally"
+                " many: pad one of them to another length"
+            )
         for name, lead in axes.items():
             if _escapes(n, T, lead):
                 raise ValueError(

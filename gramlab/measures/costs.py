@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gramlab.measures.accumulate import Accumulator
-from gramlab.measures.batches import Batch
+from gramlab.measures.batches import Batch, first_rows
 from gramlab.measures.captured import Run
 from gramlab.measures.cotangents import Cotangents
 from gramlab.measures.kinds import Embedding
@@ -113,18 +113,6 @@ def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Ti
 def _shortest(measure: Callable[[Batch], Any], batch: Batch) -> Seconds:
     """The shorter of two times: other work on the machine only adds to them."""
     return np.minimum(timed(lambda: measure(batch)), timed(lambda: measure(batch)))
-
-
-def first_rows(batch: Batch, rows: int) -> Batch:
-    """Return the first rows of a batch."""
-
-    def cut(values: Any) -> Any:
-        if isinstance(values, Mapping):
-            return {key: cut(value) for key, value in values.items()}
-        return tuple(map(cut, values)) if isinstance(values, tuple) else values[:rows]
-
-    targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
-    return Batch(cut(batch.inputs), targets, mask, 0)
 
 
 def layer_costs(

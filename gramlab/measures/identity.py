@@ -20,6 +20,9 @@ from gramlab.measures.shards import local_tensor
 
 Identity = dict[str, Any]  # what it is of -> its digest, or those of its parts by name
 
+# what is compared of the values that a module holds beside its state: not those that may be caches of a forward pass
+_HELD = (FunctionType, MethodType, bool, int, float, str, tuple)
+
 _SHOWN = 3  # how many differing names an error lists
 
 
@@ -145,10 +148,13 @@ def _model_digest(model: nn.Module, seen: set[int]) -> str:
         if not type(module).__module__.startswith("torch.") and id(type(module)) not in seen:
             seen.add(id(type(module)))
             _add(digest, type(module).forward, seen)
-        for name, value in vars(module).items():
-            if isinstance(value, (FunctionType, MethodType, bool, int, float, str)) and name != "training":
-                digest.update(name.encode())
-                _add(digest, value, seen)
+        held = [
+            (name, value) for name, value in vars(module).items() if isinstance(value, _HELD) and name != "training"
+        ]
+        temporary = [(name, module._buffers[name]) for name in sorted(module._non_persistent_buffers_set)]
+        for name, value in held + temporary:
+            digest.update(name.encode())
+            _add(digest, value, seen)
     return digest.hexdigest()
 
 

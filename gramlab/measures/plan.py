@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from gramlab.measures.accumulate import Accumulator
-from gramlab.measures.batches import Batch, Data, iterate_batches, row_count, sample_count
+from gramlab.measures.batches import Batch, Data, first_rows, iterate_batches, row_count, sample_count
 from gramlab.measures.captured import Run
 from gramlab.measures.costs import (
     PROBE,
-    first_rows,
     layer_costs,
     layer_seconds,
     quantity_costs,

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from gramlab.measures.batches import Batch, input_tensors
-from gramlab.measures.capture import LayerCall, numbered
+from gramlab.measures.capture import LayerCall, address_of, numbered
 from gramlab.measures.captured import CapturedNetwork, Run
-from gramlab.measures.kinds import Embedding, Layer
+from gramlab.measures.kinds import Embedding, Layer, Projection
 from gramlab.measures.layers import at_least_float32
 
 SHARED_ROWS = "its rows serve several samples at once; batch_size=1 measures it"
@@ -20,27 +20,37 @@ SHARED_ROWS = "its rows serve several samples at once; batch_size=1 measures it"
 Call = tuple[str, int]  # a layer, and which of its calls in a forward pass
 
 
+def first_axes(layers: Mapping[str, Layer], run: Run) -> dict[Call, int]:
+    """Return the length of the first axis of each call's rows."""
+    return {key: _first_axis(layers[call.layer], call.input) for key, call in numbered(run.calls)}
+
+
+def _first_axis(layer: Layer, h: Tensor) -> int:
+    return next(iter(layer.row_axes(h)), h.shape[0] if h.ndim else 1)
+
+
+def fixed_calls(layers: Mapping[str, Layer], run: Run, few: Run) -> set[Call]:
+    """Return the calls with as many rows as the batch has samples, and with as many in a run of fewer samples.
+
+    Rows that serve all samples, such as a vector for each class, may be as many as the samples by chance.
+    """
+    n, axes = len(run.outputs), first_axes(layers, few)
+    return {key for key, length in first_axes(layers, run).items() if length == n == axes.get(key)}
+
+
 def suspects(layers: Mapping[str, Layer], run: Run, batch: Batch) -> dict[Call, LayerCall]:
     """Return the calls whose rows may serve several samples: by their shape, or because they never saw the batch."""
     n = len(run.outputs)
-    addresses = {_address(t) for t in input_tensors(batch.inputs)} - {None}
+    addresses = {address_of(t) for t in input_tensors(batch.inputs)} - {None}
     chosen = {}
     for key, call in numbered(run.calls):
         h = call.input
-        first = next(iter(layers[call.layer].row_axes(h)), h.shape[0] if h.ndim else 1)
+        first = _first_axis(layers[call.layer], h)
         ids = isinstance(layers[call.layer], Embedding) and h.ndim < 2
         constant = call.source is not None and call.source.is_leaf and h.is_floating_point()
-        if first != n or ids or (constant and _address(h) not in addresses):
+        if first != n or ids or (constant and address_of(h) not in addresses):
             chosen[key] = call
     return chosen
-
-
-def _address(tensor: Tensor) -> int | None:
-    """Return where a tensor's numbers lie; None for a subclass that wraps other tensors and has no storage."""
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except RuntimeError:
-        return None
 
 
 def shared_calls(layers: Mapping[str, Layer], run: Run, calls: Mapping[Call, LayerCall]) -> list[Call]:
@@ -73,10 +83,13 @@ def give_rows(network: CapturedNetwork, batch: Batch, number: int, run: Run, cal
     """Let each of the calls give a row for each sample, and return the calls where the model then computes no more.
 
     Their outputs are repeated for every sample. That changes nothing where the model broadcasts them, which a forward
-    pass for each call verifies.
+    pass for each call verifies. Those of attention's projections are not repeated: torch's function does not broadcast.
     """
     failed = []
     for call in calls:
+        if isinstance(network.layers[call[0]], Projection):
+            failed.append(call)
+            continue
         network.record.repeated.add(call)
         try:
             outputs = network.run(batch, number).outputs

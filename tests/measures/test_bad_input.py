@@ -323,3 +323,54 @@ def test_names_of_classes_are_no_values(labels):
     one_hot = np.eye(3, dtype=int)[np.ravel(labels)]
     assert gramlab.k_norm(H, one_hot) == pytest.approx(2.0)
     assert gramlab.surrogate(H, np.eye(4), one_hot) == pytest.approx(4.0)
+
+
+class OtherWeight(torch.nn.Module):
+    """Calls its layer with twice the weight."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.layer, self.head = how, torch.nn.Linear(4, 5), torch.nn.Linear(5, 3)
+
+    def forward(self, x):
+        W = self.layer.weight
+        if self.how == "functional":
+            return self.head(torch.func.functional_call(self.layer, {"weight": 2 * W}, (x,)).tanh())
+        held = W.data
+        W.data = 2 * held
+        try:
+            return self.head(self.layer(x).tanh())
+        finally:
+            W.data = held
+
+
+@pytest.mark.parametrize("how", ["functional", "swapped"])
+def test_a_layer_that_is_called_with_another_weight_is_refused(how):
+    with pytest.raises(ValueError, match="'layer' is called with another weight than its own"):
+        gramlab.measure(OtherWeight(how), torch.randn(6, 4))
+    assert list(gramlab.measure(OtherWeight(how), torch.randn(6, 4), layers="head")) == ["head"]
+
+
+class Translator(torch.nn.Module):
+    """An encoder's tokens with a mask, and a decoder's."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.encode, self.head = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 7)
+
+    def forward(self, input_ids, attention_mask, decoder_input_ids):
+        seen = (self.encode(self.words(input_ids)).tanh() * attention_mask.unsqueeze(-1)).sum(1, keepdim=True)
+        return self.head(self.words(decoder_input_ids) + seen)
+
+
+def test_a_mask_of_the_encoder_or_of_the_decoder_is_refused():
+    mask = torch.ones(6, 5, dtype=torch.long)
+    x = {"input_ids": torch.randint(7, (6, 5)), "attention_mask": mask, "decoder_input_ids": torch.randint(7, (6, 5))}
+    model = Translator()
+    assert gramlab.measure(model, x, layers=["encode", "head"]).n == 6
+    mask[:, 3:] = 0
+    with pytest.raises(ValueError, match="that of 'decoder_input_ids', whose tokens are equally many"):
+        gramlab.measure(model, x, layers=["encode", "head"])
+    padded = {key: torch.nn.functional.pad(x[key], (0, 1)) for key in ("input_ids", "attention_mask")}
+    measured = gramlab.measure(model, x | padded, layers=["encode", "head"])
+    assert measured["head"].ptk.diagonal().tolist() == pytest.approx([5.0] * 7)  # all of the decoder's tokens count

@@ -171,6 +171,18 @@ def other_activation():
     return part(1, 2, model)
 
 
+class Holding(nn.Module):
+    """A network with a number in a buffer that its state leaves out, or in a tuple."""
+
+    def __init__(self, number, how):
+        super().__init__()
+        self.body, self.how, self.numbers = network(), how, (number,) if how == "tuple" else ()
+        self.register_buffer("number", torch.tensor(number if how == "buffer" else 1.0), persistent=False)
+
+    def forward(self, x):
+        return self.body(x) * self.number * (self.numbers[0] if self.numbers else 1.0)
+
+
 def later_initial():
     initial = network()
     with torch.no_grad():
@@ -184,6 +196,8 @@ def later_initial():
         (lambda: [part(0, 2), other(lambda m: m[0].bias.add_(5))], "weights ('0.bias') differ"),
         (lambda: [part(0, 2, layers="0"), other(lambda m: m[4].weight.mul_(2), layers="0")], "weights ('4.weight')"),
         (lambda: [part(0, 2), other_activation()], "settings or code of the model differ"),
+        (lambda: [part(i, 2, Holding(1.0 + i, "buffer")) for i in range(2)], "settings or code of the model differ"),
+        (lambda: [part(i, 2, Holding(1.0 + i, "tuple")) for i in range(2)], "settings or code of the model differ"),
         (lambda: [of_data(0), of_data(1, lambda x, y, mask: x.add_(100))], "their x differ"),
         (lambda: [of_data(0), of_data(1, lambda x, y, mask: y[0].add_(1))], "their y differ"),
         (lambda: [of_data(0), of_data(1, lambda x, y, mask: mask[3].zero_())], "their mask differ"),
@@ -194,7 +208,7 @@ def later_initial():
         (lambda: [part(i, 2, forward=lambda m, x, i=i: m(x) + i) for i in range(2)], "their forward function differ"),
         (lambda: [part(0, 2, initial=network()), part(1, 2, initial=later_initial())], "initial weights ('4.bias')"),
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_parts_of_other_weights_data_or_functions_are_refused(parts, named, tmp_path):
     measured = parts()

@@ -185,3 +185,69 @@ def test_inputs_without_storage_are_measured():
     for name, layer in gramlab.measure(model, x, y, **options).items():
         torch.testing.assert_close(wrapped[name].agop, layer.agop)
         torch.testing.assert_close(wrapped[name].fact, layer.fact)
+
+
+class Prototypes(nn.Module):
+    """Outputs against learned vectors, a vector for each class, that two layers transform."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.vectors = nn.Parameter(torch.randn(4, 5))
+        self.first, self.second, self.encode = nn.Linear(5, 6), nn.Linear(6, 7), nn.Linear(7, 7)
+        self.double()
+
+    def forward(self, x):
+        return torch.tanh(self.encode(x)) @ self.second(torch.tanh(self.first(self.vectors))).mT
+
+
+@pytest.mark.parametrize("n", [2, 4, 5, 8])
+def test_as_many_shared_rows_as_samples_are_found(n):
+    """With four samples a batch the second layer has a row for each sample by chance alone."""
+    model, x = Prototypes(), torch.randn(n, 7, dtype=torch.float64)
+    measured = gramlab.measure(model, x, torch.randn(n, 4), batch_size=4)
+    assert list(measured) == ["encode"]
+    assert {"first.weight", "second.weight"} < set(measured.left_out)
+    alone = gramlab.measure(model, x, batch_size=1)
+    assert list(alone) == ["first", "second", "encode"]
+    torch.testing.assert_close(measured["encode"].ptk, alone["encode"].ptk)
+
+
+class Prompt(nn.Module):
+    """Attention among learned tokens (1, T, d), whose result is added to every sample."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.tokens = nn.Parameter(torch.randn(1, 3, 4))
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.encode, self.head = nn.Linear(7, 4), nn.Linear(4, 3)
+        self.double()
+
+    def forward(self, x):
+        prompt = self.attention(self.tokens, self.tokens, self.tokens, need_weights=False)[0].mean(1)
+        return self.head(torch.tanh(self.encode(x) + prompt))
+
+
+def test_attention_among_learned_tokens_is_left_out_of_batches():
+    model, x = Prompt(), torch.randn(6, 7, dtype=torch.float64)
+    measured = gramlab.measure(model, x)
+    assert list(measured) == ["encode", "head"]
+    assert {"attention.in_proj_weight", "attention.out_proj.weight"} < set(measured.left_out)
+    values = model.attention.in_proj_weight[8:]
+    jacobian = torch.zeros(4, 4, dtype=torch.float64)
+    for row in x:
+        added = torch.zeros(3, 4, dtype=torch.float64, requires_grad=True)  # to the values of the three tokens
+
+        def outputs(added, row=row):
+            attention, tokens = model.attention, model.tokens[0]
+            q, k, _ = (tokens @ W.mT for W in attention.in_proj_weight.split(4))  # biases are zero
+            v = tokens @ values.mT + added
+            heads = [(a @ b.mT / 2**0.5).softmax(-1) @ c
+                     for a, b, c in zip(q.split(2, 1), k.split(2, 1), v.split(2, 1), strict=True)]  # fmt: skip
+            prompt = attention.out_proj(torch.cat(heads, 1)).mean(0)
+            return model.head(torch.tanh(model.encode(row) + prompt))
+
+        J = torch.autograd.functional.jacobian(outputs, added).reshape(-1, 4)
+        jacobian += J.mT @ J / len(x)
+    torch.testing.assert_close(gramlab.measure(model, x, batch_size=1)["attention.v_proj"].ptk, jacobian.detach())
