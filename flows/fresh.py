@@ -19,7 +19,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
+from typer.exceptions import TyperException
 
+from gramlab.cli.errors import mistake
 from tasks.reporting.atlas.findings import findings
 from tasks.reporting.comparison import table_hashes
 from tasks.reporting.fresh import ATLAS_FILE, FILE, came_back, verdicts_of_cells
@@ -174,4 +176,8 @@ def _seconds(folder: Path, of_atlas: bool) -> float:
 if __name__ == "__main__":
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     app.command()(main)
-    app()
+    try:
+        raise SystemExit(app(standalone_mode=False))  # 130 after Ctrl-C
+    except TyperException as error:
+        print(mistake(error), file=sys.stderr)
+        raise SystemExit(2) from None

@@ -21,6 +21,7 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from prefect.states import Completed, Failed, State
 from pydantic import Field
 from typer import Argument, Option
+from typer.exceptions import TyperException
 
 from flows.console import LOGS, Console, attach, logged
 from flows.graph import Graph, Refused, load
@@ -28,10 +29,10 @@ from flows.nodes import committed
 from flows.run import Options, bring_all_up_to_date
 from flows.server import embedded
 from flows.turn import OtherMachine, turn
+from gramlab.cli.errors import mistake
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 4.5  # seconds from Ctrl-C to the end, whatever hangs
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer has no name of its own for it
 
 
 def web_address(address: str | None) -> str | None:
@@ -173,7 +174,7 @@ if __name__ == "__main__":
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     app.command()(main)
     try:
-        app(standalone_mode=False)
-    except UsageError as error:
-        print(error.format_message().replace("Value error, ", ""), file=sys.stderr)  # type: ignore[attr-defined]
+        raise SystemExit(app(standalone_mode=False))  # 130 after Ctrl-C
+    except TyperException as error:
+        print(mistake(error), file=sys.stderr)
         raise SystemExit(2) from None

@@ -104,7 +104,8 @@ def main() -> None:
     failed = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        subprocess.run(["uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(ROOT)], check=True)
+        # by way of the source archive: a wheel made in the project's folder also holds what an earlier build left there
+        subprocess.run(["uv", "build", "--quiet", "--out-dir", str(folder), str(ROOT)], check=True)
         (wheel,) = folder.glob("*.whl")
         for extra in wanted_extras:
             clone = folder / (extra or "none")

@@ -51,6 +51,12 @@ MISTAKES = {
     "command below": (["claims", "sho"], "gramlab claims: No such command 'sho'. Did you mean 'show'?"),
     "option": (["claims", "list", "--papr", "A"], "gramlab claims list: No such option: --papr"),
     "value": (["claims", "show", "a_fig7", "--scale", "huge"], "gramlab claims show: Invalid value for '--scale'"),
+    "value with a near one": (["claims", "list", "--scale", "papr"],
+                              "gramlab claims list: Invalid value for '--scale': 'papr' is not one of 'quick', "
+                              "'paper'; did you mean 'paper'?\n"),
+    "kind": (["new", "claim", "A.b", "--kind", "exat"],
+             "gramlab new claim: Invalid value for '--kind': 'exat' is not one of 'exact', 'bound', 'statistical'; "
+             "did you mean 'exact'?\n"),
     "nothing": (["claims", "show"], "gramlab claims show: Missing argument 'claim'."),
     "claim": (["claims", "show", "A.fgi7"], "gramlab claims show: no claim 'A.fgi7'; did you mean 'A.fig7'?\n"),
     "claim to run": (["claims", "run", "a_fg7"], "gramlab claims run: no claim 'a_fg7'; did you mean 'a_fig7'?"),

@@ -12,6 +12,7 @@ from test_pipeline import shrink
 
 from tasks.reporting import fresh
 
+ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = ("a_fig7", "a_tl", "b_free", "c_lemf_1", "d_svd")  # verdicts need a claim of each paper
 ROOTS = ("11", "12")
 COMMITTED = {"A.fig7": "fails", "A.tl": "holds", "B.free": "holds", "C.lemF.1": "holds", "D.svd": "holds"}
@@ -133,6 +134,23 @@ def test_a_root_that_fails_leaves_the_record_alone(project, environment):
     assert "root 11 failed" in done.stderr
     assert (clone / fresh.FILE).read_bytes() == before
     assert repeat(clone, environment, "0").returncode == repeat(clone, environment, "11", "11").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["11", "--scale", "atls"],
+            "Invalid value for '--scale': 'atls' is not one of 'quick', 'atlas'; did you mean 'atlas'?",
+        ),
+        (["11", "11"], "Invalid value: each root counts once"),
+        ([], "Missing argument 'roots'."),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, line):
+    command = [sys.executable, "-m", "flows.fresh", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{line}\n")
 
 
 @pytest.mark.parametrize(("count", "runs", "fragile"), [(10, 10, False), (9, 10, False), (8, 10, True), (4, 5, True),

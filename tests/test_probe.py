@@ -41,6 +41,19 @@ class Wrapper(nn.Module):
 
 def text():
     return nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 3))
+
+def fails():
+    return {}["width"]
+
+def ends():
+    raise SystemExit(0)
+
+class Mistaken(nn.Linear):
+    def forward(self, x):
+        return super().forward({"x": x}["z"])
+
+def mistaken():
+    return Mistaken(12, 3)
 """
 
 
@@ -181,6 +194,30 @@ BAD = {
     "no split": ({}, ["--split", "test"], "x.npy and y.npy are one set"),
     "limit": ({}, ["--limit", "-45"], "--limit"),
     "loss": ({}, ["--loss", "hinge"], "not 'hinge'"),
+    "own code": ({"model": "net.py:fails"}, [], "net.py:fails cannot be run: KeyError: 'width' (DIR/net.py, line "),
+    "own end": ({"model": "net.py:ends"}, [], "net.py:ends cannot be run: SystemExit: 0 (DIR/net.py, line "),
+    "own syntax": ({"model": "broken.py:f"}, [], "DIR/broken.py cannot be run: SyntaxError: "),
+    "own import": ({"model": "import.py:f"}, [], "no module 'nowhere_at_all' on the Python path"),
+    "own forward": (
+        {"model": "net.py:mistaken"},
+        [],
+        "fails on inputs of shape (40, 12) of torch.float32: KeyError: 'z'",
+    ),
+    "numbered weights": ({}, ["--checkpoint", "DIR/numbered.pt"], "no state dict"),
+    "no array": ({"data": "DIR/garbage"}, [], "DIR/garbage/x.npy: not a readable array of numbers ("),
+    "empty file": ({"data": "DIR/blank"}, [], "DIR/blank/x.npy: not a readable array of numbers ("),
+    "one number": ({"data": "DIR/scalar"}, [], "x.npy holds a single number, not an entry for each sample"),
+    "complex": ({"data": "DIR/complex"}, [], "x.npy is complex"),
+    "signed values": (
+        {"data": "DIR/values"},
+        ["--loss", "signed_mse"],
+        "signed_mse with outputs (40, 3) needs integer targets (40,), not torch.float64 (40, 3)",
+    ),
+    "signed classes": (
+        {"data": "DIR/classes"},
+        ["--loss", "signed_mse"],
+        "class targets from 0 to 3 don't fit 3 outputs",
+    ),
 }
 
 
@@ -190,16 +227,28 @@ def test_bad_arguments_are_explained(folder, name):
     (folder / "sub/train").mkdir(parents=True)
     torch.save({"weight": torch.zeros(3)}, folder / "other.pt")
     torch.save([1, 2], folder / "list.pt")
+    torch.save({1: torch.zeros(3)}, folder / "numbered.pt")
     for part, x, y in (
         ("narrow", np.ones((40, 7)), np.arange(40) % 3),
         ("words", np.ones((40, 12)), np.array(list("abcd" * 10))),
         ("short", np.ones((40, 12)), np.arange(30) % 3),
         ("tokens", np.full((40, 5), 9), np.arange(40) % 3),
+        ("garbage", np.ones((40, 12)), np.arange(40) % 3),
+        ("blank", np.ones((40, 12)), np.arange(40) % 3),
+        ("scalar", np.array(3.0), np.array(1)),
+        ("complex", np.ones((40, 12)) + 1j, np.arange(40) % 3),
+        ("values", np.ones((40, 12)), np.ones((40, 3))),
+        ("classes", np.ones((40, 12)), np.arange(40) % 4),
     ):
         (folder / part).mkdir()
         np.save(folder / part / "x.npy", x)
         np.save(folder / part / "y.npy", y)
+    (folder / "garbage/x.npy").write_bytes(b"no array")
+    (folder / "blank/x.npy").write_bytes(b"")
+    (folder / "broken.py").write_text("def f(:\n")
+    (folder / "import.py").write_text("import nowhere_at_all\n")
     options, arguments, message = BAD[name]
+    message = message.replace("DIR", str(folder))
     options = {key: value.replace("DIR", str(folder)) for key, value in options.items()}
     result = probe(folder, *(argument.replace("DIR", str(folder)) for argument in arguments), **options)
     assert result.exit_code == 2
@@ -230,6 +279,16 @@ def test_a_table_without_drawn_quantities_is_refused(tmp_path):
     result = CliRunner().invoke(app, ["figures", str(tmp_path / "t"), str(tmp_path / "t.png")])
     assert result.exit_code == 2
     assert "none of the quantities" in result.output
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "folder"])
+def test_a_page_is_a_png_and_no_folder(tmp_path, name):
+    tables.write(tmp_path / "t", [{"layer": layer, "quantity": "nfa", "value": 0.5} for layer in "ab"])
+    (tmp_path / "folder").mkdir()
+    result = CliRunner().invoke(app, ["figures", str(tmp_path / "t"), str(tmp_path / name)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"gramlab figures: {tmp_path / name}: name a PNG to write, such as run.png\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"t", "folder"}
 
 
 def test_the_example(tmp_path):

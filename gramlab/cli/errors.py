@@ -1,9 +1,13 @@
 """Errors of the command line in one line."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
+from typer.exceptions import TyperException
+
+from gramlab.files import did_you_mean
 
 
 @contextmanager
@@ -27,3 +31,28 @@ def one_line(command: str) -> Iterator[None]:
     except (ValueError, OSError) as error:
         typer.echo(f"gramlab {command}: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(2) from error
+
+
+def mistake(error: TyperException) -> str:
+    """Return the message on mistaken arguments. For an unknown choice it names the nearest one.
+
+    Parameters
+    ----------
+    error : TyperException
+        The error that ``app(..., standalone_mode=False)`` raises.
+
+    Returns
+    -------
+    str
+        The message, or the help where the command has no arguments.
+
+    Examples
+    --------
+    >>> mistake(typer.BadParameter("'papr' is not one of 'quick', 'paper'."))
+    "Invalid value: 'papr' is not one of 'quick', 'paper'; did you mean 'paper'?"
+    """
+    message = str(error.format_message()).replace("Value error, ", "")
+    choice = re.search(r"'([^']*)' is not one of ('.*')\.$", message)
+    if choice and (nearest := did_you_mean(choice[1], re.findall(r"'([^']*)'", choice[2]))):
+        return message.removesuffix(".") + nearest
+    return message

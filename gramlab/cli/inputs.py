@@ -6,6 +6,10 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +17,8 @@ from gramlab.files import did_you_mean
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 def trained(model: str, checkpoint: Path | None, device: str) -> nn.Module:
@@ -43,13 +49,13 @@ def _build(model: str) -> nn.Module:
             raise ValueError(f"{place}: no such Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules.setdefault(spec.name, module)
-        spec.loader.exec_module(module)
+        with _named(place):
+            spec.loader.exec_module(module)
     else:
         sys.path.insert(0, "")  # modules in the current folder, as with python -m
         try:
-            module = importlib.import_module(place)
-        except ModuleNotFoundError as error:
-            raise ValueError(f"no module {error.name!r} on the Python path") from error
+            with _named(place):
+                module = importlib.import_module(place)
         finally:
             sys.path.remove("")
     build = getattr(module, name, None)
@@ -62,10 +68,25 @@ def _build(model: str) -> nn.Module:
         raise ValueError(f"{model} must build the network without arguments: {error}") from error
     except ValueError:  # the callable has no signature to inspect
         pass
-    network = build()
+    with _named(model):
+        network = build()
     if not isinstance(network, nn.Module):
         raise ValueError(f"{model} returns a {type(network).__name__}, not a torch.nn.Module")
     return network
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Turn an error of the user's code into a ValueError that names the place and the line of the code."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ValueError(f"no module {error.name!r} on the Python path") from error
+    except (Exception, SystemExit) as error:  # a script may end the program when it is imported
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(("<", __file__, *_LIBRARIES))]
+        line = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+        raise ValueError(f"{place} cannot be run: {type(error).__name__}: {error}{line}") from error
 
 
 def weights(path: Path, network: nn.Module) -> dict[str, Tensor]:
@@ -88,7 +109,9 @@ def weights(path: Path, network: nn.Module) -> dict[str, Tensor]:
     for key in ("state_dict", "model_state_dict", "model"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
-    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+    if not isinstance(state, dict) or not all(
+        isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in state.items()
+    ):
         raise ValueError(f"{path}: holds no state dict of tensors")
     # a part of the network may be called "module" itself
     if all(key.startswith("module.") for key in state) and not state.keys() <= network.state_dict().keys():
@@ -103,12 +126,25 @@ def takes_indices(network: nn.Module) -> bool:
     return any(isinstance(module, (nn.Embedding, nn.EmbeddingBag)) for module in network.modules())
 
 
+def _array(path: Path) -> Tensor:
+    """The array of a file, an entry for each sample."""
+    import numpy as np
+
+    from gramlab.measures.arrays import as_real
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{path}: not a readable array of numbers ({error})") from error
+    values = as_real(array, path.name)
+    if not values.ndim:
+        raise ValueError(f"{path.name} holds a single number, not an entry for each sample")
+    return values
+
+
 def samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
     """Inputs and targets. Integers of x.npy stay integers, a text's tokens, for a network that takes ``indices``."""
-    import numpy as np
     import torch
-
-    from gramlab.measures.arrays import as_tensor
 
     if split not in ("train", "test"):
         raise ValueError(f"--split must be train or test, not {split!r}{did_you_mean(split, ('train', 'test'))}")
@@ -117,7 +153,7 @@ def samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
     if (folder / "x.npy").is_file() and (folder / "y.npy").is_file():
         if split == "test":
             raise ValueError(f"{folder}: x.npy and y.npy are one set; --split test is for folders of images")
-        x, y = (as_tensor(np.load(folder / f"{part}.npy", allow_pickle=False), f"{part}.npy") for part in "xy")
+        x, y = _array(folder / "x.npy"), _array(folder / "y.npy")
         if len(x) != len(y):
             raise ValueError(f"x.npy has {len(x)} rows and y.npy {len(y)}")
         return x if x.is_floating_point() else x.long() if indices else x.float(), y

@@ -115,6 +115,8 @@ def figures(
     """Draw a recorded table. The page has the papers' figures for your own training run."""
     with one_line("figures"):
         _check_drawing()
+        if out.is_dir() or out.suffix.lower() not in ("", ".png"):
+            raise ValueError(f"{out}: name a PNG to write, such as run.png")
         from gramlab import plots, tables
 
         figure = plots.page(tables.read(table), out)

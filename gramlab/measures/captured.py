@@ -56,11 +56,13 @@ class CapturedNetwork:
             self.last.begin()
         try:
             outputs = run_model(self.model, batch.inputs, self.forward)
-        except (RuntimeError, IndexError, TypeError) as error:  # torch's, on shapes, types and indices that do not fit
+        # torch's errors on shapes, types and indices that do not fit, and mistakes in the model's own code
+        except (RuntimeError, LookupError, TypeError, AttributeError, NameError, AssertionError) as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
+            reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
             inputs = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(batch.inputs))
-            raise ValueError(f"the model fails on inputs of shape {inputs}: {str(error).splitlines()[0]}") from error
+            raise ValueError(f"the model fails on inputs of shape {inputs}: {reason}") from error
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
         readout = None if self.last is None else self.last.take(outputs)

@@ -11,6 +11,7 @@ from gramlab.measures.layers import at_least_float32
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
 _TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
+_CHECKED = (*_TORCH_LOSSES, "signed_mse")  # targets of other losses may be anything
 
 
 def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
@@ -77,6 +78,8 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
     tensor([5.])
     """
     if callable(loss) or loss not in _TORCH_LOSSES:
+        if isinstance(loss, str):
+            check_targets(loss, tuple(outputs.shape), targets)
         losses = (loss if callable(loss) else LOSSES[loss])(outputs, targets)
     else:
         losses = _torch_loss(loss, outputs, targets, mask)
@@ -115,7 +118,7 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
 
 def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
     """Raise ValueError if the targets do not fit a named loss and outputs of this shape."""
-    if loss not in _TORCH_LOSSES:
+    if loss not in _CHECKED:
         return
     target_shape = tuple(targets.shape)
     if len(target_shape) == 0 or target_shape[0] != shape[0]:
@@ -130,6 +133,10 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
                 f"cross_entropy with outputs {shape} needs integer targets {shape[:-1]} or probabilities {shape},"
                 f" not {targets.dtype} {target_shape}"
             )
+    elif loss == "signed_mse":
+        if target_shape != shape[:-1] or not classes:
+            given = f"{targets.dtype} {target_shape}"
+            raise ValueError(f"signed_mse with outputs {shape} needs integer targets {shape[:-1]}, not {given}")
     elif not classes:
         reshape_targets(targets, shape)
     if classes and len(targets):
@@ -147,4 +154,4 @@ def _are_classes(loss: str, shape: tuple[int, ...], targets: Tensor) -> bool:
     if targets.is_floating_point() or targets.dtype == torch.bool:
         return False
     several_outputs = len(shape) == 2 and targets.ndim == 1 and shape[1] > 1  # a single output is a value, not a class
-    return loss == "cross_entropy" or (loss == "mse" and several_outputs)
+    return loss in ("cross_entropy", "signed_mse") or (loss == "mse" and several_outputs)

@@ -136,10 +136,12 @@ def _check_places(parts: list[Measurement]) -> None:
         raise ValueError(f"the parts come from different splits, into {sorted(counts)} parts")
     numbers = sorted(number for number, _ in places)
     count = counts.pop()
-    if missing := sorted(set(range(count)) - set(numbers)):
-        raise ValueError(f"parts {missing} of {count} are missing")
-    if doubled := sorted({number for number in numbers if numbers.count(number) > 1}):
-        raise ValueError(f"parts {doubled} are there more than once")
+    missing = sorted(set(range(count)) - set(numbers))
+    doubled = sorted({number for number in numbers if numbers.count(number) > 1})
+    faults = [f"parts {missing} of {count} are missing"] if missing else []
+    faults += [f"parts {doubled} are there more than once"] if doubled else []
+    if faults:
+        raise ValueError(" and ".join(faults))
 
 
 def _check_belongs(first: Measurement, part: Measurement) -> None:

@@ -114,7 +114,8 @@ def list_claims(
         console().print(table)
         number_of = counts(claims)
         total = number_of.pop("claims")
-        typer.echo(f"{total} claims: " + ", ".join(f"{number} {name}" for name, number in number_of.items() if number))
+        shown = ", ".join(f"{number} {name}" for name, number in number_of.items() if number)
+        typer.echo(f"{total} claim{'' if total == 1 else 's'}: {shown}")
 
 
 def _named(letters: dict[str, str]) -> str:

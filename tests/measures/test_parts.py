@@ -122,6 +122,15 @@ def test_parts_that_do_not_belong_together_are_refused(parts, message):
         gramlab.merge(parts())
 
 
+def test_doubled_parts_are_named_beside_missing_ones(tmp_path):
+    """As where two machines were given the same shard number, and each saved its part."""
+    saved = {"first": 0, "second": 1, "third": 1}
+    for name, number in saved.items():
+        part(number, 3).save(tmp_path / name)
+    with pytest.raises(ValueError, match=r"^parts \[2\] of 3 are missing and parts \[1\] are there more than once$"):
+        gramlab.merge(tmp_path / name for name in saved)
+
+
 def other(change, **options):
     """Part 1 of a network whose tensors ``change`` has changed."""
     model = network()

@@ -297,6 +297,7 @@ def test_a_key_that_a_shell_would_run_is_refused(project: Path, tmp_path: Path, 
     [(["--workers", "-1"], r"Invalid value for '--workers': .* greater than or equal to 1"),
      (["--report", "file:///report"], r"Invalid value for '--report': 'file:///report' does not begin with http://.*"),
      (["--scale", "huge"], r".*'huge' is not one of 'quick', 'paper', 'atlas'."),
+     (["--scale", "papr"], r".*'papr' is not one of 'quick', 'paper', 'atlas'; did you mean 'paper'\?"),
      (["--worker", "2"], r"No such option: --worker.* --workers.*"),
      (["c_rum"], r"unknown target 'c_rum'; did you mean 'c_run'\?; allowed: prepare, .*")],
 )  # fmt: skip
