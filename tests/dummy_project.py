@@ -28,6 +28,8 @@ LEFT_OUT = ("reports/quick/atlas.json", "reports/quick/multiverse.json")  # made
 PAPERS = (PAPER, "weight_gram")  # a project has those that its settings name
 IN_A_SHELL = ("measure", "check")  # kinds of stage whose commands are not of the form `python -m MODULE`
 NOT_ON_GPU = ("s1",)  # of the simulations
+# variables of the user's, and those of make and pytest, which may have started these tests
+PERSONAL = ("PREFECT_", "CUDA_", "GRAMLAB_", "GIT_", "MAKE", "MFLAGS", "PYTEST_")
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # tests of downloads name a proxy that is dead
 PROGRAM = '''
 """Leave a trace, wait, and write one's outputs; fail or hang if told so."""
@@ -65,6 +67,8 @@ if orders.get("provenance"):
     where = {"node": Path.cwd().name} if "GRAMLAB_LAUNCHED" in os.environ else {}
     record.write_text(json.dumps({"seconds": 1.5, "made": time.time_ns(), **where}))
 for out in sorted(map(Path, sys.argv[1:]), key=lambda out: out.suffix == ".svg"):  # figures last
+    if out.exists() and out.parts[0] == orders.get("keep"):
+        continue
     out.parent.mkdir(parents=True, exist_ok=True)
     if out.suffix == ".svg" and name in orders.get("edit_at_figure", {}):
         file, moment = orders["edit_at_figure"][name]
@@ -77,6 +81,9 @@ for out in sorted(map(Path, sys.argv[1:]), key=lambda out: out.suffix == ".svg")
     else:
         out.mkdir(exist_ok=True)
         (out / "weights").write_text(name)
+for source, target in orders.get("copy", {}).get(name, {}).items():
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    Path(target).write_bytes(Path(source).read_bytes())
 trace("end")
 '''
 
@@ -167,8 +174,9 @@ def until_hanging(folder: Path, seconds: float = 60) -> list[int]:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """No Prefect of the user's is seen or touched; everything stays on this machine."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "CUDA_"))}
+    """No Prefect and no setting of the user's is seen or touched; everything stays on this machine."""
+    inherited = {name: value for name, value in os.environ.items()
+                 if not name.startswith(PERSONAL) and not name.lower().endswith("_proxy")}  # fmt: skip
     private = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
               "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120", "NO_COLOR": "1"}  # fmt: skip
     return {**inherited, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **private, **more}

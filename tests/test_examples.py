@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dummy_project
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,17 @@ def test_tables_are_read_with_pandas_and_duckdb(tmp_path):
     printed = run(tmp_path, example("tables"), str(ROOT / "reports/paper/tables"))
     assert "pearson/vcs_gram_diagonal" in printed
     assert not list(tmp_path.iterdir())
+
+
+def test_a_transformer_is_recorded_as_the_page_does(tmp_path, printed):
+    """The example reads no file of the clone, so it runs in a folder that has it."""
+    (block,) = printed("docs/how-to/transformer.md")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    lines = block.run(tmp_path, dummy_project.environment(tmp_path / "home", PYTHONPATH=str(ROOT))).splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("embed", "block.", "head"))}
+    assert len(rows) == 8, "the embedding, four projections of the attention, two layers and the readout"
+    assert all(float(numbers[-1]) > 0.95 for numbers in rows.values()), "accumulated FACT is exact along the training"
+    assert (tmp_path / "build/transformer/run.parquet").is_file()
 
 
 @pytest.mark.parametrize(("trainer", "package"), [("lightning", "lightning"), ("hugging-face", "accelerate")])

@@ -3,8 +3,12 @@
 import hashlib
 import pickle
 import struct
+import tarfile
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
@@ -114,6 +118,42 @@ def test_a_changed_byte_fails_the_checksum(tmp_path):
         read_arrays(tiny, tmp_path, "cifar10", 10)
     assert "GRAMLAB_DATA" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_missing_photographs_are_downloaded_as_the_page_does(tmp_path, monkeypatch, printed):
+    """From a server on this machine, with 7600 + 10 pictures: torchvision's reader with this archive's checksums."""
+    (block,) = printed("docs/how-to/data.md")
+    served, parts = tmp_path / "served", {"data_batch_1": 7600, "test_batch": 10}
+    served.mkdir()
+    checksums = {}
+    with tarfile.open(served / "cifar.tar.gz", "w:gz", compresslevel=1) as archive:
+        for name in (*parts, "batches.meta"):
+            pixels = np.zeros((parts.get(name, 0), 3072), np.uint8)
+            pixels[:, 0] = np.arange(len(pixels)) % 251
+            labels = [i % 10 for i in range(len(pixels))]
+            names = [str(k) for k in range(10)]
+            (served / name).write_bytes(pickle.dumps({"data": pixels, "labels": labels, "label_names": names}))
+            checksums[name] = md5(served / name)
+            archive.add(served / name, f"cifar-10-batches-py/{name}")
+    for field, part in (("train_list", "data_batch_1"), ("test_list", "test_batch")):
+        monkeypatch.setattr(datasets.CIFAR10, field, [[part, checksums[part]]])
+    monkeypatch.setattr(datasets.CIFAR10, "meta", {**datasets.CIFAR10.meta, "md5": checksums["batches.meta"]})
+    monkeypatch.setattr(datasets.CIFAR10, "tgz_md5", md5(served / "cifar.tar.gz"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")  # for this server; all others stay out of reach
+    monkeypatch.chdir(tmp_path)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(served))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(datasets.CIFAR10, "url", f"http://127.0.0.1:{server.server_port}/cifar.tar.gz")
+        names = {"prepare": prepare}
+        exec(block.text(), names)
+        server.shutdown()
+    photos = names["photos"]
+    assert photos.y_train.bincount().tolist() == 10 * [750]
+    first = photos.scaled(photos.x_train, torch.float64)[:, 0, 0, 0]
+    assert float(first.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(first.var()) == pytest.approx(1, abs=1e-5)
+    assert prepare("cifar10", "data/raw", train=7500).y_train.shape == (7500,), "the server is gone, the files are here"
 
 
 def test_svhn_images_have_channels_first_and_label_ten_is_the_digit_zero(tmp_path):

@@ -277,6 +277,7 @@ def pytest_in(copied: Path, tests: tuple[str, ...], log: Path, plugin: Order | R
     settings.register_profile("mutants", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
     options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin"]
     status = int(pytest.main([*options, "--hypothesis-profile=mutants", *tests], plugins=[plugin]))
+    sys.stdout.flush()  # what pytest printed last comes before the status, which is the last line
     # in the log, since two threads that ask for a process's exit status may both get a wrong one
     os.write(1, f"\n{STATUS}{status}\n".encode())
 
