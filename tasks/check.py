@@ -22,7 +22,7 @@ def main() -> None:
     with stages.recorded(stage):
         table = tables.read(stage.table(experiment))
         rows = Rows(table)
-        refuse_undescribed(rows, claim, stage.scale)
+        refuse_undescribed(rows, claim)
         refuse_incomplete(rows, claim, stage.scale)
         letter = papers.paper(paper).LETTER
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))

@@ -164,21 +164,24 @@ def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFr
             )
 
 
-def refuse_undescribed(rows: Rows, claim: Any, scale: str) -> None:
-    """Refuse controls that the claim does not describe at this scale: nobody would miss them if they vanished.
+def refuse_undescribed(rows: Rows, claim: Any) -> None:
+    """Refuse controls that the claim does not describe: nobody would miss them if they vanished.
+
+    A description counts at both scales. A new table of the papers' scale may have a control that the committed table,
+    which is older, need not have.
 
     Raises
     ------
     ContractError
         Naming the controls.
     """
-    described = {CONTROL + name for name, control in controls_of(claim).items() if scale in control.scales}
+    described = {CONTROL + name for name in controls_of(claim)}
     read = rows.frame["quantity"].isin({name for statement in claim.STATEMENTS for name in statement.reads})
     arms = rows.frame.loc[read, "arm"]
     if undescribed := sorted(set(arms[arms.str.startswith(CONTROL)]) - described):
         raise ContractError(
-            f"{claim.ID}: CONTROLS does not describe the {scale} scale's {', '.join(map(repr, undescribed))}; if "
-            "a control that no claim describes vanished from a table, nothing would refuse the table"
+            f"{claim.ID}: CONTROLS does not describe {', '.join(map(repr, undescribed))}; if a control that no claim "
+            "describes vanished from a table, nothing would refuse the table"
         )
 
 

@@ -167,7 +167,7 @@ class Control:
     because
         The reason: these quantities do not depend on what the control breaks.
     scales
-        The scales at which it is measured. A table of the papers' scale may be older than the control.
+        The scales at which a table must have it. A table of the papers' scale may be older than the control.
     parts
         The columns in which the control is like the claim's arm. A control that is measured before training has the
         claim's cases and layers, but not its steps: ``("case", "layer")``.
