@@ -67,7 +67,7 @@ def one_function(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     for name in ("Makefile", "pyproject.toml", "constraints.txt", ".gitignore", "gramlab/files.py",
-                 *(f"tests/mutants/{program}.py" for program in ("mutants", "order", "run"))):  # fmt: skip
+                 *(f"tests/mutants/{program.name}" for program in (ROOT / "tests/mutants").glob("*.py"))):  # fmt: skip
         shutil.copy(ROOT / name, tmp_path / name)
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     install(tmp_path)
