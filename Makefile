@@ -15,7 +15,7 @@ paper: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale paper
 	$(BIN)/python -m tasks.summary --scale paper
 
-# every cell of the atlas, docs/atlas.md: 2,769 s of one core
+# every cell of the atlas, docs/atlas.md; docs/performance/pipeline.md has its time
 atlas: .venv/installed
 	$(BIN)/python -m flows.reproduce --scale atlas
 	$(BIN)/python -m tasks.site
