@@ -209,7 +209,8 @@ def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
     """
     drawn: dict[str, Drawn] = getattr(claim, "DRAWN", {})
     for (arm, quantity), rows in instances(claim, frame).groupby(["arm", "quantity"]):
-        if quantity not in drawn:
+        # a control may have rows at several p that the name of a case rounds to one
+        if quantity not in drawn or not (drawn[quantity].share or arm.startswith(CONTROL)):
             _equal_counts(claim, rows)
         if controls_of(claim).get(arm.removeprefix(CONTROL), Control()).share < 1:
             continue  # chance decides which cases it has: tasks/judging/parts.py counts them

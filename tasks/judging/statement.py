@@ -225,7 +225,7 @@ class Drawn:
     """A quantity or a kind of case whose number of instances is not that of the experiment's settings.
 
     ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. The instances of the quantity may have
-    different numbers of rows. The instances of the kind are not counted.
+    different numbers of rows, but in a form only if the share is above 0. The instances of the kind are not counted.
 
     Parameters
     ----------
