@@ -37,7 +37,7 @@ class Range:
 
 
 CORRELATION = Range(-1, 1)  # of two vectors or matrices, about the mean or not; the difference of two accuracies
-SHARE = Range(0, 1)  # accuracies, shares of a whole, and whether an event happened
+SHARE = Range(0, 1)  # accuracies and other shares of a whole
 EXPLAINED = Range(-math.inf, 1)  # 1 minus a sum of squares over another, which may be the larger
 NORM = Range(0, math.inf, slack=0)  # norms, losses and counts, which no round-off makes negative
 
@@ -52,20 +52,19 @@ RANGES = {
         "thm3.4/correlation", "thm4/nfa",
     ),
     SHARE: (
-        "*accuracy", "*/accuracy, own features", "*/chosen mass", "*/mass", "bce/not positive", "between",
-        "even/normalised", "lem1/violated", "lem4/violated", "majority share", "modular/circulancy", "null/normalised",
-        "null/within", "thm3.4/no minimum", "thm4/normalised", "within",
+        "*/accuracy, own features", "*/chosen mass", "*/mass", "*accuracy", "between", "even/normalised",
+        "majority share", "modular/circulancy", "null/normalised", "null/within", "thm4/normalised", "within",
     ),
     EXPLAINED: ("*/fit", "*target_linearity*", "r2/*"),
     NORM: (
         "*/error", "*/remainder", "*/residual", "*_loss", "*reconstruction", "alg1/agop", "alg1/dual", "alg1/features",
-        "alg1/normalised", "alg1/projected", "bce/gradient", "eq1/convolution", "even/before", "even/bound",
-        "even/ratio", "even/step", "even/surrogate", "even/with readout", "fact/ratio", "fig4/distance",
-        "interpolation/*", "lem3/size", "lem4/ratio", "lemB2/*", "lemd2/*", "loss", "nc1/*", "nc2/*", "null/nc1/*",
+        "alg1/normalised", "alg1/projected", "bce/*", "eq1/convolution", "even/before", "even/bound", "even/ratio",
+        "even/step", "even/surrogate", "even/with readout", "fact/ratio", "fig4/distance", "interpolation/*",
+        "lem1/violated", "lem3/size", "lem4/*", "lemB2/*", "lemd2/*", "loss", "nc1/*", "nc2/*", "null/nc1/*",
         "null/nc2/*", "null/prop2/*", "prop1/*", "prop2/distance", "prop2/gram", "prop2/nc1", "prop2/nc2",
         "prop2/without NC2", "prop3/by linearity", "prop3/ratio", "prop4/*", "prop51/*", "stationarity", "surrogate*",
-        "target/*", "thm2/ratio", "thm3.4/fact", "thm4/before", "thm4/bound", "thm4/ratio", "thm4/step",
-        "thm4/surrogate", "thm4/with readout", "thm4_3/*", "whiten/*",
+        "target/*", "thm2/ratio", "thm3.4/fact", "thm3.4/no minimum", "thm4/before", "thm4/bound", "thm4/ratio",
+        "thm4/step", "thm4/surrogate", "thm4/with readout", "thm4_3/*", "whiten/*",
     ),
 }  # fmt: skip
 
