@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.judging.ranges import outside
 from tasks.judging.rows import FOUND, Rows, kind_and_instance
 from tasks.judging.statement import Control, Drawn, Statement
 from tasks.judging.statistics import JudgeError, round_off
@@ -52,6 +53,9 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     not_finite = ~np.isfinite(with_hypotheses["value"]) | ~np.isfinite(with_hypotheses["x"])
     refuse.where(not_finite, "without a finite number")
     refuse.where(with_hypotheses.duplicated(KEYS, keep=False), "with the same key as another row")
+    every = _Refusal(claim.ID, rows.frame)  # figures show rows that no rule reads
+    for limits, at_fault in outside(rows.frame).items():
+        every.where(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
     if unknown := set(judged["arm"]) - set(FORMS) - {arm for arm in judged["arm"] if arm.startswith(CONTROL)}:
         raise ContractError(f"{claim.ID}: no arm {min(unknown)!r}; claim, corrected or 'control: ...'")
     arms = set(judged["arm"])
@@ -73,10 +77,10 @@ class _Refusal:
     def __init__(self, name: str, frame: pd.DataFrame):
         self.name, self.frame = name, frame
 
-    def where(self, at_fault: pd.Series, words: str) -> None:
-        """Raise if a row is at fault, with the keys of the first ones."""
+    def where(self, at_fault: pd.Series, words: str, *more: str) -> None:
+        """Raise if a row is at fault, with the keys of the first ones, and more of their columns."""
         if at_fault.any():
-            keys = self.frame.loc[at_fault, KEYS].head(3).to_dict("records")
+            keys = self.frame.loc[at_fault, [*KEYS, *more]].head(3).to_dict("records")
             raise ContractError(f"{self.name}: {int(at_fault.sum())} rows {words}: {_shown(keys)}")
 
 
@@ -208,7 +212,8 @@ def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
     """
     drawn: dict[str, Drawn] = getattr(claim, "DRAWN", {})
     for (arm, quantity), rows in instances(claim, frame).groupby(["arm", "quantity"]):
-        if quantity not in drawn:
+        # a control may have rows at several p that the name of a case rounds to one
+        if quantity not in drawn or not (drawn[quantity].share or arm.startswith(CONTROL)):
             _equal_counts(claim, rows)
         if controls_of(claim).get(arm.removeprefix(CONTROL), Control()).share < 1:
             continue  # chance decides which cases it has: tasks/judging/parts.py counts them

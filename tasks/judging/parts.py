@@ -123,6 +123,8 @@ def _off_the_grid(claim: Any, arm: str, quantity: str, rows: pd.DataFrame) -> It
     if arm == "claim" or quantity in described:
         yield from _lacking(grid.layers, rows["layer"], "layer", quantity, arm)
         yield from _lacking(grid.steps, rows["step"], "step", quantity, arm)
+        yield from _instances_lack(grid.layers_of or grid.layers, rows, "layer", "step")
+        yield from _instances_lack(grid.steps_of or grid.steps, rows, "step", "layer")
     if not isinstance(grid.x, int):
         yield from _lacking(grid.x, rows["x"], "x", quantity, arm)
     elif (most := int(rows.groupby(["case", "layer", "dtype", "seed", "step"]).size().max())) != grid.x:
@@ -140,6 +142,29 @@ def _lacking(promised: tuple[Any, ...] | int, column: pd.Series, name: str, quan
             f"{quantity!r} has no rows at {name} {values} in the arm {arm!r}; the settings have {len(promised)} values "
             f"of {name}"
         )
+
+
+def _instances_lack(promised: Any, rows: pd.DataFrame, name: str, beside: str) -> Iterator[str]:
+    """The first instance that lacks a promised value of a column, in words.
+
+    What is promised may be the values, their number, or a function of the case and the seed that gives the values.
+    """
+    if not promised:
+        return
+    arm, quantity = rows[["arm", "quantity"]].iloc[0]
+    places = ["case", "seed", beside]
+    present: dict[tuple[Any, ...], set[Any]] = {}
+    for *place, value in rows[[*places, name]].drop_duplicates().itertuples(index=False, name=None):
+        present.setdefault(tuple(place), set()).add(value)
+    for place, values in present.items():
+        where = f"at {_words(places, place)} in the arm {arm!r}"
+        if isinstance(promised, int):
+            if len(values) != promised:
+                yield f"{quantity!r} has {len(values)} values of {name} {where}; the settings have {promised}"
+                return
+        elif lacking := [v for v in (promised(*place[:2]) if callable(promised) else promised) if v not in values]:
+            yield f"{quantity!r} has no rows of the {name} {lacking[0]} {where}; the settings have them"
+            return
 
 
 def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Iterator[str]:

@@ -134,16 +134,24 @@ class Grid:
     dtypes
         The precisions; every case, layer, seed and step has all of them.
     layers
-        The layers of the arm ``claim``. Empty where chance decides them, as those of a random network.
+        The layers of the arm ``claim``. Empty if there is only one, or if each instance has layers of its own. Every
+        case, seed and step has all of them, unless ``layers_of`` says which.
+    layers_of
+        The layers that a case and its seed must have, where cases differ.
     steps
-        The training steps of the arm ``claim``, or their number.
+        The training steps of the arm ``claim``, or their number. Every case, seed and layer has all of them, unless
+        ``steps_of`` says which.
+    steps_of
+        The steps that a case and its seed must have, where cases differ.
     x
         The values of ``x`` in every arm, for example step sizes; or their number, where they differ between instances.
     """
 
     dtypes: tuple[str, ...] = ("float64",)
     layers: tuple[str, ...] = ()
+    layers_of: Callable[[str, int], tuple[str, ...]] | None = None
     steps: tuple[int, ...] | int = ()
+    steps_of: Callable[[str, int], tuple[int, ...]] | None = None
     x: tuple[float, ...] | int = ()
 
 
@@ -217,7 +225,7 @@ class Drawn:
     """A quantity or a kind of case whose number of instances is not that of the experiment's settings.
 
     ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. The instances of the quantity may have
-    different numbers of rows. The instances of the kind are not counted.
+    different numbers of rows, but in a form only if the share is above 0. The instances of the kind are not counted.
 
     Parameters
     ----------

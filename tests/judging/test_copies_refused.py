@@ -133,6 +133,44 @@ def test_accuracies_that_agree_in_a_control_are_no_copy():
     assert findings(planted)["ran"]
 
 
+ACCURACIES = [0.25, 0.5, 0.625, 0.75, 0.875, 1.0]  # of a seed, step by step: shares of eight samples
+
+
+def accuracies(copied: int) -> list[dict]:
+    """Three seeds' accuracies at steps; the last seed has the first ``copied`` values of the first seed."""
+    first, second, third = ACCURACIES, ACCURACIES[::-1], [value - 0.125 for value in ACCURACIES]
+    by_seed = [first, second, first[:copied] + third[copied:]]
+    return [
+        row
+        for step in range(len(first))
+        for row in table({"claim": [values[step] for values in by_seed]}, "q", step=step)
+    ]
+
+
+def test_a_series_of_accuracies_copied_to_another_seed_is_refused():
+    """Accuracies are discrete, but two seeds do not agree in more than three different ones by chance."""
+    others = table({"claim": UP, "control: c": DOWN}, "r")
+    only_r = {"c": Control(has=("r",))}
+    assert findings(accuracies(copied=5) + others, controls=only_r)["ran"]
+    with pytest.raises(ContractError, match="seeds 0 and 2 of 'q' in the arm 'claim' are equal"):
+        findings(accuracies(copied=6) + others, controls=only_r)
+
+
+@pytest.mark.parametrize(("different", "is_refused"), [(3, False), (4, True)])
+def test_how_many_different_accuracies_two_seeds_may_share(different, is_refused):
+    values = (ACCURACIES[:different] * 2)[: 2 * different]
+    rows_of_q = [
+        row for step, value in enumerate(values) for row in table({"claim": [value, value, 0.125]}, "q", step=step)
+    ]
+    planted = rows_of_q + table({"claim": UP, "control: c": DOWN}, "r")
+    only_r = {"c": Control(has=("r",))}
+    if is_refused:
+        with pytest.raises(ContractError, match="seeds 0 and 1 of 'q' in the arm 'claim' are equal"):
+            findings(planted, controls=only_r)
+    else:
+        assert findings(planted, controls=only_r)["ran"]
+
+
 def test_two_seeds_with_one_continuous_number_in_common_are_refused():
     planted = table({"claim": [*CONTINUOUS[:2], CONTINUOUS[0]], "control: c": OTHERS})
     planted += table({"claim": UP, "control: c": DOWN}, "r")

@@ -113,6 +113,17 @@ def test_an_interval_covers_as_often_as_it_says():
     assert abs(covered - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 4000)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_correlation_of_one_counts_as_one_minus_1e_15(sign):
+    """Its z is that of 1 - 1e-15, ln(2e15) / 2 up to the rounding of 1 - 1e-15 in float64."""
+    mean, low, high = fisher(np.array([1.0, 0.5, 0.5]) * sign)
+    z = np.array([np.log(2e15) / 2, np.log(3) / 2, np.log(3) / 2]) * sign
+    half = scipy.stats.t.ppf(0.975, 2) * z.std(ddof=1) / np.sqrt(3)
+    wanted = np.tanh([z.mean(), z.mean() - half, z.mean() + half])
+    assert (mean, low, high) == pytest.approx(wanted, abs=1e-3)
+    assert fisher(np.full(3, float(sign))) == pytest.approx((sign,) * 3, abs=1e-14)
+
+
 def test_fisher_and_kendall():
     correlations = np.array([0.2, 0.9, 0.99])
     wanted = np.tanh(interval(np.log((1 + correlations) / (1 - correlations)) / 2))

@@ -93,10 +93,10 @@ def test_figure_3(name, quantity):
 
 
 def complete(claim: ModuleType, tables: list[Rows], control: str) -> Rows:
-    """A table with the arm ``claim`` and a control of other numbers."""
+    """A table with the arm ``claim`` and a control of other numbers, all possible accuracies and linearities."""
     records = [row for table in tables for row in table.frame.to_dict("records")]
     arms = [{**row, "arm": arm, "experiment": "planted", "scale": "quick",
-             "value": row["value"] + 0.01 * (arm != "claim")}
+             "value": 0.1 + 0.25 * row["value"] + 0.01 * (arm != "claim")}
             for row in records for arm in ("claim", control)]  # fmt: skip
     return rows(arms)
 

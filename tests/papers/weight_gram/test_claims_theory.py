@@ -135,7 +135,7 @@ def interpolation(worst: float = 0.5, growth: float = 2.0, nfa: float = 0.95, fi
                 values = {"thm4/ratio": worst if changed and layer == "1" else 0.1, "thm4/bound": 2.0**index,
                           "thm4/nfa": nfa if changed and layer == "1" else 0.95, "null/nfa": 0.5,
                           "thm4/with readout": 0.1, "thm4/step": 1.0, "thm4/surrogate": rise,
-                          "thm4/normalised": rise, "null/normalised": 0.1}  # fmt: skip
+                          "thm4/normalised": 0.12 * rise, "null/normalised": 0.1}  # fmt: skip
                 records += [{**columns, "layer": layer, "quantity": quantity, "value": value * (1 + 1e-3 * seed)}
                             for quantity, value in values.items()
                             if (quantity, layer) != ("thm4/ratio", "readout")]  # fmt: skip

@@ -21,7 +21,18 @@ MATH = (
         r"= \frac{1}{n} \sum_i \nabla_h f(x_i)\, \nabla_h f(x_i)^\top"
     ),
 )
-GRIDS = {"prop2/residual": Grid(BOTH_PRECISIONS)}
+LAYERS = {"mlp": ("0", "2", "4", "6"), "skip": ("0", "2.a", "2.b", "3.a", "3.b", "5"), "dead": ("4", "5")}
+
+
+def layers_of(case: str, _: int = 0) -> tuple[str, ...]:
+    """The layers of a case. The number of a random network decides its kind, as in "3: mlp gelu 20".
+
+    Below the dead layer the AGOP is 0 and has no correlation.
+    """
+    return next((layers for kind, layers in LAYERS.items() if kind in case.split()), ())
+
+
+GRIDS = {"prop2/residual": Grid(BOTH_PRECISIONS, layers_of=layers_of)}
 DRAWN = {
     "a dead layer": Drawn(0, "It is a single network."),
     "prop2/residual": Drawn(

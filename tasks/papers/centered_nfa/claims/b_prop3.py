@@ -25,9 +25,19 @@ MATH = (
     r"\bar W = W - W_0",
 )
 POWER, CONTROL_POWER = 3, 1  # of the time, in the remainders of the claim and of the control
+LAYERS = tuple(f"{layer}, {matrix}" for layer in range(3) for matrix in ("AGOP", "NFM"))
+
+
+def layers_of(case: str, _: int = 0) -> tuple[str, ...]:
+    """The hidden layers of a case, with both matrices: one to three layers in turn, by the number in "7: softplus"."""
+    number = case.partition(":")[0]
+    return LAYERS[: 2 * (1 + int(number) % 3)] if number.isdecimal() else LAYERS
+
+
 GRIDS = {
     "prop3/remainder": Grid(
-        layers=tuple(f"{layer}, {matrix}" for layer in range(3) for matrix in ("AGOP", "NFM")),
+        layers=LAYERS,
+        layers_of=layers_of,
         x=tuple(2.0**-power for power in range(4, 25)),
     )
 }

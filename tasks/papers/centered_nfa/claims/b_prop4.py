@@ -23,7 +23,18 @@ MATH = (
 QUOTE = (
     "For a fully-connected neural network at initialization, whose weights are trained with gradient descent on a loss"
 )
-GRIDS = {quantity: Grid(BOTH_PRECISIONS, layers=("0", "1", "2")) for quantity in ("prop4/nfm", "prop4/agop")}
+LAYERS = ("0", "1", "2")
+
+
+def layers_of(case: str, _: int = 0) -> tuple[str, ...]:
+    """The hidden layers of a case: one to three in turn, by the number in "7: softplus, Huber"."""
+    number = case.partition(":")[0]
+    return LAYERS[: 1 + int(number) % 3] if number.isdecimal() else LAYERS
+
+
+GRIDS = {
+    quantity: Grid(BOTH_PRECISIONS, layers=LAYERS, layers_of=layers_of) for quantity in ("prop4/nfm", "prop4/agop")
+}
 CONTROLS = {
     "kernel of another layer": Control(
         share=0.5,

@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statement import Control, Hypothesis, Statement
@@ -47,7 +48,9 @@ def best_power(rows: Rows) -> Finding:
     parts, measured = {}, []
     for case, depth, powers in _powers(rows):
         best_other = np.max([cosines for power, cosines in powers.items() if power != 1 / depth], axis=0)
-        parts[case] = positive(_z(powers[1 / depth]) - _z(best_other), "z of the power 1/L minus z of the best other")
+        parts[case] = positive(
+            fisher_z(powers[1 / depth]) - fisher_z(best_other), "z of the power 1/L minus z of the best other"
+        )
         measured.append(f"{_depth(case)}: {powers[1 / depth].mean():.4f}, best other {best_other.mean():.4f}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
@@ -82,7 +85,9 @@ def above_null(rows: Rows) -> Finding:
         fact = rows.where(quantity="cosine/fact", case=case).value
         for name, values in (("agop", powers[1 / depth]), ("fact", fact)):
             null = rows.where(quantity=f"null/{name}", case=case).value
-            parts[f"{case}, {name}"] = positive(_z(values) - _z(null), "z minus that of the null's 97.5 % quantile")
+            parts[f"{case}, {name}"] = positive(
+                fisher_z(values) - fisher_z(null), "z minus that of the null's 97.5 % quantile"
+            )
     return all_of(**parts)
 
 
@@ -105,10 +110,6 @@ def _each(values: dict[str, np.ndarray], least: float, label: str) -> Finding:
     parts = {case: replace(positive(cosines - least, label), numbers={"mean": float(np.mean(cosines))})
              for case, cosines in values.items()}  # fmt: skip
     return all_of(**parts)
-
-
-def _z(cosines: np.ndarray) -> np.ndarray:
-    return np.arctanh(np.minimum(cosines, 1 - 1e-15))
 
 
 HYPOTHESES = (

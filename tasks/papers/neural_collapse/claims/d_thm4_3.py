@@ -85,9 +85,21 @@ def within_its_bound(rows: Rows) -> Finding:
 
 
 FRACTIONS = tuple(2.0**-power for power in range(12))  # of the largest λ_k that the condition allows
+
+
+def first_grams(_: str, seed: int) -> tuple[str, ...]:
+    """The kinds of the first Gram, with the number of the instance, which is the seed."""
+    return tuple(f"{kind} {seed}" for kind in ("random", "multiple of I", "far"))
+
+
+def layers_of(case: str, seed: int) -> tuple[str, ...]:
+    """The kinds of the first Gram at both ε."""
+    return tuple(f"{kind}, ε = {epsilon}" for kind in first_grams(case, seed) for epsilon in (0.1, 0.9))
+
+
 GRIDS = {
-    **{f"thm4_3/{quantity}": Grid(x=12) for quantity in ("ratio", "floor", "remainder", "exact")},
-    **{f"thm4_3/{quantity}": Grid(x=FRACTIONS) for quantity in ("kappa", "collapsed", "psi")},
+    **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=12) for name in ("ratio", "floor", "remainder", "exact")},
+    **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=FRACTIONS) for name in ("kappa", "collapsed", "psi")},
 }
 DRAWN = {
     f"thm4_3/{quantity}": Drawn(
@@ -100,8 +112,8 @@ CONTROLS = {
         parts=("case", "layer"),
         without=", ε = .*",
         grids={
-            "thm4_3/kappa": Grid(x=1),
-            **{f"thm4_3/{quantity}": Grid(steps=12, x=1) for quantity in ("collapsed", "psi")},
+            "thm4_3/kappa": Grid(layers_of=first_grams, x=1),
+            **{f"thm4_3/{name}": Grid(layers_of=first_grams, steps=12, x=1) for name in ("collapsed", "psi")},
         },
         parts_because="It violates the condition that contains ε, and so has an ε of its own. λ_k is five times λ_Φ, "
         "which is x, and ever smaller λ_Φ are its steps.",

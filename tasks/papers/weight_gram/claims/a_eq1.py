@@ -6,6 +6,7 @@ It holds for linear layers and, with the im2col patches as h and the flattened k
 from tasks.drawing.exact import draw as draw
 from tasks.judging.rules import exact
 from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
+from tasks.papers.weight_gram.claims.shared.networks import convolutions_of, linear_layers_of
 
 ID = "A.eq1"
 KIND = "exact"
@@ -13,7 +14,10 @@ TITLE = "Feature Learning Equation"
 PRINTED = "∇ₕf·hᵀ = Wᵀ∇_W f, eq. (1)"
 MATH = r"\nabla_h f \, h^\top = W^\top \nabla_W f \quad\text{for } f = f(Wh)"
 SINGLE = ("ResNet-18", "a dead layer", "transformer block", "a weight used twice")
-GRIDS = {quantity: Grid(BOTH_PRECISIONS) for quantity in ("eq1/residual", "eq1/convolution")}
+GRIDS = {
+    "eq1/residual": Grid(BOTH_PRECISIONS, layers_of=linear_layers_of),
+    "eq1/convolution": Grid(BOTH_PRECISIONS, layers_of=convolutions_of),
+}
 DRAWN = {
     **{kind: Drawn(0, "It is a single network.") for kind in SINGLE},
     "eq1/convolution": Drawn(0.2, "Every third network that is drawn has convolutions."),

@@ -7,6 +7,7 @@ left is of order gamma^2 in the step size gamma.
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import order
 from tasks.judging.statement import Control, Drawn, Grid, Statement
+from tasks.papers.weight_gram.claims.shared.networks import layers_of
 
 ID = "A.eq2"
 KIND = "exact"
@@ -19,7 +20,14 @@ MATH = (
     ),
     r"W^+ = W - \gamma \nabla_W \mathcal{L}",
 )
-GRIDS = {"eq2/remainder": Grid(x=tuple(2.0**-power for power in range(21)))}
+
+
+def layers_with_gradient(case: str, _: int = 0) -> tuple[str, ...]:
+    """The layers of a case that have a remainder. Where inputs are 0, the gradient and the remainder are 0 too."""
+    return ("5",) if case == "a dead layer" else layers_of(case)
+
+
+GRIDS = {"eq2/remainder": Grid(layers_of=layers_with_gradient, x=tuple(2.0**-power for power in range(21)))}
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
     "minus turned into plus": Control(),

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tasks.drawing import style
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
 from tasks.judging.statement import Control, Statement
@@ -50,7 +51,7 @@ LEVELS = {"vcs": RHO_VCS, "agop": RHO_AGOP}
 def above_agop(rows: Rows, of: str) -> Finding:
     """Paired by seed in Fisher's z: the VCS's correlation of the diagonals is above the AGOP's."""
     vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal") for name in ("vcs", "agop"))
-    finding = positive(np.arctanh(vcs) - np.arctanh(agop), "Fisher's z of the VCS minus that of the AGOP")
+    finding = positive(fisher_z(vcs) - fisher_z(agop), "Fisher's z of the VCS minus that of the AGOP")
     return replace(
         finding,
         measured=f"ρ with {IN_WORDS[of]} is {fisher(vcs)[0]:.3f} for the VCS and {fisher(agop)[0]:.3f} for the AGOP",
@@ -62,17 +63,15 @@ def both_high(rows: Rows) -> Finding:
     vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_gram_diagonal") for name in ("vcs", "agop"))
     null = _null(rows, "vcs")
     finding = all_of(
-        vcs=positive(
-            np.arctanh(vcs) - np.arctanh(null), "Fisher's z of the VCS minus that of the null's 97.5 % quantile"
-        ),
-        agop=positive(np.arctanh(agop), "Fisher's z of the AGOP"),
+        vcs=positive(fisher_z(vcs) - fisher_z(null), "Fisher's z of the VCS minus that of the null's 97.5 % quantile"),
+        agop=positive(fisher_z(agop), "Fisher's z of the AGOP"),
     )
     return replace(finding, measured=f"97.5 % of the VCS's random correlations are below {fisher(null)[0]:.3f}")
 
 
 def above_null(rows: Rows, name: str, of: str) -> Finding:
     """A correlation of the diagonals is above the 97.5 % quantile of that with matrices in random directions."""
-    z = np.arctanh(rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal")) - np.arctanh(_null(rows, name, of))
+    z = fisher_z(rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal")) - fisher_z(_null(rows, name, of))
     return positive(z, f"Fisher's z of the {MEASURES[name]} minus that of the null's 97.5 % quantile")
 
 

@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, order, positive
 from tasks.judging.statement import Control, Statement
@@ -57,7 +58,7 @@ def above_null(rows: Rows) -> Finding:
     """In every network and layer, the two sides correlate more than with the outputs of another sample."""
 
     def excess(layer: Rows) -> np.ndarray:
-        return np.arctanh(layer.by_seed(quantity="lem3/correlation")) - np.arctanh(layer.by_seed(quantity="lem3/null"))
+        return fisher_z(layer.by_seed(quantity="lem3/correlation")) - fisher_z(layer.by_seed(quantity="lem3/null"))
 
     return _weakest(rows, excess, "Fisher's z over all pairs of samples minus that of the null's 97.5 % quantile")
 

@@ -35,7 +35,15 @@ def half(rows: Rows) -> Finding:
 
 
 STEPS = (0, 3, 10, 30, 100, 300)
-GRIDS = {quantity: Grid(steps=STEPS) for quantity in ("lem4/ratio", "lem4/violated")}
+
+
+def steps_of(case: str, _: int = 0) -> tuple[int, ...]:
+    """The training steps of a case; a random network has none."""
+    return STEPS if case.startswith("trained") else STEPS[:1]
+
+
+# at which steps a ratio exists, chance decides: see DRAWN
+GRIDS = {"lem4/ratio": Grid(steps=STEPS, steps_of=lambda *_: ()), "lem4/violated": Grid(steps=STEPS, steps_of=steps_of)}
 DRAWN = {
     "lem4/ratio": Drawn(0.7, "There is no ratio where the segment has no kink, so that both sides are 0."),
     "lem4/violated": Drawn(

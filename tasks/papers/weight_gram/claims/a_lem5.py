@@ -19,10 +19,16 @@ MATH = (
     r"\text{attained at } G = \frac{c\, A A^\top}{\| A A^\top \|_F}",
 )
 TRAINED = tuple(f"after {step} steps" for step in (0, 3, 10, 30, 100, 300))
+CANDIDATES = ("best", "control: G of another A", "least", "near the best", "psd", "symmetric")
+
+
+def candidates_of(case: str, _: int = 0) -> tuple[str, ...]:
+    """The G of a case: a layer in training has its own, and a random A has all the others."""
+    return ("trained",) if case.startswith(TRAINED) else CANDIDATES
+
+
 GRIDS = {
-    "lem5/ratio": Grid(
-        layers=("best", "control: G of another A", "least", "near the best", "psd", "symmetric", "trained")
-    ),
+    "lem5/ratio": Grid(layers=(*CANDIDATES, "trained"), layers_of=candidates_of),
     "lem5/residual": Grid(BOTH_PRECISIONS),
 }
 CONTROLS = {

@@ -16,7 +16,18 @@ MATH = (
     r"\| y - f_{\text{OLS}} \|_K = 0, \quad \| v \|_K^2 = v^\top K v",
     r"f_{\text{OLS}} = H^\top (H H^\top)^{-1} H y, \quad K = H^\top H",
 )
-GRIDS = {"ols/residual": Grid(BOTH_PRECISIONS, layers=("least squares", "printed inverse"))}
+METHODS = ("least squares", "printed inverse")
+
+
+def methods_of(case: str, _: int = 0) -> tuple[str, ...]:
+    """The methods that a case must have. The printed inverse needs HHᵀ of full rank d.
+
+    Of the wide H (n < d, but n at least 2) those with d = 2 have this rank. Chance decides which do: d is drawn.
+    """
+    return METHODS[:1] if case.startswith(("rank-deficient", "wide")) else METHODS
+
+
+GRIDS = {"ols/residual": Grid(BOTH_PRECISIONS, layers=METHODS, layers_of=methods_of)}
 CONTROLS = {
     "ridge instead of OLS": Control(
         lacks=("y outside it",), parts_because="Outside the span every ridge predicts 0, as OLS does."

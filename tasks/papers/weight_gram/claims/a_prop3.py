@@ -5,6 +5,7 @@ square root of 1 - T_0(Z, X) “up to normalization”. We read this as a factor
 mean square distance of an input from their mean.
 """
 
+import re
 from functools import partial
 
 from tasks.drawing.bound import draw as draw_instances
@@ -48,10 +49,18 @@ LINEARITY = (
     "normalization."
 )
 STEPS = (0, 3, 10, 30, 100, 300)
+
+
+def steps_of(case: str, _: int = 0) -> tuple[int, ...]:
+    """The training steps of a case: those of its name, all of a trained layer, and none of a random X."""
+    named = re.match(r"after (\d+) steps", case)
+    return (int(named[1]),) if named else STEPS if case.startswith("trained layer") else STEPS[:1]
+
+
 GRIDS = {
-    "prop3/ratio": Grid(steps=STEPS, x=(0.0, 0.1, 0.3, 0.5, 0.8, 1.0)),
-    "prop3/residual": Grid(BOTH_PRECISIONS, steps=STEPS),
-    "prop3/by linearity": Grid(steps=STEPS),
+    "prop3/ratio": Grid(steps=STEPS, steps_of=steps_of, x=(0.0, 0.1, 0.3, 0.5, 0.8, 1.0)),
+    "prop3/residual": Grid(BOTH_PRECISIONS, steps=STEPS, steps_of=steps_of),
+    "prop3/by linearity": Grid(steps=STEPS, steps_of=steps_of),
 }
 CONTROLS = {
     "f not linear": Control(has=("prop3/ratio", "prop3/residual")),

@@ -8,6 +8,7 @@ AGOP-like term; we derive the whole.
 from tasks.drawing.order import draw as draw
 from tasks.judging.rules import exact, order
 from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
+from tasks.papers.weight_gram.claims.shared.networks import layers_of
 
 ID = "A.thm1"
 KIND = "exact"
@@ -21,9 +22,16 @@ MATH = (
         r"\nabla_{h_i} \mathcal{L}\, \nabla_{h_i} \mathcal{L}^\top \right)"
     ),
 )
+
+
+def layers_with_shift(case: str, _: int = 0) -> tuple[str, ...]:
+    """The layers of a case that have a remainder. Below a dead layer both shifts are 0, and so is the remainder."""
+    return ("4", "5") if case == "a dead layer" else layers_of(case)
+
+
 GRIDS = {
-    "thm1/remainder": Grid(x=tuple(2.0**-power for power in range(21))),
-    "thm1/residual": Grid(BOTH_PRECISIONS),
+    "thm1/remainder": Grid(layers_of=layers_with_shift, x=tuple(2.0**-power for power in range(21))),
+    "thm1/residual": Grid(BOTH_PRECISIONS, layers_of=layers_of),
 }
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {

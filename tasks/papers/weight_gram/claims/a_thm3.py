@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Control, Statement
@@ -99,7 +100,7 @@ def same_sign(rows: Rows) -> Finding:
 def correlated(rows: Rows) -> Finding:
     """In every network and layer the two sides correlate over the steps."""
     statistic = "Fisher's z of the correlation over the steps"
-    return weakest_of({name: positive(np.arctanh(statistics(seeds)[0]), statistic)
+    return weakest_of({name: positive(fisher_z(statistics(seeds)[0]), statistic)
                        for name, seeds in _below_readout(rows).items()})  # fmt: skip
 
 

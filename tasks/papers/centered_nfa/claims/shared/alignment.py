@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tasks.drawing import style
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equals, positive
 from tasks.judging.statement import Statement
@@ -25,9 +26,7 @@ Image = tuple[str, str | None, float | None]  # title, quantity of its correlati
 def above(rows: Rows, name: str) -> Finding:
     """The correlation with K is above that with Q: their difference in Fisher's z, paired by seed, is positive."""
     with_K, with_Q = correlation(rows, f"{name}/K"), correlation(rows, f"{name}/Q")
-    finding = positive(
-        np.arctanh(with_K) - np.arctanh(with_Q), "Fisher's z of the correlation with K minus that with Q"
-    )
+    finding = positive(fisher_z(with_K) - fisher_z(with_Q), "Fisher's z of the correlation with K minus that with Q")
     numbers: dict[str, float] = {}
     for quantity, sample in (("with K", with_K), ("with Q", with_Q)):
         numbers |= dict(zip((quantity, f"{quantity}, low", f"{quantity}, high"), fisher(sample), strict=True))

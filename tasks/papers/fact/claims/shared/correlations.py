@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive, trend
 from tasks.judging.statement import Control, Hypothesis, Statement
@@ -42,7 +43,7 @@ def named(name: str) -> str:
 
 def z(rows: Rows, name: str, *by: str) -> np.ndarray:
     """Fisher's z of pearson/NAME: seeds first, then the columns ``by``, then steps."""
-    return np.arctanh(np.clip(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by), -1 + 1e-15, 1 - 1e-15))
+    return fisher_z(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by))
 
 
 def above_null(rows: Rows, name: str, *by: str) -> Finding:
@@ -54,7 +55,7 @@ def above_null(rows: Rows, name: str, *by: str) -> Finding:
     for (case,), case_rows in rows.by("case").items():
         null = curves(case_rows.where(quantity=f"null/{name}"), "seed", *by)[..., -1]
         correlation = z(case_rows, name, *by)[..., -1]
-        lead = correlation - np.arctanh(null)
+        lead = correlation - fisher_z(null)
         text = f"z of {named(name)} minus its null's 97.5 % quantile{', at the worst layer' * bool(by)}"
         parts[f"{case}: {named(name)}"] = positive(lead.reshape(len(lead), -1).min(1), text)
         least, chance = np.tanh(correlation).mean(0).min(), null.mean(0).max()
@@ -116,7 +117,7 @@ def ahead(rows: Rows, side: str, others: Collection[str]) -> Finding:
         numbers |= {f"{place}: {named(f'{side}{name}')}": mean for name, mean in means.items()}
         nearest = max(others, key=means.__getitem__)
         text = f"closest in {place}: {fact} {means['fact']:.3f}, {named(f'{side}{nearest}')} {means[nearest]:.3f}"
-        leads[text] = float(np.arctanh(means["fact"]) - np.arctanh(means[nearest]))
+        leads[text] = float(fisher_z(means["fact"]) - fisher_z(means[nearest]))
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured=min(leads, key=leads.__getitem__))
 

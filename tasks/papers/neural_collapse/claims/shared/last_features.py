@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
 from tasks.judging.statement import Control, Statement
@@ -169,7 +170,7 @@ def loss_falls(rows: Rows) -> Finding:
 def nfa_holds(rows: Rows) -> Finding:
     """After training, the mean NFA over layers exceeds the 97.5 % quantile of random matrices of the same spectra."""
     nfa, null = (curves(rows.where(quantity=quantity), "seed")[..., -1] for quantity in ("nfa/mean", "nfa/null"))
-    finding = positive(np.arctanh(nfa) - np.arctanh(null), "z of the NFA minus that of its null's 97.5 % quantile")
+    finding = positive(fisher_z(nfa) - fisher_z(null), "z of the NFA minus that of its null's 97.5 % quantile")
     return replace(finding, measured=f"NFA {nfa.mean():.2f} ± {nfa.std(ddof=1):.2f}, by chance {null.mean():.2f}")
 
 
