@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
 
 import gramlab
+from gramlab.measures.linearity import _in_single
 
 QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 
@@ -48,6 +49,22 @@ def test_centred_target_linearity_is_a_fit_with_an_intercept(n, d, seed, ridge):
     linearity = gramlab.target_linearity(H, Y[:, 0], ridge, center=True)
     assert linearity == pytest.approx(r2_score(Y[:, 0], fit.predict(H)), abs=1e-10)
     assert ridge or 0 <= linearity <= 1
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_float32_features_are_solved_by_refinement_to_float64_accuracy(ridge):
+    """A step that is wrong would only lead to the slower paths, so the fast one is called by its name."""
+    H, Y = draw(300, 12, 2, 0)
+    single, targets = torch.from_numpy(H).float(), torch.from_numpy(Y)
+    rows = np.concatenate([single.double().numpy(), np.sqrt(ridge) * np.eye(12)])
+    beta = np.linalg.lstsq(rows, np.concatenate([Y, np.zeros((12, 2))]), rcond=None)[0]
+    residual = np.sum((Y - rows[:300] @ beta) ** 2)
+    assert _in_single(single, targets, None, ridge) == pytest.approx(residual, rel=1e-12)
+    assert gramlab.target_linearity(single, targets, ridge) == pytest.approx(
+        1 - residual / np.sum((Y - Y.mean(0)) ** 2), rel=1e-12
+    )
+    single[:, 1] = single[:, 0] * (1 + 1e-5)
+    assert _in_single(single, targets, None, 0.0) is None, "nearly equal features need the slower paths"
 
 
 def test_target_linearity_of_many_rows_goes_block_by_block():
