@@ -66,6 +66,27 @@ def test_what_laws_read_is_what_measure_finds(kind):
         )
 
 
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_sample_that_is_three_times_as_probable_is_there_three_times(kind):
+    """A weighted population against the same samples, repeated as often as their probabilities say."""
+    cell, model, data = small(kind, n=4)
+    snapshots, _ = train(cell, model, data, 1)
+    x, y, times = data.x_train, data.y_train, torch.tensor([3, 1, 2, 2])
+    weighted = DataSet("population", x, y, x[:0], y[:0], classes=3, weight_train=times.double() / 8)
+    repeated = DataSet("repeated", x.repeat_interleave(times, 0), y.repeat_interleave(times), x[:0], y[:0], classes=3)
+    ours, theirs = (
+        layers_of(cell, snapshots[-1], model, snapshots[0].network(model, 0), of, 0) for of in (weighted, repeated)
+    )
+    for key, layer in theirs.items():
+        for name in ("agop", "ptk", "enfa", "weight_gradient", "pull"):
+            expected = getattr(layer, name)
+            scale = float(expected.norm())
+            torch.testing.assert_close(getattr(ours[key], name), expected, rtol=1e-6, atol=1e-9 * scale)
+        if layer.is_forward:
+            covariances = (LAW["input covariance"].matrix(of[key]) for of in (ours, theirs))
+            torch.testing.assert_close(*covariances)
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
 def test_what_is_accumulated_is_what_the_library_accumulates(optimizer):
     """Against gramlab.AccumulatedFact on torch's own optimizer, which follows .grad and knows each optimizer's rule."""

@@ -144,6 +144,24 @@ def test_every_is_as_strong_as_its_weakest_part():
     assert sentence == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
 
 
+@pytest.mark.parametrize(
+    ("weakest", "other"),
+    [
+        ([0.5, 0.9, 0.7], [5, 5.1, 5.2]),  # both hold
+        ([-1, 0.5, 0.1], [-1, 2.0, 1.0]),  # both are open
+        ([-0.5, 2.0, 1.0], [5, 5.1, 5.2]),
+        ([-1, -1.02, -1.04], [-1, 2.0, 1.0]),
+        ([-5, -5.1, -5.2], [-0.5, -0.9, -0.7]),  # both are refuted
+    ],
+)
+def test_several_parts_show_the_number_and_interval_of_the_weakest(weakest, other):
+    for parts in ({"weakest": weakest, "other": other}, {"other": other, "weakest": weakest}):
+        finding = all_of(**{name: positive(np.array(values), "q") for name, values in parts.items()})
+        wanted = scipy.stats.t.interval(0.95, 2, np.mean(weakest), scipy.stats.sem(weakest))
+        assert finding.part == "weakest"
+        assert (finding.statistic, finding.low, finding.high) == pytest.approx((np.mean(weakest), *wanted))
+
+
 def test_welchs_interval():
     random = np.random.default_rng(0)
     for _ in range(200):

@@ -207,6 +207,24 @@ def test_a_group_without_momentum_is_not_dampened():
     assert float((accumulated["0"] - accumulated.gram("0")[0]).norm()) < 1e-2 * moved
 
 
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
+@pytest.mark.parametrize("fast", ["0", "2"])
+def test_each_layer_is_followed_with_the_rate_and_decay_of_its_group(kind, fast):
+    model, x, y = problem()
+    slow = {"0": "2", "2": "0"}[fast]
+    groups = [{"params": model[int(name)].parameters(), "lr": rate, "weight_decay": decay}
+              for name, rate, decay in ((slow, 2e-4, 0.0), (fast, 1e-3, DECAY))]  # fmt: skip
+    accumulated = gramlab.AccumulatedFact(model, optimizer := kind(groups))
+    starts = {name: accumulated.gram(name) for name in accumulated}
+    for _ in range(50):
+        optimizer.zero_grad()
+        (model(x) - y).square().mean().backward()
+        optimizer.step()
+    for name, start in starts.items():
+        gram = accumulated.gram(name)
+        assert float((accumulated[name] - gram[0]).norm()) < 3e-2 * float((gram - start).norm()), name
+
+
 @pytest.mark.parametrize(
     ("layer", "shape"),
     [

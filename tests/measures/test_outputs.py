@@ -1,9 +1,11 @@
 """Many outputs: exact through the readout, and estimated with errors as stated, against the sum over all outputs."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from torch import nn
 
@@ -267,6 +269,25 @@ def test_the_interval_of_a_cosine_near_1_covers(monkeypatch):
         assert estimate.interval[0] <= estimate.value <= estimate.interval[1] <= 1.0
         covered += estimate.interval[0] <= true <= estimate.interval[1]
     assert covered >= 90  # 95 of 100, give or take
+
+
+def test_the_interval_is_that_of_students_t_with_the_jackknifes_error(monkeypatch):
+    """Against sums over pairs of separate groups of cotangents, and scipy's interval at 95 %."""
+    layer = estimates(0, monkeypatch, 8)["0"]
+    agops, gram = [group.agop.flatten() for group in layer.by_draw()], layer.gram.flatten()
+    count = len(agops)
+
+    def debiased(kept):
+        square = np.mean([float(a @ b) for a, b in itertools.permutations(kept, 2)])
+        return np.mean([float(gram @ a) for a in kept]) / float(gram.norm()) / square**0.5
+
+    left_out = np.array([debiased(agops[:g] + agops[g + 1 :]) for g in range(count)])
+    value, error = debiased(agops), ((count - 1) * left_out.var()) ** 0.5
+    interval = scipy.stats.t.interval(0.95, count - 1, loc=value, scale=error)
+    assert -1 < interval[0] < interval[1] < 1  # or it would be cut
+    estimate = layer.estimate("gram", "agop")
+    assert (estimate.value, estimate.standard_error) == pytest.approx((value, error))
+    assert estimate.interval == pytest.approx(interval)
 
 
 def rectangle(d, k, c, seed, n=5):

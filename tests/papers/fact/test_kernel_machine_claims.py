@@ -103,6 +103,10 @@ def test_table_3_counts_its_data_sets():
     for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"):
         assert holds(c_tab3, f"{method} over the kernel", table(**{method: 0.81})) is False
     assert holds(c_tab3, "FACT-RFM as NFA-RFM", table(**{"NFA-RFM": 0.872})) is False
+    for changed, alike in (("FACT-RFM", False), ("FACT-RFM, averaged", True), ("kernel", True)):
+        assert holds(c_tab3, "FACT-RFM as NFA-RFM", table(**{changed: 0.872})) is alike
+    # 0.852 and 0.85, to which every second set adds 0.001
+    assert finding(c_tab3, "FACT-RFM as NFA-RFM", table()).statistic == pytest.approx(0.15)
     hypothesis = c_tab3.HYPOTHESES[0]
     accuracies = table().where(quantity="tabular/accuracy")
     assert hypothesis.rule(accuracies).holds
