@@ -16,7 +16,7 @@ from tasks.atlas.cells import Cell, all_cells, stage_cells
 from tasks.atlas.judging.choices import CHOICES
 from tasks.atlas.judging.contest import NOBODY, TIE, family
 from tasks.reporting.atlas.findings import findings, laws
-from tasks.reporting.atlas.standing import CRITICAL, ELSEWHERE, WRONG, at_critical_point, end_of, memorises
+from tasks.reporting.atlas.standing import CRITICAL, ELSEWHERE, WRONG, at_critical_point, end_of, fits, memorises
 from tasks.reporting.fresh import fresh_cells, verdicts_of_cells
 from tasks.reporting.site.choices import universes
 from tasks.reporting.site.content import read
@@ -125,6 +125,11 @@ class Place:
     def end(self) -> str | None:
         """Where its networks end, as `end_of` has it; None without decay, or where it was not run."""
         return end_of(self.judged) if self.judged else None
+
+    @property
+    def fits(self) -> bool:
+        """Whether its networks fit their training set."""
+        return fits(self.judged) if self.judged else False
 
     @property
     def memorises(self) -> bool:
@@ -279,21 +284,23 @@ def content() -> dict[str, Any]:
 
 
 def helped(grid: list[Place]) -> dict[str, Any]:
-    """In how many cells the learned features helped, and in how many nearly every test sample is named wrongly."""
+    """In how many cells the learned features helped, in how many the networks only memorise, or do not even fit."""
     answers = [place.judged["facts"].get("helped", "") for place in grid if place.judged]
     wrong = [place.cell.shared.task for place in grid if place.memorises]
+    unfitted = sum(not place.fits for place in grid if place.judged)
     return {"yes": answers.count(True), "no": answers.count(False), "open": answers.count(None), "wrong": len(wrong),
-            "tasks": list(dict.fromkeys(wrong)), "limit": WRONG}  # fmt: skip
+            "tasks": list(dict.fromkeys(wrong)), "limit": WRONG, "unfitted": unfitted}  # fmt: skip
 
 
 def wins(grid: list[Place]) -> list[tuple[str, list[int]]]:
     """How many cells have each outcome, and how many cells there are.
 
-    There are six counts: for the change of WᵀW and for WᵀW, of all cells, of those that have not only memorised, and of
-    those at a critical point.
+    There are six counts: for the change of WᵀW and for WᵀW, of all cells, of those that fit and have not only
+    memorised, and of those at a critical point.
     """
     run = [place for place in grid if place.judged]
-    parts = [run, [place for place in run if not place.memorises], [place for place in run if place.critical]]
+    parts = [run, [place for place in run if place.fits and not place.memorises],
+             [place for place in run if place.critical]]  # fmt: skip
     columns = [[place.outcome("forward", target) for place in part] for target in ("change", "gram") for part in parts]
     outcomes = sorted({outcome for column in columns for outcome in column} - {TIE, NOBODY},
                       key=lambda name: (-columns[0].count(name), name))  # fmt: skip
