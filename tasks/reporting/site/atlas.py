@@ -145,10 +145,17 @@ class Place:
 
 
 def places(result: Mapping[str, Any]) -> list[Place]:
-    """All cells in the order of their list."""
+    """All cells in the order of the map, those with a known answer last."""
     diverged, fresh = set(result["diverged"]), fresh_cells(result).get("cells", {})
+    groups = list(dict.fromkeys(cell.group for cell in all_cells().values()))
+
+    def order(cell: Cell) -> tuple[bool, int, int, int, bool]:
+        architecture = list(ARCHITECTURES).index(cell.shared.architecture)
+        optimizer = list(OPTIMIZERS).index(cell.optimizer)
+        return bool(cell.answer), architecture, groups.index(cell.group), optimizer, cell.weight_decay > 0
+
     return [Place(name, cell, result["cells"].get(name), name in diverged, fresh.get(name))
-            for name, cell in all_cells().items()]  # fmt: skip
+            for name, cell in sorted(all_cells().items(), key=lambda item: order(item[1]))]  # fmt: skip
 
 
 def chart(shown: list[Place], side: str, target: str) -> list[dict[str, Any]]:
