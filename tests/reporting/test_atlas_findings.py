@@ -53,6 +53,10 @@ def whatever_the_choice(cell, forward):
     cell["multiverse"]["agree"] = cell["multiverse"]["choices"]
 
 
+def whatever_the_choice_wins(cell, forward):
+    cell["multiverse"] |= {"agree": 216, "winners": {"FACT": 216}}
+
+
 CONTRADICTIONS = (wins_everywhere, far_from_fact, agop_wins_with_decay, features_help, whatever_the_choice)
 
 
@@ -93,6 +97,14 @@ def test_networks_that_do_not_fit_have_neither_learned_nor_memorised():
     text = findings(every_cell(half_fitted))[0].text
     assert "In 88 of the 88 cells the networks do not fit their training set, and in 0 they only memorise it" in text
     assert "Without these 0 cells are left" in text
+
+
+def test_cells_with_a_more_frequent_outcome_than_the_maps_are_counted():
+    def rarest(cell, forward):
+        cell["multiverse"] |= {"agree": 1, "winners": {"tie": 215, "FACT": 1}}
+
+    assert "in 88 of 88 cells another outcome is more frequent" in findings(every_cell(rarest))[4].text
+    assert "in 0 of 88 cells" in findings(every_cell(whatever_the_choice_wins))[4].text
 
 
 def test_there_are_five_sentences_and_a_contradiction_of_each():
