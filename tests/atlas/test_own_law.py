@@ -39,7 +39,7 @@ def project(copy_project, environment, printed):
 
 def test_the_law_is_scored_in_every_cell_of_the_slice(project):
     rows = pq.ParquetFile(project / "data/atlas/scores/slice.parquet").read().to_pandas()
-    new_law = rows[rows["entrant"] == "squared gradient"]
+    new_law = rows[rows["entrant"] == "pull"]
     assert len(new_law["cell"].unique()) == 6
     assert set(new_law["badge"]) == {""}
     assert new_law[new_law["step"] == 20]["null_cosine"].between(-1, 1).all()
@@ -50,8 +50,15 @@ def test_the_law_is_scored_in_every_cell_of_the_slice(project):
             "cell == 'mlp_images_sgd_decay' and step == 20 and side == 'forward' and target == 'change'"
         )
         by_seed = last.groupby("seed")["cosine"].mean()
-        assert contest["entrants"]["squared gradient"]["score"][0] == pytest.approx(np.mean(by_seed), abs=1e-4)
-        assert "squared gradient" in contest["above_chance"]
+        assert contest["entrants"]["pull"]["score"][0] == pytest.approx(np.mean(by_seed), abs=1e-4)
+        assert "pull" in contest["above_chance"]
+
+
+def test_the_printed_law_can_win(project):
+    """A law whose scrambled copy is the law itself cannot exceed it."""
+    rows = pq.ParquetFile(project / "data/atlas/scores/slice.parquet").read().to_pandas()
+    last = rows.query("entrant == 'pull' and cell == 'mlp_images_sgd_decay' and step == 20 and depth == 0")
+    assert (last["cosine"] - last["scrambled_cosine"]).abs().min() > 0.01
 
 
 def test_a_law_that_wins_is_on_the_map(project):
@@ -60,6 +67,6 @@ def test_a_law_that_wins_is_on_the_map(project):
     assert '<td class="law-other"><a href="mlp_images_sgd_decay.html">the answer</a>' in table
     assert text.count('<span class="outcome law-other">') >= 2  # the legend has both
     laws = text.split('id="laws"')[1].split("</table>")[0]
-    assert '<th scope="row">squared gradient</th>' in laws
+    assert '<th scope="row">pull</th>' in laws
     page = (project / "reports/atlas/mlp_images_sgd_decay.html").read_text()
-    assert '<th scope="row">squared gradient</th>' in page
+    assert '<th scope="row">pull</th>' in page

@@ -53,6 +53,10 @@ def whatever_the_choice(cell, forward):
     cell["multiverse"]["agree"] = cell["multiverse"]["choices"]
 
 
+def whatever_the_choice_wins(cell, forward):
+    cell["multiverse"] |= {"agree": 216, "winners": {"FACT": 216}}
+
+
 CONTRADICTIONS = (wins_everywhere, far_from_fact, agop_wins_with_decay, features_help, whatever_the_choice)
 
 
@@ -64,16 +68,43 @@ def learns(cell, forward):
     cell["facts"]["test_error"] = 0.5
 
 
+def fits(cell, forward):
+    cell["facts"] |= {"train_loss": 0.0} | ({"train_accuracy": 1.0} if "train_accuracy" in cell["facts"] else {})
+
+
 @pytest.mark.parametrize(
     ("index", "change", "needed"),
     [
         (0, learns, "memorised > 0"),
+        (0, fits, "unfitted > 0"),
         (1, at_a_critical_point, "critical < decayed"),
         (2, at_a_critical_point, "critical < decayed"),
     ],
 )
 def test_a_count_that_a_sentence_rests_on_is_tested(index, change, needed):
     assert f"“{needed}”" in findings(every_cell(change))[index].problem
+
+
+def half_fitted(cell, forward):
+    facts = cell["facts"]
+    if "train_accuracy" in facts:
+        facts["train_accuracy"] = 0.5
+    elif "test_loss" in facts:
+        facts |= {"test_loss": 2.0, "test_error": 1.0, "train_loss": 1.0}  # half of the variance
+
+
+def test_networks_that_do_not_fit_have_neither_learned_nor_memorised():
+    text = findings(every_cell(half_fitted))[0].text
+    assert "In 88 of the 88 cells the networks do not fit their training set, and in 0 they only memorise it" in text
+    assert "Without these 0 cells are left" in text
+
+
+def test_cells_with_a_more_frequent_outcome_than_the_maps_are_counted():
+    def rarest(cell, forward):
+        cell["multiverse"] |= {"agree": 1, "winners": {"tie": 215, "FACT": 1}}
+
+    assert "in 88 of 88 cells another outcome is more frequent" in findings(every_cell(rarest))[4].text
+    assert "in 0 of 88 cells" in findings(every_cell(whatever_the_choice_wins))[4].text
 
 
 def test_there_are_five_sentences_and_a_contradiction_of_each():

@@ -25,13 +25,12 @@ OUTCOMES = ("FACT", "tie", "nobody", "AGOP", "a law of your own")  # planted in 
 
 
 def planted_atlas(result):
-    """An atlas in which all cells but two were run, with outcomes of every kind; one law's features do not fail.
+    """An atlas in which all cells but two were run, with outcomes of every kind.
 
     Every second cell ends far from a critical point, and every third only memorises.
     """
     grid = [cell for cell in all_cells().values() if not cell.answer]
     template, known = result["cells"]["mlp_images_adam_decay"], copy.deepcopy(result["cells"])
-    known["known_linear_2"]["facts"]["helped"] = True
     cells = {name: cell for name, cell in known.items() if cell["answer"]}
     for index, (cell, outcome) in enumerate(zip(grid[:-2], itertools.cycle(OUTCOMES))):
         cells[cell.name] = copy.deepcopy(template)

@@ -14,8 +14,9 @@ A number is over the cells that meet ``where``, those of the map alone, or with 
   {differ = ["PATH", "PATH"]}         in how many cells two values differ
 
 A path leads into a cell of reports/atlas.json, ``change`` and ``gram`` to the forward side. ``name`` is the cell's
-name, ``right`` whether a known answer came out; tasks/reporting/atlas/standing.py has ``critical``, ``end`` and
-``memorises``.
+name, ``right`` whether a known answer came out; tasks/reporting/atlas/standing.py has ``critical``, ``end``, ``fits``
+and ``memorises``; ``learned`` is a cell that fits and does not memorise,
+and ``usual`` one for which no outcome is more frequent in the multiverse than the map's.
 ``where`` maps paths to a value, ``{below = x}``, ``{among = [...]}`` or ``{not = [...]}``.
 """
 
@@ -29,7 +30,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from tasks.reporting.atlas.standing import at_critical_point, end_of, memorises
+from tasks.reporting.atlas.standing import at_critical_point, end_of, fits, memorises
 from tasks.reporting.findings import UNKNOWN, shown
 
 FOLDER = Path(__file__).resolve().parent
@@ -93,7 +94,9 @@ def finding(entry: Mapping[str, Any], result: Mapping[str, Any], page: str = "{c
     """
     right = {row["cell"]: row["right"] for row in result["known"]}
     cells = {name: {**cell, **cell["sides"]["forward"], "name": name, "right": right.get(name),
-                    "critical": at_critical_point(cell), "end": end_of(cell), "memorises": memorises(cell)}
+                    "critical": at_critical_point(cell), "end": end_of(cell), "fits": fits(cell),
+                    "memorises": memorises(cell), "learned": fits(cell) and not memorises(cell),
+                    "usual": cell["multiverse"]["agree"] == max(cell["multiverse"]["winners"].values())}
              for name, cell in result["cells"].items()}  # fmt: skip
     numbers = {name: number(query, cells) for name, query in entry["numbers"].items()}
     problems = [f"there is no cell from which to take “{name}”" for name, value in numbers.items() if value is None]

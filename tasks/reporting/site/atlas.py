@@ -16,7 +16,7 @@ from tasks.atlas.cells import Cell, all_cells, stage_cells
 from tasks.atlas.judging.choices import CHOICES
 from tasks.atlas.judging.contest import NOBODY, TIE, family
 from tasks.reporting.atlas.findings import findings, laws
-from tasks.reporting.atlas.standing import CRITICAL, ELSEWHERE, WRONG, at_critical_point, end_of, memorises
+from tasks.reporting.atlas.standing import CRITICAL, ELSEWHERE, WRONG, at_critical_point, end_of, fits, memorises
 from tasks.reporting.fresh import fresh_cells, verdicts_of_cells
 from tasks.reporting.site.choices import universes
 from tasks.reporting.site.content import read
@@ -127,6 +127,11 @@ class Place:
         return end_of(self.judged) if self.judged else None
 
     @property
+    def fits(self) -> bool:
+        """Whether its networks fit their training set."""
+        return fits(self.judged) if self.judged else False
+
+    @property
     def memorises(self) -> bool:
         """Whether its networks have only memorised the training set."""
         return memorises(self.judged) if self.judged else False
@@ -140,10 +145,17 @@ class Place:
 
 
 def places(result: Mapping[str, Any]) -> list[Place]:
-    """All cells in the order of their list."""
+    """All cells in the order of the map, those with a known answer last."""
     diverged, fresh = set(result["diverged"]), fresh_cells(result).get("cells", {})
+    groups = list(dict.fromkeys(cell.group for cell in all_cells().values()))
+
+    def order(cell: Cell) -> tuple[bool, int, int, int, bool]:
+        architecture = list(ARCHITECTURES).index(cell.shared.architecture)
+        optimizer = list(OPTIMIZERS).index(cell.optimizer)
+        return bool(cell.answer), architecture, groups.index(cell.group), optimizer, cell.weight_decay > 0
+
     return [Place(name, cell, result["cells"].get(name), name in diverged, fresh.get(name))
-            for name, cell in all_cells().items()]  # fmt: skip
+            for name, cell in sorted(all_cells().items(), key=lambda item: order(item[1]))]  # fmt: skip
 
 
 def chart(shown: list[Place], side: str, target: str) -> list[dict[str, Any]]:
@@ -279,21 +291,23 @@ def content() -> dict[str, Any]:
 
 
 def helped(grid: list[Place]) -> dict[str, Any]:
-    """In how many cells the learned features helped, and in how many nearly every test sample is named wrongly."""
+    """In how many cells the learned features helped, in how many the networks only memorise, or do not even fit."""
     answers = [place.judged["facts"].get("helped", "") for place in grid if place.judged]
     wrong = [place.cell.shared.task for place in grid if place.memorises]
+    unfitted = sum(not place.fits for place in grid if place.judged)
     return {"yes": answers.count(True), "no": answers.count(False), "open": answers.count(None), "wrong": len(wrong),
-            "tasks": list(dict.fromkeys(wrong)), "limit": WRONG}  # fmt: skip
+            "tasks": list(dict.fromkeys(wrong)), "limit": WRONG, "unfitted": unfitted}  # fmt: skip
 
 
 def wins(grid: list[Place]) -> list[tuple[str, list[int]]]:
     """How many cells have each outcome, and how many cells there are.
 
-    There are six counts: for the change of WᵀW and for WᵀW, of all cells, of those that have not only memorised, and of
-    those at a critical point.
+    There are six counts: for the change of WᵀW and for WᵀW, of all cells, of those that fit and have not only
+    memorised, and of those at a critical point.
     """
     run = [place for place in grid if place.judged]
-    parts = [run, [place for place in run if not place.memorises], [place for place in run if place.critical]]
+    parts = [run, [place for place in run if place.fits and not place.memorises],
+             [place for place in run if place.critical]]  # fmt: skip
     columns = [[place.outcome("forward", target) for place in part] for target in ("change", "gram") for part in parts]
     outcomes = sorted({outcome for column in columns for outcome in column} - {TIE, NOBODY},
                       key=lambda name: (-columns[0].count(name), name))  # fmt: skip
