@@ -147,7 +147,9 @@ def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict
     return {
         "scale": "atlas", "commit": commit(), "roots": _roots(copies, of_atlas=True), "cells": cells,
         "known": {root: {row["cell"]: row["right"] for row in result["known"]} for root, result in results.items()},
-        "sentences": {root: [finding.agrees for finding in findings(result)] for root, result in results.items()},
+        "sentences": {
+            root: {sentence.key: sentence.agrees for sentence in findings(result)} for root, result in results.items()
+        },
     }  # fmt: skip
 
 

@@ -68,8 +68,8 @@ def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         "roots": their names; "cells": by cell "verdicts" by root, and what `came_back` says; "known": by root which
-        known answers came out; "sentences": by root which sentences hold; "note": what differs from today's rules, if
-        anything does. Empty where the atlas was not repeated.
+        known answers came out; "sentences": by root whether a sentence holds, by its key; "note": what
+        differs from today's rules, if anything does. Empty where the atlas was not repeated.
     """
     path = ROOT / ATLAS_FILE
     if not path.is_file():

@@ -20,6 +20,8 @@ and ``usual`` one for which no outcome is more frequent in the multiverse than t
 ``where`` maps paths to a value, ``{below = x}``, ``{among = [...]}`` or ``{not = [...]}``.
 """
 
+import hashlib
+import json
 import operator
 import re
 import tomllib
@@ -45,10 +47,14 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence on what was found: as HTML, and what in it the results contradict, empty where nothing."""
+    """A sentence on what was found: as HTML, and what in it the results contradict, empty where nothing.
+
+    ``key`` names its test. A result on other seeds counts for the sentence as long as the test is the same.
+    """
 
     text: Markup
     problem: str
+    key: str
 
     @property
     def agrees(self) -> bool:
@@ -112,7 +118,8 @@ def finding(entry: Mapping[str, Any], result: Mapping[str, Any], page: str = "{c
         words = Markup('<a href="{}">{}</a>').format(page.format(cell=link[2]), link[1]) if linked else escape(link[1])
         html += escape(text[end : link.start()]) + words
         end = link.end()
-    return Sentence(html + escape(text[end:]), "; ".join(problems))
+    test = json.dumps([entry["numbers"], entry["expects"]], sort_keys=True)
+    return Sentence(html + escape(text[end:]), "; ".join(problems), hashlib.sha256(test.encode()).hexdigest()[:8])
 
 
 def number(query: Mapping[str, Any], cells: Cells) -> float | None:
