@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-# as sshd does: a session and an environment of its own, another folder; the program ends with the connection
+# A second process stands in for sshd: it gives the program a session and an environment of its own and another folder,
+# and hangs up on it when the connection ends, even if ssh was killed.
 SSH = """#!{python}
 import os, signal, subprocess, sys
 *options, host, command = sys.argv[1:]
@@ -12,11 +13,19 @@ if os.path.exists("{folder}/lost-" + host):
 with open("{folder}/used", "a") as file:
     file.write(host + "\\n")
 remote = subprocess.Popen(["/bin/sh", "-c", command], cwd="/", env={{"NODE": host}}, start_new_session=True)
-def close(*_):
-    os.killpg(remote.pid, signal.SIGHUP)
-    sys.exit(255)
+sshd_end, connection = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    os.close(connection)
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    os.read(sshd_end, 1)
+    try:
+        os.killpg(remote.pid, signal.SIGHUP)
+    finally:
+        os._exit(0)
 for kind in (signal.SIGINT, signal.SIGTERM):  # Ctrl-C reaches ssh itself too, and may be the first to do so
-    signal.signal(kind, close)
+    signal.signal(kind, lambda *_: sys.exit(255))
 sys.exit(remote.wait())
 """
 
