@@ -12,6 +12,7 @@ if os.path.exists("{folder}/lost-" + host):
     sys.exit(255)
 with open("{folder}/used", "a") as file:
     file.write(host + "\\n")
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, which may run the tests, ignores it
 remote = subprocess.Popen(["/bin/sh", "-c", command], cwd="/", env={{"NODE": host}}, start_new_session=True)
 sshd_end, connection = os.pipe()
 if os.fork() == 0:
