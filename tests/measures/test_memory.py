@@ -1,6 +1,7 @@
 """Memory in use between batches does not grow with their number, and is a few matrices a layer."""
 
 import gc
+import weakref
 
 import torch
 from torch import nn
@@ -11,11 +12,13 @@ import gramlab
 def alive(measure, targets):
     """Bytes of new tensors at each of six batches that ``measure`` reads."""
     gc.collect()
-    earlier = {id(item) for item in gc.get_objects() if issubclass(type(item), torch.Tensor)}
+    # by reference too: a new tensor may get the id of an earlier one that is gone
+    earlier = {id(item): weakref.ref(item) for item in gc.get_objects() if issubclass(type(item), torch.Tensor)}
     sizes = []
 
     def size():
-        new = (t for t in gc.get_objects() if issubclass(type(t), torch.Tensor) and id(t) not in earlier)
+        tensors = (item for item in gc.get_objects() if issubclass(type(item), torch.Tensor))
+        new = (t for t in tensors if id(t) not in earlier or earlier[id(t)]() is not t)
         return sum(t.numel() * t.element_size() for t in new)
 
     def batches():
