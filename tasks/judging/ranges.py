@@ -72,10 +72,10 @@ RANGES = {
 @cache
 def range_of(quantity: str) -> Range | None:
     """The range of a quantity; None if no range is declared."""
-    found = [limits for limits, names in RANGES.items() if any(fnmatchcase(quantity, name) for name in names)]
-    if len(found) > 1:
-        raise ValueError(f"{quantity!r} has {len(found)} ranges: {', '.join(map(str, found))}")
-    return found[0] if found else None
+    ranges = [limits for limits, names in RANGES.items() if any(fnmatchcase(quantity, name) for name in names)]
+    if len(ranges) > 1:
+        raise ValueError(f"{quantity!r} has {len(ranges)} ranges: {', '.join(map(str, ranges))}")
+    return ranges[0] if ranges else None
 
 
 def outside(frame: pd.DataFrame) -> dict[Range, pd.Series]:

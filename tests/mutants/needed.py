@@ -41,19 +41,19 @@ def needed(tree: Path, test: str) -> str:
     for file in filter(Path.is_file, files):
         known = function in parsed(file.read_text(encoding="utf-8")).statements
         todo += [(file, function if known else EVERYTHING), *((above, "") for above in conftests(tree, file))]
-    seen: set[Place] = set()
+    visited: set[Place] = set()
     parts: set[tuple[str, int, str]] = set()
     while todo:
         place = todo.pop()
-        if place in seen:
+        if place in visited:
             continue
-        seen.add(place)
+        visited.add(place)
         file, name = place
         module = parsed(file.read_text(encoding="utf-8"))
         for statement in [*statements_of(module, name), *module.unnamed]:
             parts.add((file.relative_to(tree).as_posix(), statement.lineno, module.text(statement)))
             for word in words(statement):
-                todo += found(tree, file, word)
+                todo += definitions(tree, file, word)
             for origin, imported in imports_of(statement).values():
                 todo += defined(tree, file, origin, imported)
     # a statement keeps its order in the file, and not its line: what stands before it may grow
@@ -67,7 +67,7 @@ def statements_of(module: Module, name: str) -> tuple[ast.stmt, ...]:
     return module.statements.get(name, ())
 
 
-def found(tree: Path, file: Path, name: str) -> Iterator[Place]:
+def definitions(tree: Path, file: Path, name: str) -> Iterator[Place]:
     """Where a name that a statement of a file uses is defined: there, where it is imported from, or as a fixture."""
     for place in (file, *conftests(tree, file)):
         module = parsed(place.read_text(encoding="utf-8"))
