@@ -23,12 +23,12 @@ def cheapen(project: Path) -> None:
     params = yaml.safe_load((project / "params.yaml").read_text())
     cells = yaml.safe_load((project / "pipeline/atlas/cells.yaml").read_text())
     experiment = params[PAPER]["claims"][CLAIM]
-    few = {
+    settings = {
         "data": {DATA: params["data"][DATA]},
         PAPER: {"train": {}, "simulate": {experiment: {}}, "claims": {CLAIM: experiment}},
         "stages": dict(list(cells["stages"].items())[:2]),
     }
-    (project / FEW).write_text(yaml.safe_dump(few))
+    (project / FEW).write_text(yaml.safe_dump(settings))
     for file in [project / "dvc.yaml", *sorted(project.glob("pipeline/**/dvc.yaml"))]:
         folder = file.parent.relative_to(project)
         if folder.parts[2:] and folder.name not in ("data", "atlas", PAPER):

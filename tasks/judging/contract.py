@@ -53,9 +53,9 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     not_finite = ~np.isfinite(with_hypotheses["value"]) | ~np.isfinite(with_hypotheses["x"])
     refuse.where(not_finite, "without a finite number")
     refuse.where(with_hypotheses.duplicated(KEYS, keep=False), "with the same key as another row")
-    every = _Refusal(claim.ID, rows.frame)  # figures show rows that no rule reads
+    all_rows = _Refusal(claim.ID, rows.frame)  # figures show rows that no rule reads
     for limits, at_fault in outside(rows.frame).items():
-        every.where(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
+        all_rows.where(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
     if unknown := set(judged["arm"]) - set(FORMS) - {arm for arm in judged["arm"] if arm.startswith(CONTROL)}:
         raise ContractError(f"{claim.ID}: no arm {min(unknown)!r}; claim, corrected or 'control: ...'")
     arms = set(judged["arm"])

@@ -336,12 +336,12 @@ class OtherWeight(torch.nn.Module):
         W = self.layer.weight
         if self.how == "functional":
             return self.head(torch.func.functional_call(self.layer, {"weight": 2 * W}, (x,)).tanh())
-        held = W.data
-        W.data = 2 * held
+        own_weights = W.data
+        W.data = 2 * own_weights
         try:
             return self.head(self.layer(x).tanh())
         finally:
-            W.data = held
+            W.data = own_weights
 
 
 @pytest.mark.parametrize("how", ["functional", "swapped"])
@@ -359,8 +359,8 @@ class Translator(torch.nn.Module):
         self.words, self.encode, self.head = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 7)
 
     def forward(self, input_ids, attention_mask, decoder_input_ids):
-        seen = (self.encode(self.words(input_ids)).tanh() * attention_mask.unsqueeze(-1)).sum(1, keepdim=True)
-        return self.head(self.words(decoder_input_ids) + seen)
+        encoding = (self.encode(self.words(input_ids)).tanh() * attention_mask.unsqueeze(-1)).sum(1, keepdim=True)
+        return self.head(self.words(decoder_input_ids) + encoding)
 
 
 def test_a_mask_of_the_encoder_or_of_the_decoder_is_refused():

@@ -147,10 +147,10 @@ def is_docstring(statement: ast.stmt) -> bool:
 def names_of(statement: ast.stmt) -> set[str]:
     """The names that a statement defines; of a fixture also the name that its decorator gives."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        given = (
+        decorator_values = (
             k.value for d in statement.decorator_list if isinstance(d, ast.Call) for k in d.keywords if k.arg == "name"
         )
-        return {statement.name, *(str(value.value) for value in given if isinstance(value, ast.Constant))}
+        return {statement.name, *(str(value.value) for value in decorator_values if isinstance(value, ast.Constant))}
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
