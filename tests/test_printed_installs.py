@@ -104,26 +104,17 @@ def own(env: dict[str, str], tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return folder / "python", {**env, "PATH": f"{folder}{os.pathsep}{env['PATH']}"}
 
 
-def test_pip_installs_the_library_and_its_figures(project, own, printed) -> None:
-    (block,) = printed("README.md")
+PAGES = {"README.md": "figures", "docs/tutorials/your-network.md": "figures", "docs/text.md": "text"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pip_installs_what_an_extra_declares(project, own, printed, page) -> None:
+    (block,) = printed(page)
     python, env = own
     block.run(project, env)
-    assert installed(python, env) == declared("figures")
-
-
-def test_pip_installs_it_and_a_folder_is_made_beside_the_clone(project, own, printed) -> None:
-    (block,) = printed("docs/tutorials/your-network.md")
-    python, env = own
-    block.run(project, env)
-    assert installed(python, env) == declared("figures")
-    assert (project.parent / "my-network").is_dir()
-
-
-def test_pip_installs_what_texts_need(project, own, printed) -> None:
-    (block,) = printed("docs/text.md")
-    python, env = own
-    block.run(project, env)
-    assert installed(python, env) == declared("text")
+    assert installed(python, env) == declared(PAGES[page])
+    if page.endswith("your-network.md"):
+        assert (project.parent / "my-network").is_dir(), "beside the clone"
 
 
 def test_the_makefile_installs_everything(project, env, printed) -> None:
