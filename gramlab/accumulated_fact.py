@@ -44,8 +44,8 @@ class AccumulatedFact(Mapping[str, Tensor]):
     ----------
     model : torch.nn.Module
     optimizer : torch.optim.SGD, Adam or AdamW
-        Its steps are followed from now on, with its learning rate and settings at each step. Momentum and moments that
-        it has by then count.
+        Its steps are followed from now on, with its learning rate and settings at each step. If it has made steps
+        before, its momentum and moments are taken over.
     layers : None, str, sequence of str, or predicate (name, module), default None
         As for ``gramlab.measure``. Layers whose weight is no parameter of the optimizer are not followed.
     form : {"sgd", "momentum", "adam", "adamw"}, optional
