@@ -187,10 +187,13 @@ def test_every_snippet_is_found_and_has_a_known_language():
 
 def pages_taken(test: Path) -> set[str]:
     """The pages whose snippets a test takes from the fixture ``printed``, which fails if it leaves one unused."""
-    tree = ast.walk(ast.parse(test.read_text(encoding="utf-8")))
-    calls = [node for node in tree if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    arguments = [argument for call in calls if call.func.id == "printed" for argument in call.args]
-    return {argument.value for argument in arguments if isinstance(argument, ast.Constant)} & set(map(page_name, PAGES))
+    calls = [node for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    arguments = [call.args for call in calls if ast.unparse(call.func) == "printed"]
+    parameters = [call.args for call in calls if ast.unparse(call.func) == "pytest.mark.parametrize"]
+    if any(ast.unparse(first) == "page" for first, *_ in arguments):  # the test takes the pages as a parameter
+        arguments += [values for name, *values in parameters if ast.literal_eval(name)[0] == "page"]
+    nodes = [node for values in arguments for value in values for node in ast.walk(value)]
+    return {node.value for node in nodes if isinstance(node, ast.Constant)} & set(map(page_name, PAGES))
 
 
 def test_a_snippet_that_another_test_runs_is_taken_by_this_test():

@@ -104,15 +104,15 @@ def own(env: dict[str, str], tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return folder / "python", {**env, "PATH": f"{folder}{os.pathsep}{env['PATH']}"}
 
 
-PAGES = {"README.md": "figures", "docs/tutorials/your-network.md": "figures", "docs/text.md": "text"}
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pip_installs_what_an_extra_declares(project, own, printed, page) -> None:
+@pytest.mark.parametrize(
+    ("page", "extra"),
+    [("README.md", "figures"), ("docs/tutorials/your-network.md", "figures"), ("docs/text.md", "text")],
+)
+def test_pip_installs_what_an_extra_declares(project, own, printed, page, extra) -> None:
     (block,) = printed(page)
     python, env = own
     block.run(project, env)
-    assert installed(python, env) == declared(PAGES[page])
+    assert installed(python, env) == declared(extra)
     if page.endswith("your-network.md"):
         assert (project.parent / "my-network").is_dir(), "beside the clone"
 

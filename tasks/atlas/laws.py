@@ -3,13 +3,12 @@
 A law is a function of a `tasks.atlas.layer.Layer` that returns a matrix of the target's shape, or None where the law
 is undefined (on the other side, without weight decay, without its sum). It must not read the target itself.
 
-    def squared_gradient(layer):
-        G = layer.weight_gradient
-        return G.mT @ G if layer.is_forward else G @ G.mT
+    def pull(layer):
+        return layer.pull + layer.pull.mT
 
-    LAWS = (..., Law("squared gradient", squared_gradient, "∇_WLᵀ ∇_WL"))
+    LAWS = (..., Law("pull", pull, "−(Wᵀ∇L + ∇LᵀW)"))
 
-The next run of the atlas scores it in every cell (docs/atlas.md).
+The next run of the atlas scores it in every cell (docs/how-to/atlas.md).
 """
 
 from collections.abc import Callable
