@@ -1,5 +1,6 @@
 """Try every statistical rule on simulated seeds: ``python -m tasks.calibrate`` writes reports/calibration.json."""
 
+import argparse
 import hashlib
 
 from tasks import stage as stages
@@ -17,6 +18,7 @@ def code_hash() -> str:
 
 def main() -> None:
     """Write the shares of wrong findings and the power of each rule."""
+    argparse.ArgumentParser(prog="python -m tasks.calibrate", description=__doc__).parse_args()
     stages.write_json(RESULT, {"code": code_hash(), "rules": table()})
 
 

@@ -4,6 +4,8 @@ It reads only files that git holds, so that a fresh clone can make it: the resul
 and params.yaml. The pages hold no time, commit or machine.
 """
 
+import argparse
+
 from gramlab.files import atomic
 from tasks.reporting.site.pages import REPORTS, all_pages
 
@@ -12,6 +14,7 @@ FOLDERS = ("assets", "atlas", "claims", "explore", "papers")  # folders of pages
 
 def main() -> None:
     """Write every page, and remove the pages of claims and papers that no longer exist."""
+    argparse.ArgumentParser(prog="python -m tasks.site", description=__doc__).parse_args()
     names = set()
     for name, text in all_pages():
         names.add(REPORTS / name)

@@ -321,3 +321,12 @@ def test_holms_correction_counts_the_papers_other_claims(key):
             assert form["p, Holm"] == pytest.approx(max(steps), rel=1e-12)
             corrected += form["p, Holm"] > form["p"]
     assert corrected, "no p-value of the claim is corrected"
+
+
+@pytest.mark.parametrize("program", ["site", "calibrate"])
+def test_a_program_without_options_refuses_arguments(program):
+    """Before it writes: its results are in git."""
+    command = [sys.executable, "-m", f"tasks.{program}", "--scale", "quick"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert f"python -m tasks.{program}: error: unrecognized arguments: --scale quick" in result.stderr
