@@ -31,12 +31,12 @@ def test_another_verdict_changes_its_cell_and_the_count_alone():
     before = verdicts.updated(page, reports).split("\n")
     changed = copy.deepcopy(reports)
     changed["quick"]["A.eq1"] |= {"verdict": "fails", "reason": "refuted"}
-    changed["paper"]["A.eq2"] |= {"verdict": "not run", "reason": "not run here"}
+    changed["paper"]["A.eq2"] |= {"verdict": "not run", "reason": "takes too long here"}
     after = verdicts.updated(page, changed).split("\n")
     different = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     assert [new.split(" | ")[0] for _, new in different] == ["| now, quick", "| now, paper", "| A.eq1", "| A.eq2"]
     assert different[2][1] == "| A.eq1 | holds | fails: refuted | holds | holds | — |"
-    assert different[3][1] == "| A.eq2 | holds | holds | holds | not run: not run here | — |"
+    assert different[3][1] == "| A.eq2 | holds | holds | holds | not run: takes too long here | — |"
 
 
 def test_no_claim_that_holds_at_the_papers_scale_fails_at_the_quick_scale():

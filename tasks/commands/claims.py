@@ -63,7 +63,7 @@ def _not_in_the_report(paper: str, key: str, scale: str) -> dict[str, Any]:
         "experiment": load(scale).claims[key],
         "scale": scale,
         "verdict": "not run",
-        "reason": "data not here",
+        "reason": "data or machine not here",
         "supported": 0,
         "asserted": sum(statement.kind == "asserted" for statement in claim.STATEMENTS),
     }

@@ -10,11 +10,12 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 
 KINDS = ("asserted", "printed level", "ours")
-REDUCED, OLD_TABLE, NO_DATA, NOT_HERE = "reduced too far", "table out of date", "data not here", "not run here"
+REDUCED, OLD_TABLE = "reduced too far", "table out of date"
+NO_DATA, NOT_HERE = "data or machine not here", "takes too long here"
 # why a statement is not found; a Hypothesis gives "hypothesis not met" or "reduced too far"
 REASONS = (
-    "refuted", "hypothesis not met", "too few seeds", REDUCED, "control kept", "print differs", OLD_TABLE, NO_DATA,
-    NOT_HERE,
+    "refuted", "hypothesis not met", "too few seeds", "seeds disagree", REDUCED, "control kept", "print differs",
+    OLD_TABLE, NO_DATA, NOT_HERE,
 )  # fmt: skip
 
 

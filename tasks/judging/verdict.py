@@ -11,6 +11,7 @@ asserted statements fails. It is inconclusive if one of them is inconclusive, or
 holds if all that are judged hold. A verdict that is not ``holds`` has a reason.
 """
 
+import re
 from typing import Any
 
 from tasks.judging.rules import ALPHA
@@ -18,6 +19,7 @@ from tasks.judging.statement import OLD_TABLE
 
 VERDICTS = ("holds", "holds corrected", "fails", "inconclusive")
 SUPPORTED = ("holds", "holds corrected")
+NUMBER = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)?")
 
 
 def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, dict[str, Any]]:
@@ -98,10 +100,26 @@ def _claim(finding: dict[str, Any]) -> dict[str, Any]:
         "asserted": len(all_asserted),
         "deciding": deciding["name"],
         "evidence": "matches print" if as_printed and verdict in SUPPORTED else deciding["evidence"],
-        "measured": "; ".join(dict.fromkeys(statement["measured"] for statement in asserted if statement["measured"])),
+        "measured": "; ".join(measurements(asserted)),
         "statements": statements,
         "controls": controls,
     }
+
+
+def measurements(statements: list[dict[str, Any]]) -> list[str]:
+    """What was measured for statements; texts that differ in their numbers alone get the statements' names.
+
+    Examples
+    --------
+    >>> measurements([{"name": "transposed", "measured": "error 1e-14"}, {"name": "powers", "measured": "error 2e-15"}])
+    ['transposed: error 1e-14', 'powers: error 2e-15']
+    """
+    texts = dict.fromkeys(statement["measured"] for statement in statements if statement["measured"])
+    shapes = [NUMBER.sub("", text) for text in texts]
+    return list(dict.fromkeys(
+        f"{statement['name']}: {text}" if shapes.count(NUMBER.sub("", text)) > 1 else text
+        for statement in statements if (text := statement["measured"])
+    ))  # fmt: skip
 
 
 def _not_run(finding: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +154,7 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     elif supported is False:
         verdict, reason = "fails", "print differs" if statement["kind"] == "printed level" else "refuted"
     elif supported is None:
-        verdict, reason = "inconclusive", "too few seeds"
+        verdict, reason = "inconclusive", "seeds disagree" if deciding["certain"] is None else "too few seeds"
     elif not _found(deciding, statement):
         verdict, reason = "inconclusive", "control kept"
     else:

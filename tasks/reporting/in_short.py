@@ -58,7 +58,8 @@ def how_many(claim: dict[str, Any]) -> str:
     if len(asserted) == 1:
         return texts[0].replace("1 ", "The paper's statement ", 1)
     if len(texts) == 1:
-        return texts[0].replace(f"{len(asserted)} ", f"All {len(asserted)} statements of the paper ", 1)
+        together = "Both" if len(asserted) == 2 else f"All {len(asserted)}"
+        return texts[0].replace(f"{len(asserted)} ", f"{together} statements of the paper ", 1)
     return f"Of the paper's {len(asserted)} statements {', '.join(texts)}"
 
 
@@ -160,9 +161,15 @@ def _corrected(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
 
 def _printed(form: dict[str, Any]) -> str:
     """What the rule finds in the printed form, where the corrected one decides."""
-    value = f"{outcome(form)} ({estimate(deciding_part(form))})"
+    value = f"{outcome(form)} ({estimate(deciding_part(form))}{_by_holm(form)})"
     accepted = _accepted(form) if outcome(form) == "supported" else ""
     return value + (f", but the rule does not reject the control {accepted}" if accepted else "")
+
+
+def _by_holm(form: dict[str, Any]) -> str:
+    """A remark where a form is undecided by Holm's correction alone."""
+    alone = min((form[name] for name in ("p", "p_against") if form[name] is not None), default=1.0)
+    return "; not significant after Holm’s correction" if outcome(form) == "undecided" and alone <= ALPHA else ""
 
 
 def _accepted(form: dict[str, Any]) -> str:
@@ -184,7 +191,10 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
     if statement["verdict"] in SUPPORTED or statement["reason"] == "control kept":
         finds = f"the rule finds it ({_asked(form)})"
         if accepted := _accepted(form):
-            return f"{finds}, but it accepts the control {accepted} too, where the statement is false on purpose"
+            return (
+                f"{finds}, but it does not reject the control {accepted}, where the statement is false on purpose; so "
+                "the check shows nothing"
+            )
         return f"{finds}, but no control breaks it, so that the check shows nothing"
     if statement["verdict"] == "fails":
         against = form.get("p_against, Holm", form["p_against"])
@@ -203,4 +213,5 @@ def _undecided(form: dict[str, Any]) -> str:
     if alone <= ALPHA:
         return f"alone this would decide, but not among all the paper’s statements: {words} after Holm’s correction " \
                f"is {probability(corrected)}, and must be at most {ALPHA:g}"  # fmt: skip
-    return f"this does not decide: {words} is {probability(alone)}, and must be at most {ALPHA:g}"
+    before = " before Holm’s correction" if corrected != alone else ""
+    return f"this does not decide: {words} is {probability(alone)}{before}, and must be at most {ALPHA:g}"

@@ -90,8 +90,8 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
             notes += [f"{_line(part)} left out" for part in paper_value if part not in value]
         else:
             notes.append(f"{name} {value} instead of {'all' if paper_value is None else paper_value}")
-        if isinstance(paper_value, dict):
-            notes += [f"{part} in their place" for part in value if part not in paper_value]
+        if isinstance(paper_value, dict) and (others := [part for part in value if part not in paper_value]):
+            notes.append(f"{name} in their place: {', '.join(others)}")
     return notes
 
 

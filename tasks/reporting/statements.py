@@ -101,7 +101,18 @@ def in_forms(claim: dict[str, Any]) -> str:
 def outcomes(statement: dict[str, Any]) -> str:
     """What a statement's rule finds in each of its forms; empty with one form."""
     forms = statement["forms"]
-    return ", ".join(f"{FORMS[name]} {outcome(form)}" for name, form in forms.items()) if len(forms) > 1 else ""
+    return (
+        ", ".join(f"{FORMS[name]} {outcome(form)}{_kept(form)}" for name, form in forms.items())
+        if len(forms) > 1
+        else ""
+    )
+
+
+def _kept(form: dict[str, Any]) -> str:
+    """A remark where a form is supported although no control breaks it."""
+    controls = form["controls"].values()
+    kept = bool(controls) and not any(control["rejected"] for control in controls)
+    return " (but no control breaks it)" if kept and outcome(form) == "supported" else ""
 
 
 def control_lines(statement: dict[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from tasks.judging.verdict import decision
+from tasks.judging.verdict import decision, measurements
 
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
@@ -95,7 +95,7 @@ def measured(claim: dict[str, Any]) -> str:
         return "–" + data
     asserted = [other for other in claim["statements"] if other["kind"] == "asserted" and other["forms"]]
     in_order = [statement, *(other for other in asserted if other is not statement)]
-    texts = list(dict.fromkeys(typeset(other["measured"]) for other in in_order if other["measured"]))
+    texts = [typeset(text) for text in measurements(in_order)]
     shown = [text for end, text in enumerate(texts, 1) if end == 1 or len("; ".join(texts[:end])) <= LINE]
     left = len(texts) - len(shown)
     more = f"; {left} more on its page" if left else ""
@@ -267,11 +267,12 @@ def waived(claim: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def interval(finding: dict[str, Any]) -> str:
-    """A statistic with its interval or its bound."""
-    if finding["low"] is not None and finding["high"] is not None:
-        return f"{number(finding['statistic'])} [{number(finding['low'])}, {number(finding['high'])}]"
-    bound = f" (≤ {number(finding['high'])})" if finding["high"] is not None else ""
-    return number(finding["statistic"]) + bound
+    """A statistic with its interval, or with its unit and its bound."""
+    low, high = (None if finding[end] is None else number(finding[end]) for end in ("low", "high"))
+    if low is not None and high is not None:
+        return f"{number(finding['statistic'])} [{low}, {high}]"
+    bound = f" (must be at most {high})" if high else f" (must be at least {low})" if low else ""
+    return number(finding["statistic"]) + unit(finding) + bound
 
 
 def estimate(finding: dict[str, Any]) -> str:

@@ -166,4 +166,4 @@ def test_a_control_that_cannot_break_a_statement_stands_beside_the_reason():
 
 def test_a_condition_without_a_measure_has_its_numbers_typeset():
     text = words.condition({"rule": "distance <= 1e-08 at every seed", "statistic": 2e-13, "low": None, "high": 1e-8})
-    assert text == "distance ≤ 10⁻⁸ at every seed: 2.0·10⁻¹³ (≤ 1.0·10⁻⁸)"
+    assert text == "distance ≤ 10⁻⁸ at every seed: 2.0·10⁻¹³ (must be at most 1.0·10⁻⁸)"

@@ -23,7 +23,7 @@ def expected(claims, condition) -> list[str]:
     """The keys of the claims whose results at some scale meet the condition."""
     by_key = {result["key"]: scale for scale in claims for result in claims[scale].values()}
     names = {result["key"]: name for scale in claims for name, result in claims[scale].items()}
-    absent = {"verdict": "not run", "reason": "data not here", "paper": ""}
+    absent = {"verdict": "not run", "reason": "data or machine not here", "paper": ""}
     return sorted(key for key in by_key
                   if any(condition(scale, claims[scale].get(names[key], absent)) for scale in claims))  # fmt: skip
 

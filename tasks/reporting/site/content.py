@@ -132,6 +132,11 @@ class Claim:
         return " ".join(texts) or "Its run takes too long on the machine of this report."
 
     @property
+    def needs_no_correction(self) -> bool:
+        """Whether it holds as printed wherever it was run."""
+        return all(result["verdict"] == "holds" for result in self.run_results.values())
+
+    @property
     def fragile(self) -> str:
         """The scale at which its verdict came back in too few runs with fresh seeds; empty where it is steady."""
         return self.fresh["scale"] if self.fresh and self.fresh["fragile"] else ""

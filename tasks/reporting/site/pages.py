@@ -29,7 +29,8 @@ TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
 VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
     "every asserted statement that is judged is found to hold, and a control breaks each of them, or the page says why "
     "none can",
-    "as printed a statement is not found to hold; in the corrected form all that are judged hold",
+    "some asserted statement is not found to hold as printed; each of these holds in our corrected form, and the "
+    "others that are judged hold as printed",
     "an asserted statement is refuted, at this scale's settings",
     "no asserted statement is refuted, and not all are decided",
     "no asserted statement can be judged: the data are not here, the run takes too long, or the table is out of date",
@@ -38,7 +39,9 @@ REASONS = dict(zip(REASON_NAMES, (
     "the rule finds the opposite, after Holm's correction",
     "the paper states it under a condition that the measured networks do not meet",
     "the interval does not decide, or not after Holm's correction over the paper's statements",
-    "the reduced settings miss a condition that the paper's settings meet, or cannot be compared with the print",
+    "the rule asks for the same in every run; some runs show it and some do not, so that more seeds would not decide",
+    "the settings that were run are smaller than the paper's and miss a condition that the paper's meet, or cannot be "
+    "compared with the print",
     "no control breaks the statement, so that the check shows nothing",
     "the measured number differs from the printed number",
     "the table was measured before the statement or its condition was written; it has to be measured again",
@@ -47,7 +50,7 @@ REASONS = dict(zip(REASON_NAMES, (
 ), strict=True))  # fmt: skip
 STAMPS = {
     "quick": "quick scale: reduced settings, and data that ship with a dependency",
-    "paper": "paper scale: the papers' settings, and their data except where said",
+    "paper": "paper scale: the papers' settings and data; each claim's page lists the exceptions",
 }
 FILTERS = {
     name: getattr(module, name)
