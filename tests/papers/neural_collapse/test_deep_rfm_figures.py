@@ -84,7 +84,8 @@ def test_a_fall_in_every_layer_is_literal():
 
 def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():
     measured = finding_of(d_fig3, "NC1 falls with depth", collapse()).measured
-    assert "digits, Gaussian kernel, ReLU features: NC1 is 0.5 in the first layer and 0.0039 in the last" in measured
+    assert "digits, Gaussian kernel, ReLU features: NC1 of the layer's input is 0.5 in the first layer" in measured
+    assert "and 0.0039 in the last" in measured
     assert "ridge of 1.5e-08 in 2 to 3 of 8 layers" in measured
 
 

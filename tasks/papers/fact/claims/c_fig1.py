@@ -43,7 +43,7 @@ def rises(rows: Rows) -> Finding:
     """By seed: test accuracy rises by more than a quarter from the first to the best iterate."""
     rise = _of_seeds(rows, lambda seed: _curve(seed, "accuracy").max() - _curve(seed, "accuracy")[0])
     finding = positive(rise - RISE, f"test accuracy's rise from the first to the best iterate, minus {RISE:g}")
-    return replace(finding, measured=f"test accuracy rises by {rise.mean():.2f}")
+    return replace(finding, measured=f"test accuracy rises by {rise.mean():.2f} from the first to the best iterate")
 
 
 def delayed(rows: Rows) -> Finding:
@@ -51,7 +51,8 @@ def delayed(rows: Rows) -> Finding:
     delay = _of_seeds(rows, _delay)
     text = f"iterations from training accuracy {FITTED} to test accuracy {LEARNED}, minus {DELAY:g}; -1 if never"
     finding = positive(delay - DELAY, text)
-    return replace(finding, measured=f"test accuracy {LEARNED} comes {delay.mean():.1f} iterations after the fit")
+    after = f"{delay.mean():.1f} iterations after training accuracy {FITTED}"
+    return replace(finding, measured=f"test accuracy {LEARNED} comes {after}, mean over seeds")
 
 
 def on_the_support(rows: Rows) -> Finding:

@@ -2,8 +2,8 @@
 
 Other powers are worse. FACT's cosine is at least 0.999 at every depth; a mean that rounds to 0.999 suffices. The layers
 are balanced: their singular values agree. "Close to 1" means above 0.99; singular values agree if they differ by at
-most 5 % of the largest. The control has no weight decay. All of this is said of networks that have converged: the
-distance of every layer from a critical point is measured beside it.
+most 5 % of the largest. The control has no weight decay. The statements are about networks that have converged; so we
+also measure how far each layer is from a critical point.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,8 @@ def best_power(rows: Rows) -> Finding:
         parts[case] = positive(
             fisher_z(powers[1 / depth]) - fisher_z(best_other), "z of the power 1/L minus z of the best other"
         )
-        measured.append(f"{_depth(case)}: {powers[1 / depth].mean():.4f}, best other {best_other.mean():.4f}")
+        own, other = powers[1 / depth].mean(), best_other.mean()
+        measured.append(f"{_depth(case)}: cosine {own:.4f} with the power 1/L, {other:.4f} with the best other power")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 

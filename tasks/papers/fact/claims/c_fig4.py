@@ -2,7 +2,8 @@
 
 Width 10; the data are those of Theorem 3.4. The paper prints cosines after 10^6 Adam steps at rate 0.01. Here Newton's
 method continues from Adam's last step to a minimum of the loss. FACT is judged at every local minimum that a seed
-reaches, AGOP at the lowest alone. “Far” means a cosine below 0.5; that it is below the print is a printed level.
+reaches, AGOP at the lowest alone. “Far” means a cosine below 0.5. Whether it is below the
+printed 0.068 too is judged apart, as a printed level.
 """
 
 from dataclasses import replace

@@ -46,10 +46,15 @@ def reaches_all(rows: Rows) -> Finding:
         best = np.array([float(seed.value.max()) for seed in machine.by("seed").values()])
         reached = best >= ROUNDED
         text = f"best test accuracy at least {ROUNDED:g}"
-        parts[case] = replace(_of_every_seed(reached, text), numbers={"least of the best": float(best.min())})
+        numbers = {
+            "least of the best": float(best.min()),
+            "seeds": float(len(best)),
+            "seeds that reach it": float(reached.sum()),
+        }
+        parts[case] = replace(_of_every_seed(reached, text), numbers=numbers)
         measured.append(
-            f"{case} reaches 99.5 % on {int(reached.sum())} of {len(best)} seeds, "
-            f"and at least {100 * best.min():.4g} % on each"
+            f"{case}: best test accuracy at least {100 * ROUNDED:g} % on {int(reached.sum())} of {len(best)} seeds, "
+            f"lowest {100 * best.min():.4g} %"
         )
     return replace(all_of(**parts), measured="; ".join(measured))
 
@@ -61,7 +66,11 @@ def delayed(rows: Rows) -> Finding:
         delays = np.array([_delay(seed) for seed in machine.by("seed").values()])
         text = f"test accuracy {LEARNED} later than training accuracy {FITTED}"
         parts[case] = replace(_of_every_seed(delays > 0, text), numbers={"least delay": float(delays.min())})
-        measured.append(f"{case} {delays.min():.0f} to {delays.max():.0f} iterations later")
+        span = " to ".join(dict.fromkeys(f"{delay:.0f}" for delay in (delays.min(), delays.max())))
+        measured.append(
+            f"{case} reaches {100 * LEARNED:.0f} % test accuracy {span} iterations after "
+            f"{100 * FITTED:.0f} % training accuracy"
+        )
     return replace(all_of(**parts), measured="; ".join(measured))
 
 

@@ -40,7 +40,7 @@ def better_than_untrained(rows: Rows) -> Finding:
     """By seed: R^2 of the line is larger at convergence than at M = I."""
     trained, untrained = _fits(rows, "pair"), _fits(rows, "untrained pair")
     finding = positive(trained - untrained, "R^2 at convergence minus R^2 at M = I, paired by seed")
-    measured = f"R² = {trained.mean():.3f}, and {untrained.mean():.3f} at M = I"
+    measured = f"R² = {trained.mean():.3f} at convergence, {untrained.mean():.3f} at M = I"
     return replace(finding, numbers={"mean R^2 at M = I": float(untrained.mean())}, measured=measured)
 
 

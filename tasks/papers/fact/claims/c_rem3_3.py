@@ -28,7 +28,7 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
     text = f"a tenth of ||theta|| away FACT is more than {END:g} ||W^T W|| from every psd matrix, on at least one layer"
     numbers = {"share of the layers": sum(distance > END for distance in distances) / len(distances),
                "nearest to a psd matrix": min(distances)}  # fmt: skip
-    measured = f"FACT is up to {farthest:.2g} ‖WᵀW‖ from every psd matrix"
+    measured = f"distance of FACT from the nearest psd matrix, away from critical points: up to {farthest:.2g} ‖WᵀW‖"
     return Finding(farthest > END, farthest, text, "exact", low=END, numbers=numbers, measured=measured)
 
 

@@ -96,7 +96,7 @@ ROOM = 8.0  # points: half of the printed kernel's error
 def room_to_gain(rows: Rows) -> Finding:
     """The kernel's mean error is at least half of the print's."""
     error = float(100 - _accuracies(rows)["kernel"].mean())
-    return Finding(error >= ROOM, error, f"the kernel's mean error, in points, is at least {ROOM:g}", "bound", low=ROOM)
+    return Finding(error >= ROOM, error, "mean error of the kernel, in points", "bound", low=ROOM)
 
 
 OVER_KERNEL = tuple(f"{method} over the kernel" for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"))

@@ -1,10 +1,11 @@
 """For any s > 0 and eps there are p, tau, lambda such that at the minimiser on D(p, tau) corr(AGOP^s, W^T W) < eps.
 
-FACT equals W^T W there. As in the proof tau = eps^3, p = eps^8 and lambda = eps^32 p. We test s = 0.25, 0.5, 1 and 2
-and eps down to 2^-10. Judged is that the correlation falls below 1/16; that it falls in the proof's order, eps^2 +
-eps^(2s), is a statement of ours. A slip in the proof does no harm: its first network represents f* with a_2 = a_3 =
--tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. The controls have p and tau near 1, or lie off the
-minimiser.
+FACT equals W^T W there. The theorem's bound and the parameter of its proof are both called eps. We call the proof's
+parameter e: tau = e^3, p = e^8 and lambda = e^32 p. There the correlation is of the order e^2 + e^(2s). We test s =
+0.25, 0.5, 1 and 2 and e down to 2^-10 = 1/1024, and ask for a correlation of at most 1/16 at the smallest e. We add a
+statement of our own: the correlation falls in the proof's order. A slip in the proof does no harm: its first network
+represents f* with a_2 = a_3 = -tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. The controls have p and
+tau near 1, or lie off the minimiser.
 """
 
 from dataclasses import replace
@@ -22,7 +23,7 @@ from tasks.judging.statement import Control, Drawn, Grid, Hypothesis, Statement
 ID = "C.thm3.4"
 KIND = "exact"
 TITLE = "Data that separate FACT from the neural feature ansatz"
-PRINTED = "corr(AGOP^s, WᵀW) < ε for any s > 0; of the order ε^(2s) + ε² in the proof, Theorem 3.4"
+PRINTED = "corr(AGOP^s, WᵀW) < ε for any s > 0; of the order ε^(2s) + ε² in the proof, with its own ε, Theorem 3.4"
 MATH = (
     (
         r"\operatorname{corr}\left( \text{AGOP}^s,\; W^\top W \right) < \epsilon \quad\text{and}\quad "
@@ -34,17 +35,19 @@ MATH = (
     ),
 )
 SETTINGS = ()  # the data, the rates and the ridges of this theorem are fixed in the experiment
-TARGET = 1 / 16  # the theorem's epsilon for which the table must have hyperparameters, at every power s
+TARGET = 1 / 16  # the theorem's epsilon, for which the table must have hyperparameters, at every power s
 
 
 def uncorrelated(rows: Rows) -> Finding:
     """For every power s the smallest tau, p and lambda of the table bring the correlation below 1/16."""
     finding = below(rows, TARGET)
-    return replace(finding, measured=f"correlation at most {finding.statistic:.3f} at ε = {float(rows.x.min()):.1g}")
+    at = f"e = 1/{1 / float(rows.x.min()):.0f}"
+    measured = f"correlation at most {finding.statistic:.3f} at {at} (must be at most 1/{1 / TARGET:.0f})"
+    return replace(finding, measured=measured)
 
 
 def of_the_proofs_order(rows: Rows) -> Finding:
-    """For every power s the correlation falls as eps^min(2, 2s)."""
+    """For every power s the correlation falls as e^min(2, 2s)."""
     return all_of(**{case: order(case_rows, _power(case)) for (case,), case_rows in rows.by("case").items()})
 
 
@@ -61,17 +64,17 @@ def strict_minima(rows: Rows) -> Finding:
 
 
 def _power(case: str) -> float:
-    """The order of the correlation in eps, of a case such as "s = 0.5"."""
+    """The order of the correlation in e, of a case such as "s = 0.5"."""
     return min(2.0, 2 * float(case.removeprefix("s = ")))
 
 
-EPSILONS = tuple(2.0**-power for power in range(1, 11))
+EPSILONS = tuple(2.0**-power for power in range(1, 11))  # the proof's ε, which we call e
 GRIDS = {quantity: Grid(x=EPSILONS) for quantity in ("thm3.4/correlation", "thm3.4/fact")}
 DRAWN = {
     quantity: Drawn(0, "p, τ and s are a grid, and nothing is drawn.")
     for quantity in ("thm3.4/correlation", "thm3.4/fact", "thm3.4/no minimum")
 }
-SMALL_P = tuple(f"p = {2.0 ** (-8 * k):g}" for k in range(1, 11))  # ε⁸ for ε = 2⁻¹, …, 2⁻¹⁰
+SMALL_P = tuple(f"p = {2.0 ** (-8 * k):g}" for k in range(1, 11))  # e⁸ for e = 2⁻¹, …, 2⁻¹⁰
 NEAR_1 = tuple(dict.fromkeys(f"p = {1 - 2.0 ** (-8 * k):g}" for k in range(1, 11)))
 CONTROLS = {
     "p and tau near 1": Control(
@@ -110,7 +113,7 @@ STATEMENTS = (
         rule=of_the_proofs_order,
         reads=("thm3.4/correlation",),
         kind="ours",  # the proof bounds the correlation from above
-        printed="corr ≲ ε^(2s) + ε²",
+        printed="corr ≲ ε^(2s) + ε², with the proof's ε",
         cases=4,
     ),
 )
@@ -126,12 +129,12 @@ HYPOTHESES = (
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
-    """Draw the correlation with the proof's order eps^min(2, 2s), log-log; the control stays level."""
+    """Draw the correlation with the proof's order e^min(2, 2s), log-log; the control stays level."""
     chance = rows[(rows["quantity"] == "null/thm3.4/correlation") & (rows["arm"] == "claim")]
     rows = rows[(rows["quantity"] == "thm3.4/correlation") & (rows["x"] > 0)]
     figure, grid = style.panels(claim, height=4.2)
     axes = grid[0, 0]
-    axes.set(xscale="log", yscale="log", xlabel="ε, with τ = ε³, p = ε⁸, λ = ε³²p",
+    axes.set(xscale="log", yscale="log", xlabel="e, with τ = e³, p = e⁸, λ = e³²p",
              ylabel="cosine of AGOPˢ and WᵀW at the minimiser")  # fmt: skip
     cases = sorted(rows["case"].unique())
     ends, controls = [], style.controls(rows)
@@ -145,7 +148,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         guide = claim_rows["value"].iloc[0] * (claim_rows["x"] / claim_rows["x"].iloc[0]) ** _power(case)
         axes.plot(claim_rows["x"], guide, color=style.GUIDE, linestyle="--", linewidth=0.8, label="_")
         ends.append((float(claim_rows["value"].iloc[0]), case, color))
-    axes.axhline(TARGET, color=style.PRINTED, linestyle="--", linewidth=0.8, label="1/16: limit at the smallest ε")
+    axes.axhline(TARGET, color=style.PRINTED, linestyle="--", linewidth=0.8, label="1/16: limit at the smallest e")
     axes.invert_xaxis()  # the limit of the proof is at the right
     control = rows[rows["arm"] != "claim"].sort_values("x")["value"].iloc[0]
     ends.append((float(control), ", ".join(controls).replace("control: ", "✗ "), style.CONTROL))
@@ -153,7 +156,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     for index, (_, line) in enumerate(chance.sort_values("x").groupby("case")):
         axes.plot(line["x"], line["value"], color=style.OTHER, linestyle="-.", linewidth=0.8,
                   label="_" if index else "AGOPˢ with random eigenvectors, mean")  # fmt: skip
-    axes.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="order of the proof: ε^min(2, 2s)")
+    axes.plot([], [], color=style.GUIDE, linestyle="--", linewidth=0.8, label="order of the proof: e^min(2, 2s)")
     labelled = [line for line in axes.get_lines() if str(line.get_label()).startswith(("AGOP", "order", "1/16"))]
     axes.legend(handles=labelled, loc="lower left")
     return figure

@@ -22,9 +22,9 @@ MATH = (
 )
 MATH_CORRECTED = r"y y^\top (A^\star)^{-1} = (\lambda_\Phi + n)^{-1}\, y y^\top"
 CORRECTION = (
-    f"The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ. The printed factor of {PRINTED_PRODUCT} "
-    "cannot be right, since it exceeds ‖(A*)⁻¹‖ = 1/λ_Φ. Both statements need classes of equal size and 0/1 labels;"
-    " they fail with the ±1 labels of the experiments."
+    "The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ. If yyᵀ(A*)⁻¹ = c·yyᵀ, then c is an "
+    "eigenvalue of (A*)⁻¹, so that c ≤ 1/λ_Φ; the printed 1 + 1/λ_Φ is larger. Both statements need classes of equal "
+    "size and 0/1 labels; they fail with the ±1 labels of the experiments."
 )
 GRIDS = {
     "lemB2/inverse": Grid(BOTH_PRECISIONS),

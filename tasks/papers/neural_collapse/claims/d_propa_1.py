@@ -41,8 +41,8 @@ VARIANCE_ORDER = 1  # in 1/D
 CORRECTION = (
     "Distances decrease. The closed form and the variance are as printed, but the text after them concludes that "
     "the distances between data points generally increase, whatever their angle. The mean product is never below r,"
-    " so that the squared distance of two unit vectors shrinks on average: to one half at r = −1, and to nearly all"
-    " of it as r tends to 1. Near points shrink less than far ones, so that NC1 still rises, as the paper says."
+    " so that the squared distance of two unit vectors shrinks on average: it halves at r = −1, and hardly changes for"
+    " r near 1. Near points shrink less than far ones, so that NC1 still rises, as the paper says."
 )
 
 
@@ -54,10 +54,10 @@ def variance_falls(rows: Rows) -> Finding:
 def distances_change(rows: Rows) -> Finding:
     """As printed no distance shrinks, as derived none grows: a ratio of squared distances is at most 1 for every r."""
     finding = bound(rows)
-    return replace(
-        finding,
-        measured=f"squared distances, after the features over before or the reverse: at most {finding.statistic:.3g}",
-    )
+    grows = "corrected" not in str(rows.arm[0])  # the rule as printed: its ratio is the distance before over that after
+    share = f"as little as {1 / finding.statistic:.3g}" if grows else f"at most {finding.statistic:.3g}"
+    measured = f"the squared distance after the features is {share} of that before them"
+    return replace(finding, measured=measured)
 
 
 INNER_PRODUCTS = (-1.0, -0.999, -0.7, -0.2, 0.0, 0.3, 0.8, 0.99, 0.9999, 1.0)  # r

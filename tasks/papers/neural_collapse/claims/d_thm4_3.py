@@ -10,6 +10,7 @@ violate the condition, or have lambda_Phi = 0, no nonlinearity.
 """
 
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -74,14 +75,14 @@ def inequality(rows: Rows) -> Finding:
     """On every instance the left side is at most the right side, with the constant 4.5 n in the remainder."""
     ratio = bound(rows.where(quantity="thm4_3/ratio"))
     floor = float(rows.where(quantity="thm4_3/floor").value.max())
-    measured = f"the left side is at most {ratio.statistic:.3g} times the right side"
+    measured = f"the distance from collapse reaches {ratio.statistic:.3g} times its bound"
     return replace(ratio, numbers={**ratio.numbers, "largest floor / n": floor}, measured=measured)
 
 
-def within_its_bound(rows: Rows) -> Finding:
-    """On every instance a quantity of the proof, over its bound, is at most 1."""
+def within_its_bound(rows: Rows, name: str) -> Finding:
+    """On every instance the named quantity of the proof, over its bound, is at most 1."""
     finding = bound(rows)
-    return replace(finding, measured=f"at most {finding.statistic:.3g} times its bound")
+    return replace(finding, measured=f"{name} reaches {finding.statistic:.3g} times its bound")
 
 
 FRACTIONS = tuple(2.0**-power for power in range(12))  # of the largest λ_k that the condition allows
@@ -148,7 +149,7 @@ STATEMENTS = (
         quote="leading to further convergence to the collapsed data Gram matrix, a fixed point of the Deep RFM "
         "iteration",
         place="after Theorem 4.3",
-        rule=within_its_bound,
+        rule=partial(within_its_bound, name="the ratio of successive distances"),
         reads=("thm4_3/exact",),
         printed=f"yyᵀ is the fixed point, {PRINTED_KAPPA}",
         derived="yyᵀ is the fixed point, κ = (1+λ_k/(λ_Φ+n))⁻²",
@@ -158,7 +159,7 @@ STATEMENTS = (
         name="proof: κ",
         quote="Therefore, where κ = 1 − 2λ_k(1 + λ_Φ⁻¹) > 1/2 by choice of λ_k·2λ_Φ⁻¹(1 + λ_Φ⁻¹)n < 1 − ε",
         place="Appendix B.1",
-        rule=within_its_bound,
+        rule=partial(within_its_bound, name="1 − κ"),
         reads=("thm4_3/kappa",),
         printed="κ > 1/2 by choice of λ_k",
         derived=f"κ > 1/2 by {CONDITION}, with {KAPPA}",
@@ -168,7 +169,7 @@ STATEMENTS = (
         name="proof: partial collapse",
         quote="It remains to show that partial collapse, ε_A λ_Φ⁻¹ < 1/2, happens in the first iteration.",
         place="Appendix B.1",
-        rule=within_its_bound,
+        rule=partial(within_its_bound, name="ε_A / λ_Φ"),
         reads=("thm4_3/collapsed",),
         printed="ε_A/λ_Φ < 1/2 after the first layer",
         derived="ε_A/λ_Φ < 1/2 after the first layer, by λ_k ≤ λ_Φ²/(12n)",
@@ -178,7 +179,7 @@ STATEMENTS = (
         name="proof: norm of Ψ̃",
         quote="Assuming partial collapse has already occurred, i.e.,",
         place="Appendix B.1",
-        rule=within_its_bound,
+        rule=partial(within_its_bound, name="‖Ψ̃‖"),
         reads=("thm4_3/psi",),
         printed="‖Ψ̃‖ ≤ 2",
         cases=12,

@@ -3,8 +3,8 @@
 Problem (3) minimises L(A, k) over A and over kernel matrices k with unit diagonal and positive entries. There are C
 classes of n samples, and mu is the ridge. No feasible k has a lower minimum over A than k*, and a k near k* comes close
 to it, within Cn ||k - k*|| / mu. The proof needs only the trace and that k is positive semi-definite (psd), so the
-signs of the entries make no difference. A slip does no harm: it calls the concave x/(x + mu) convex. The controls are
-infeasible kernels, with a diagonal of 1.05 or not psd.
+signs of the entries make no difference. A slip in the proof does no harm: the proof calls the concave x/(x + mu)
+convex. The controls are infeasible kernels, with a diagonal of 1.05 or not psd.
 """
 
 from dataclasses import replace

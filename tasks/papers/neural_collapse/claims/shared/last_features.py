@@ -154,7 +154,7 @@ def collapse_beyond_chance(rows: Rows) -> Finding:
     """After training Sigma_W/Sigma_T is below the 2.5 % quantile of permuted labels."""
     within, null = (curves(rows.where(quantity=name), "seed")[..., -1] for name in ("within", "null/within"))
     finding = positive(null - within, "Σ_W/Σ_T of permuted labels (2.5 % quantile) minus that of the classes")
-    return replace(finding, measured=f"Σ_W/Σ_T {within.mean():.2g}, by chance {null.mean():.2g}")
+    return replace(finding, measured=f"Σ_W/Σ_T {within.mean():.2g}, with permuted labels {null.mean():.2g}")
 
 
 def loss_falls(rows: Rows) -> Finding:

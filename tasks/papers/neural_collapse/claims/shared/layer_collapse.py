@@ -129,14 +129,16 @@ def _for(features: str, rule: Rule) -> Rule:
 def nc1_falls(rows: Rows) -> Finding:
     """NC1 of the data falls with the layer."""
     nc1 = by_layer(rows, "nc1/data")
-    measured = f"NC1 is {nc1[:, 0].mean():.2g} in the first layer and {nc1[:, -1].mean():.2g} in the last{ridges(rows)}"
+    first, last = nc1[:, [0, -1]].mean(0)
+    measured = f"NC1 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last{ridges(rows)}"
     return replace(trend(-nc1, "minus NC1 by layer"), measured=measured)
 
 
 def nc2_falls(rows: Rows) -> Finding:
     """NC2 of the data falls with the layer."""
     nc2 = by_layer(rows, "nc2/data")
-    measured = f"NC2 is {nc2[:, 0].mean():.2g} in the first layer and {nc2[:, -1].mean():.2g} in the last"
+    first, last = nc2[:, [0, -1]].mean(0)
+    measured = f"NC2 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last"
     return replace(trend(-nc2, "minus NC2 by layer"), measured=measured)
 
 
@@ -169,8 +171,10 @@ def beyond_chance(rows: Rows) -> Finding:
         nc1=positive(np.log(chance["nc1"] / last["nc1"]), "log NC1 of permuted labels (2.5 % quantile) minus log NC1"),
         nc2=positive(chance["nc2"] - last["nc2"], "NC2 of permuted labels (2.5 % quantile) minus NC2"),
     )
-    words = (f"{name.upper()} {last[name].mean():.2g}, by chance {chance[name].mean():.2g}" for name in last)
-    return replace(finding, measured="; ".join(words))
+    measured = "; ".join(
+        f"{name.upper()} {last[name].mean():.2g}, with permuted labels {chance[name].mean():.2g}" for name in last
+    )
+    return replace(finding, measured=f"after the last √M {measured}")
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
