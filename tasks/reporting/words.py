@@ -28,6 +28,7 @@ STATISTICS = (
     (r"^(\w+ / \w+) <=", "largest {0}: "),
     (r"^no (.*) on any instance", "{0}, counted over all instances: "),
     (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),
+    (r"at the smallest x of every instance at most", "largest value at the smallest x: "),
 )
 LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold

@@ -130,7 +130,7 @@ def test_every_cell_says_whether_its_outcome_came_back_with_other_seeds(site, te
     assert (len(record), len(differing), len(swapped)) == (86, 29, 12)
     words = text.split('id="seeds"')[1].split("</section>")[0]
     assert "57 of 86 outcomes, 66 %, came back" in words
-    assert "17 have no winner in one of the two runs or in both, and 12 have another winner" in words
+    assert "17 have no winner at root 0, at the other root or at both, and 12 have another winner" in words
     assert "4 of 5 known answers came out" in words
     assert "Of the 5 sentences at the top 3 hold at root 11, 1 do not, and 1 were not tested there" in words
     assert text.count("With other seeds (root 11) this sentence does not hold.") == 1
