@@ -6,13 +6,29 @@ from helpers import rows
 from planted import SEEDS, noise, series
 
 from tasks.judging.rows import Rows
-from tasks.papers.weight_gram.claims import a_fig2, a_fig3, a_fig4, a_fig5, a_fig7, a_fig9, a_fig10, a_fig13
+from tasks.judging.rules import Finding
+from tasks.papers.weight_gram.claims import (
+    a_fig2,
+    a_fig3,
+    a_fig4,
+    a_fig5,
+    a_fig7,
+    a_fig8,
+    a_fig9,
+    a_fig10,
+    a_fig13,
+)  # fmt: skip
+
+
+def found(claim, name: str, table: Rows) -> Finding:
+    """What the rule of one of a claim's statements finds."""
+    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
+    return statement.rule(statement.concerned(table))
 
 
 def judged(claim, name: str, table: Rows) -> bool | None:
-    """What the rule of one of a claim's statements finds."""
-    statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(table)).holds
+    """Whether a rule finds that a claim's statement holds."""
+    return found(claim, name, table).holds
 
 
 def test_figure_2_is_judged_at_the_figure_s_rate_which_is_not_the_first():
@@ -53,6 +69,24 @@ def test_growth_with_depth_is_that_after_training():
 
     assert judged(a_fig4, "TL with depth", by_depth(-0.1, 0.1))
     assert judged(a_fig4, "TL with depth", by_depth(0.1, -0.1)) is False
+
+
+def test_growth_in_training_names_the_layers_that_fall():
+    def words(slopes: tuple[float, ...]) -> str:
+        courses = {("digits", str(layer), x): 0.5 + slope * x
+                   for layer, slope in enumerate(slopes, 1) for x in (0.0, 1.0, 2.0)}  # fmt: skip
+        return found(a_fig4, "TL in training", series(1e-6, target_linearity=courses)).measured
+
+    assert words((0.1, 0.1, 0.2)) == "digits: TL of the last layer goes from 0.5 to 0.9 in training"
+    falls = "digits: TL falls in layers 1 and 2 (Kendall's τ with the epoch -1.00 and -1.00), and goes from 0.5 to 0.9"
+    assert words((-0.1, -0.1, 0.2)) == f"{falls} in the last layer"
+
+
+def test_figure_8_shows_the_distance_at_the_widest_beside_that_at_the_narrowest():
+    ends = {"width=32": (0.8, 0.4), "width=128": (0.6, 0.5), "width=512": (0.05, 0.1)}
+    table = {(case, "", float(x)): end for case, pair in ends.items() for x, end in enumerate(pair)}
+    finding = found(a_fig8, "near zero at the widest", series(1e-6, **{"target/distance": table}))
+    assert finding.measured.endswith("at most 0.10 at the widest and at least 0.40 at the two narrowest")
 
 
 @pytest.mark.parametrize("claim", [a_fig4, a_fig9])

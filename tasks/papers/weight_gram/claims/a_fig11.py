@@ -6,6 +6,7 @@ After one epoch of fine-tuning it rises almost monotonically with the layer in e
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
@@ -57,7 +58,12 @@ def above_random(rows: Rows, which: str = "") -> Finding:
         lead = _layers(selected, PRETRAINED + which) - _layers(selected, RANDOM + which)
         parts |= {f"{task}, layer {layer}": positive(of_layer, "pre-trained minus random TL")
                   for layer, of_layer in enumerate(lead.T, start=1)}  # fmt: skip
-    return all_of(**parts)
+    leads = {name: finding.statistic for name, finding in parts.items()}
+    least = min(leads, key=lambda name: leads[name])
+    above = sum(lead > 0 for lead in leads.values())
+    measured = (f"pre-trained TL is above random TL in {above} of {len(leads)} layers, the least difference is "
+                f"{leads[least]:+.4f} ({least})")  # fmt: skip
+    return replace(all_of(**parts), measured=measured)
 
 
 def larger_gap(rows: Rows, larger: tuple[str, ...], smaller: tuple[str, ...]) -> Finding:

@@ -72,8 +72,9 @@ def near_zero(rows: Rows) -> Finding:
     distance = by_number(rows)[1]
     lead = distance[:, :RICH].min((1, 2)) - distance[:, -1].max(1)
     finding = positive(lead, "least ||y - y_OLS|| at the rich widths minus largest at the widest")
-    widest = distance[:, -1].mean(0)
-    return replace(finding, measured=f"‖y − y_OLS‖/‖y‖ goes from {widest[0]:.2f} to {widest[-1]:.2f} at the widest")
+    least, largest = distance[:, :RICH].min((1, 2)).mean(), distance[:, -1].max(1).mean()
+    at_widths = f"at most {largest:.2f} at the widest and at least {least:.2f} at the two narrowest"
+    return replace(finding, measured=f"‖y − y_OLS‖/‖y‖ in training is {at_widths}")
 
 
 def chase_alone(rows: Rows) -> Finding:

@@ -23,6 +23,7 @@ from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, order, positive
 from tasks.judging.statement import Control, Statement
+from tasks.papers.weight_gram.claims.shared.approximations import over_smaller_side
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.lem3"
@@ -47,11 +48,8 @@ def smaller_than_sides(rows: Rows) -> Finding:
     finding = _weakest(rows, lambda layer: -error(layer), "log of the smaller side's norm minus log of the error's")
     errors = {f"{case}, layer {layer}": float(np.exp(error(selected).mean()))
               for (case, layer), selected in rows.by("case", "layer").items()}  # fmt: skip
-    smaller = sum(value < 1 for value in errors.values())
-    measured = (f"the error is {min(errors.values()):.2f} to {max(errors.values()):.2f} times the smaller side, "
-                f"less than it in {smaller} of {len(errors)} layers")  # fmt: skip
-    return replace(finding, numbers={f"{name}: error over the smaller side": value for name, value in errors.items()},
-                   measured=measured)  # fmt: skip
+    numbers = {f"{name}: error over the smaller side": value for name, value in errors.items()}
+    return replace(finding, numbers=numbers, measured=over_smaller_side(errors))
 
 
 def above_null(rows: Rows) -> Finding:

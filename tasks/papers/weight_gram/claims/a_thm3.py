@@ -23,6 +23,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves, fisher, interval
+from tasks.papers.weight_gram.claims.shared.approximations import over_smaller_side
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.thm3"
@@ -52,7 +53,9 @@ Series = tuple[np.ndarray, np.ndarray]  # the measured and the predicted change 
 
 def approximates(rows: Rows, squared: bool) -> Finding:
     """In every network and layer the error over the steps is smaller than the measured and the predicted change."""
-    return _approximates({key: seeds for key, seeds in _series(rows, "thm3").items() if _chosen(rows, key[0], squared)})
+    series = {key: seeds for key, seeds in _series(rows, "thm3").items() if _chosen(rows, key[0], squared)}
+    finding = _approximates(series)
+    return replace(finding, measured=f"{'ReLU²' if squared else 'ReLU'} networks: {finding.measured}")
 
 
 def approximates_beyond(rows: Rows) -> Finding:
@@ -70,12 +73,9 @@ def _approximates(series: dict[tuple, list[Series]]) -> Finding:
             errors[name] = np.array([_log_error(*sides) for sides in seeds])
     statistic = "log of the smaller side's norm over the steps minus log of the error's"
     means = {name: float(np.exp(values.mean())) for name, values in errors.items()}
-    below = sum(mean < 1 for mean in means.values())
-    measured = (f"the error is {min(means.values()):.2f} to {max(means.values()):.2f} times the smaller side, "
-                f"less than it in {below} of {len(means)} layers")  # fmt: skip
     numbers |= {f"{name}: error over the smaller side": mean for name, mean in means.items()}
     finding = weakest_of({name: positive(-values, statistic) for name, values in errors.items()})
-    return replace(finding, numbers=numbers, measured=measured)
+    return replace(finding, numbers=numbers, measured=over_smaller_side(means))
 
 
 def _log_error(measured: np.ndarray, predicted: np.ndarray) -> float:

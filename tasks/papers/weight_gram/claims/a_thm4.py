@@ -1,13 +1,15 @@
 """In interpolating networks under the Neural Feature Ansatz, the surrogate has a lower bound, and grows with the layer.
 
-For m > 1 the layers after it are ReLU^m and the labels have mean 0; for m = 1, f_l is piecewise linear with M_l
-regions. C_0 is the least ||W_l H_l||_F^2. We read ≳ as: at least 1/1.05 of the bound. Trained networks meet the ansatz
-only roughly. So we add a network that meets every hypothesis exactly: f = |x_1| - |x_2| on samples that are symmetric
-about 0 (the even target). There the surrogate at l = 0 is S = 0, and the bound is positive; in the ratio of the two its
-round-off stands for 0. The reason: for m = 1 the proof's S = C_l ||Y||^4 omits the error epsilon, which its bound of
-C_l contains. Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two inequalities lose a factor
-N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear. Reported beside the claim: the bound before these inequalities, and
-the bound with the readout among the layers, by which C_0 is at most ||f||^2 = ||Y||^2.
+f_l is the network from the inputs of layer l on, and m is the degree of homogeneity of the activation. For m > 1 the
+activation is ReLU^m, here ReLU², and the labels have mean 0. For m = 1 it is ReLU, and f_l is piecewise linear with M_l
+regions; B bounds the norms of every layer's inputs, and δ the change of f_l's gradient from a region to the next. C_0
+is the least ||W_l H_l||_F^2. We read ≳ as: at least 1/1.05 of the bound. Trained networks meet the ansatz only roughly.
+So we add a network that meets every hypothesis exactly: f = |x_1| - |x_2| on samples that are symmetric about 0 (the
+even target). There the surrogate S of layer l = 0 is 0, and the bound is positive. In the ratio of the two, round-off
+replaces this 0. The theorem fails there because for m = 1 the proof's S = C_l ||Y||^4 omits the error ε of Lemma 4,
+which its bound of C_l contains. Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two
+inequalities lose a factor N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear. Reported beside the claim: the bound before
+these inequalities, and the bound with the readout among the layers, by which C_0 is at most ||f||^2 = ||Y||^2.
 """
 
 from dataclasses import replace
@@ -22,7 +24,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, trend
+from tasks.judging.rules import UNIT, Finding, all_of, trend
 from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
@@ -39,6 +41,7 @@ MATH = (
     r"\Phi_l = \left( m^{L-l} - 1 \right)^2 + 1, \quad \Psi_l = N \left( \| Y \|_1 + 2 N M_l B \delta \right)^2",
 )
 EVEN = "ReLU, even target"
+KINDS = {False: "ReLU", True: "ReLU²"}  # of networks, by whether the activation is squared
 SLACK = 1.05  # for "greater or about": the networks fit their labels up to some percent of the variance
 LEAST_FIT = 0.95  # share of the labels' variance that an interpolating network fits
 LEAST_COSINE = 0.75**0.5  # where the best C_l AGOP misses half of the Gram matrix, in Frobenius norm
@@ -69,17 +72,21 @@ ROUND_OFF = 1e-13  # smaller surrogates are 0 up to round-off, and drawn here
 def bounded(rows: Rows, squared: bool) -> Finding:
     """On every network, layer and seed the surrogate is at least, or about, the bound."""
     rows = _networks(rows, squared)
-    return replace(_bound(rows.where(quantity="thm4/ratio")), numbers=_medians(rows))
+    finding = _bound(rows.where(quantity="thm4/ratio"))
+    return replace(finding, numbers=_medians(rows), measured=f"{KINDS[squared]} networks: {finding.measured}")
 
 
 def bounded_for_even_target(rows: Rows) -> Finding:
     """On every layer and seed the surrogate is at least, or about, the bound."""
-    return _bound(rows)
+    finding = _bound(rows)
+    zero = [layer for (layer,), ratios in rows.by("layer").items() if ratios.value.min() > 1 / UNIT["float64"]]
+    measured = f"in layer {' and '.join(zero)} the surrogate is 0 up to round-off, and the bound is positive"
+    return replace(finding, measured=f"even target: {measured if zero else finding.measured}")
 
 
 def _bound(ratios: Rows) -> Finding:
     worst = float(ratios.value.max())
-    measured = f"the bound is up to {worst:.2g} times the surrogate"
+    measured = f"the bound is at most {worst:.2g} times the surrogate"
     return Finding(worst <= SLACK, worst, f"bound / surrogate <= {SLACK:g} on every layer and seed", "bound",
                    high=SLACK, measured=measured)  # fmt: skip
 
@@ -92,13 +99,13 @@ def rises(rows: Rows, quantity: str, squared: bool) -> Finding:
                 for (case,), network in below.by("case").items()}  # fmt: skip
     rising = sum(finding.holds is True for finding in findings.values())
     name = f"{quantity} surrogate" if quantity == "normalised" else quantity
-    measured = f"the {name} rises with the layer in {rising} of {len(findings)} networks"
+    measured = f"{KINDS[squared]} networks: the {name} rises with the layer in {rising} of {len(findings)}"
     return replace(weakest_of(findings), numbers=_medians(rows), measured=measured)
 
 
 def bounds_rise(rows: Rows) -> Finding:
     """In every network the bound rises with the layer, below the readout."""
-    return all_of(**{name: rises(rows, "bound", squared) for name, squared in (("ReLU", False), ("ReLU²", True))})
+    return all_of(**{name: rises(rows, "bound", squared) for squared, name in KINDS.items()})
 
 
 def interpolates(rows: Rows, squared: bool) -> Finding:
@@ -121,7 +128,7 @@ def _at_least(values: np.ndarray, least: float, label: str) -> Finding:
 
 def _networks(rows: Rows, squared: bool) -> Rows:
     """The rows of networks with ReLU² activations, or with ReLU."""
-    return Rows(rows.frame[rows.frame["case"].str.startswith("ReLU²") == squared])
+    return Rows(rows.frame[rows.frame["case"].str.startswith(KINDS[True]) == squared])
 
 
 def _by_layer(network: Rows) -> np.ndarray:

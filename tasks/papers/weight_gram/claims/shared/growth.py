@@ -47,7 +47,7 @@ def throughout(rows: Rows) -> Finding:
         layers = curves(selected, "layer", "seed")
         parts |= {f"{data_set}, layer {index}": trend(series, f"{_name(rows)} with the epoch")
                   for index, series in enumerate(layers, start=1)}  # fmt: skip
-    return replace(all_of(**parts), measured=_ends(rows))
+    return replace(all_of(**parts), measured=_courses(rows, parts))
 
 
 def with_layer(rows: Rows) -> Finding:
@@ -169,14 +169,24 @@ def _name(rows: Rows) -> str:
     return NAMES[rows.quantity[0]]
 
 
-def _ends(rows: Rows) -> str:
-    """The last layer's measure before and after training, by data set."""
+def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
+    """By data set the layers whose measure falls in training, and the last layer's before and after training.
+
+    ``trends``: by data set and layer the trend with the epoch.
+    """
     texts = []
     for data_set, selected in by_data_set(rows).items():
         course = curves(selected.where(layer=max(selected.layer)), "seed").mean(0)
-        texts.append(
-            f"{data_set}: {_name(rows)} of the last layer goes from {course[0]:.3g} to {course[-1]:.3g} in training"
-        )
+        ends = f"goes from {course[0]:.3g} to {course[-1]:.3g}"
+        taus = {name.removeprefix(f"{data_set}, layer "): finding.statistic for name, finding in trends.items()
+                if name.startswith(f"{data_set}, ")}  # fmt: skip
+        falling = {layer: f"{tau:+.2f}" for layer, tau in taus.items() if tau < 0}
+        if falling:
+            layers = f"layer{'s' * (len(falling) > 1)} {' and '.join(falling)}"
+            falls = f"falls in {layers} (Kendall's τ with the epoch {' and '.join(falling.values())})"
+            texts.append(f"{data_set}: {_name(rows)} {falls}, and {ends} in the last layer")
+        else:
+            texts.append(f"{data_set}: {_name(rows)} of the last layer {ends} in training")
     return "; ".join(texts)
 
 

@@ -58,7 +58,7 @@ def no_worse(rows: Rows, margin: float = MARGIN) -> Finding:
     "No worse" has no test without a margin: an interval above 0 shows "better", one that contains 0 shows nothing.
     """
     parts = {name: _difference_plus(margin, *accuracies) for name, accuracies in at_figure_rate(rows).items()}
-    return replace(all_of(**parts), measured=_measured(at_figure_rate(rows)))
+    return replace(all_of(**parts), measured=_measured(at_figure_rate(rows), f"above -{margin:g}"))
 
 
 def no_worse_at_any_rate(rows: Rows) -> Finding:
@@ -72,26 +72,28 @@ def no_worse_at_any_rate(rows: Rows) -> Finding:
 
 def negligible(rows: Rows) -> Finding:
     """The best test accuracies of both updates are equal within the margin, at the only learning rate."""
-    statistic = "best test accuracy, whitened minus original"
+    statistic = "best test accuracy, whitened minus gradient descent"
     figures = {name: (whitened[:, 0], original[:, 0])
                for name, (_, whitened, original) in test_accuracies(rows).items()}  # fmt: skip
     parts = {name: equivalent(whitened.max(1) - original.max(1), MARGIN, statistic)
              for name, (whitened, original) in figures.items()}  # fmt: skip
-    return replace(all_of(**parts), measured=_measured(figures))
+    return replace(all_of(**parts), measured=_measured(figures, f"inside [-{MARGIN:g}, {MARGIN:g}]"))
 
 
 def _difference_plus(margin: float, whitened: np.ndarray, original: np.ndarray) -> Finding:
-    statistic = f"best test accuracy, whitened minus original, plus {margin:g}"
+    statistic = f"best test accuracy, whitened minus gradient descent, plus {margin:g}"
     return positive(whitened.max(1) - original.max(1) + margin, statistic)
 
 
-def _measured(figures: dict[str, tuple[np.ndarray, np.ndarray]]) -> str:
-    """The difference of the best test accuracies by data set, with its interval."""
+def _measured(figures: dict[str, tuple[np.ndarray, np.ndarray]], asked: str) -> str:
+    """The difference of the best test accuracies by data set, with its interval, and what is asked of it."""
     texts = []
     for name, (whitened, original) in figures.items():
         mean, low, high = interval(whitened.max(1) - original.max(1))
-        texts.append(f"{name}: best test accuracy, whitened minus original, {mean:+.4f} [{low:+.4f}, {high:+.4f}]")
-    return "; ".join(texts)
+        texts.append(
+            f"{name}: best test accuracy, whitened minus gradient descent, {mean:+.4f} [{low:+.4f}, {high:+.4f}]"
+        )
+    return f"{'; '.join(texts)} (must be {asked})"
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), margin: float = 0.0) -> Figure:
@@ -151,7 +153,7 @@ def _name_lines(grid: Any, height: float) -> None:
 
 
 def _draw_differences(axes: Axes, rows: pd.DataFrame, data_sets: list[str], margin: float) -> None:
-    """A dot a seed: best test accuracy, whitened minus original; a diamond and a line are their mean and interval."""
+    """A dot a seed: best test accuracy, whitened minus gradient descent; a diamond and a line: mean and interval."""
     axes.axhspan(-margin, margin, color=style.GUIDE, alpha=0.15, linewidth=0)
     axes.axhline(0, color=style.GUIDE, linewidth=0.8)
     color = style.COLORS["whitened update"]
@@ -164,5 +166,5 @@ def _draw_differences(axes: Axes, rows: pd.DataFrame, data_sets: list[str], marg
         axes.plot([place + 0.2] * 2, [low, high], color="black", linewidth=1.2)
         axes.plot(place + 0.2, mean, "D", color=color, markeredgecolor="black", markersize=5)
     axes.set_xticks(range(len(data_sets)), data_sets)
-    axes.set(xlim=(-0.5, len(data_sets) - 0.2), ylabel="best test accuracy,\nwhitened minus original")
+    axes.set(xlim=(-0.5, len(data_sets) - 0.2), ylabel="best test accuracy,\nwhitened minus gradient descent")
     axes.set_title(f"mean and 95 % interval;\ngrey: within {margin:g}", fontsize=8)
