@@ -1,619 +1,619 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.365,
+  "seconds": 2.044,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.72,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_eq2": {
-  "seconds": 1.197,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_fig1": {
-  "seconds": 0.643,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "c8011952d1b90fd2"
- },
- "check@a_fig10": {
-  "seconds": 4.521,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig11": {
-  "seconds": 1.143,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "84ea2fb3a0a290b6"
- },
- "check@a_fig12": {
-  "seconds": 1.136,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "02e27ac0f4379ec9"
- },
- "check@a_fig13": {
-  "seconds": 0.833,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 1.133,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 1.094,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 0.873,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 1.115,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 3.013,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.408,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 0.627,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 1.527,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 1.163,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.99,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.631,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 2.042,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 1.19,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.35,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 0.888,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 4.78,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.359,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.735,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.94,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 1.315,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.842,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 4.547,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.488,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.402,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 2.245,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.355,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.551,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 3.959,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.482,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 2.952,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 2.365,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 2.857,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 4.595,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 4.281,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.106,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.773,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.41,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 2.301,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.71,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 2.576,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.188,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig11": {
-  "seconds": 0.437,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig4": {
-  "seconds": 1.038,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.66,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 0.883,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.882,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_lemd_2": {
-  "seconds": 1.811,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.543,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.669,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.752,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 1.769,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "35c4ec4",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
   "seconds": 0.858,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_eq2": {
+  "seconds": 1.597,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_fig1": {
+  "seconds": 0.833,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "c8011952d1b90fd2"
+ },
+ "check@a_fig10": {
+  "seconds": 6.587,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig11": {
+  "seconds": 1.855,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "84ea2fb3a0a290b6"
+ },
+ "check@a_fig12": {
+  "seconds": 2.354,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "02e27ac0f4379ec9"
+ },
+ "check@a_fig13": {
+  "seconds": 1.63,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 2.096,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 2.128,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 1.159,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 2.228,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 5.375,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.598,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.716,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 2.061,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 1.599,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 1.057,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 1.103,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 2.576,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 1.873,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.684,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 1.131,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 5.272,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.851,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 2.712,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 2.665,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.596,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 1.308,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 5.448,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.853,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.636,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 1.92,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.485,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.68,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 4.424,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.631,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 3.423,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 3.754,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 2.749,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 6.074,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 5.696,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.578,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.842,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.78,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.403,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.952,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 3.284,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.184,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig11": {
+  "seconds": 0.77,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig4": {
+  "seconds": 1.292,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.768,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 0.986,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.956,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_lemd_2": {
+  "seconds": 2.25,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.731,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.96,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 2.489,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 2.319,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 1.474,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e80bce03",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.798,
+  "seconds": 0.908,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.367,
+  "seconds": 0.493,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.959,
+  "seconds": 1.263,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.786,
+  "seconds": 0.845,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.607,
+  "seconds": 2.107,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 2.005,
+  "seconds": 1.946,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.647,
+  "seconds": 0.713,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 0.777,
+  "seconds": 1.467,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.803,
+  "seconds": 1.299,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.616,
+  "seconds": 0.617,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.649,
+  "seconds": 0.785,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.694,
+  "seconds": 0.737,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.81,
+  "seconds": 1.735,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.821,
+  "seconds": 0.981,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.807,
+  "seconds": 1.078,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 6.721,
+  "seconds": 7.36,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.264,
+  "seconds": 1.533,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1285,35 +1285,35 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.126,
+  "seconds": 0.103,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.125,
+  "seconds": 0.139,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.097,
+  "seconds": 0.134,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.114,
+  "seconds": 0.181,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "35c4ec4",
+  "commit": "e80bce03",
   "settings": "4f53cda18c2baa0c"
  }
 };
