@@ -345,8 +345,8 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     "roots": their number; "of": how many verdicts there are, a cell at a root each; "same": how many are the map's;
     "undecided": how many of the others have no winner at one of the roots or at both; "swapped": how many have another
     winner; "known" and "right": how many answers are known, and how many of them came out; "sentences": by root
-    whether a sentence holds, by its key; "tested": by root how many hold, fail, or have a newer test;
-    "note": what differs from today's rules.
+    whether a sentence holds, by its key; "tested": the roots by how many sentences hold, fail, or have a newer test
+    there; "note": what differs from today's rules.
     """
     repeated = fresh_cells(result)
     if not repeated:
@@ -357,10 +357,10 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     undecided = sum(not {TIE, NOBODY, "diverged"}.isdisjoint(pair) for pair in others)
     known = [right for of in repeated["known"].values() for right in of.values()]
     keys = [sentence.key for sentence in findings(result)]
-    tested = {}
+    tested: dict[tuple[int, ...], list[str]] = {}
     for root, holds in repeated["sentences"].items():
         answers = [holds.get(key) for key in keys]
-        tested[root] = {"hold": answers.count(True), "fail": answers.count(False), "newer": answers.count(None)}
+        tested.setdefault((answers.count(True), answers.count(False), answers.count(None)), []).append(root)
     return {"roots": repeated["roots"], "of": len(pairs), "same": len(pairs) - len(others), "undecided": undecided,
             "swapped": len(others) - undecided, "known": len(known), "right": sum(known),
             "sentences": repeated["sentences"], "tested": tested, "note": repeated["note"]}  # fmt: skip
