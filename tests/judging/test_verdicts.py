@@ -50,12 +50,12 @@ def test_verdict_and_reason(arms, wanted):
 def test_a_rule_over_all_runs_is_open_where_some_runs_show_it(other):
     """More seeds cannot decide it, whether or not a part beside it is undecided too."""
 
-    def in_all_or_none(found: Rows) -> Finding:
-        share = float(np.mean(found.where(quantity="q").value > 0))
+    def in_all_or_none(measured: Rows) -> Finding:
+        share = float(np.mean(measured.where(quantity="q").value > 0))
         return Finding({1.0: True, 0.0: False}.get(share), share, "above 0 in all seeds; fails if in none", "direction")
 
-    def both(found: Rows) -> Finding:
-        return all_of(runs=in_all_or_none(found), mean=positive(np.array(other), "mean"))
+    def both(measured: Rows) -> Finding:
+        return all_of(runs=in_all_or_none(measured), mean=positive(np.array(other), "mean"))
 
     result = judged(claim([statement(rule=both)]), table({"claim": OPEN, "control: broken": DOWN}))
     assert (result["verdict"], result["reason"]) == ("inconclusive", "seeds disagree")
