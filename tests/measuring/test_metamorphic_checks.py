@@ -45,6 +45,16 @@ def test_a_right_measure_passes(dtype):
     check_rotated_collapse(H, y, random())
 
 
+def test_features_of_doubtful_rank_pass():
+    """As those of dying units do: some singular values are as small as what counts as zero."""
+    draw = random(2)
+    H = torch.from_numpy(draw.normal(size=(200, 40)) * np.geomspace(1, 1e-16, 40)).float()
+    H = torch.hstack([H, H[:, :3] + H[:, -3:], torch.zeros(200, 1)])
+    Y = torch.from_numpy(draw.normal(size=(200, 3)))
+    for number in range(5):
+        check_invertible_maps(H, Y, random(number))
+
+
 class Broken:
     """A layer's measures with a matrix that is not what it should be."""
 
