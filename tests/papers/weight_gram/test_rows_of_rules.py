@@ -78,7 +78,9 @@ def test_growth_in_training_names_the_layers_that_fall():
         return found(a_fig4, "TL in training", series(1e-6, target_linearity=courses)).measured
 
     assert words((0.1, 0.1, 0.2)) == "digits: TL of the last layer goes from 0.5 to 0.9 in training"
-    falls = "digits: TL falls in layers 1 and 2 (Kendall's τ with the epoch -1.00 and -1.00), and goes from 0.5 to 0.9"
+    falls = (
+        "digits: TL falls with the epoch in layers 1, 2 (Kendall's τ -1.00, -1.00); it starts at 0.5 and ends at 0.9"
+    )
     assert words((-0.1, -0.1, 0.2)) == f"{falls} in the last layer"
 
 

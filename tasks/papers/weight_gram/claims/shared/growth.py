@@ -177,16 +177,16 @@ def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
     texts = []
     for data_set, selected in by_data_set(rows).items():
         course = curves(selected.where(layer=max(selected.layer)), "seed").mean(0)
-        ends = f"goes from {course[0]:.3g} to {course[-1]:.3g}"
+        start, end = f"{course[0]:.3g}", f"{course[-1]:.3g}"
         taus = {name.removeprefix(f"{data_set}, layer "): finding.statistic for name, finding in trends.items()
                 if name.startswith(f"{data_set}, ")}  # fmt: skip
         falling = {layer: f"{tau:+.2f}" for layer, tau in taus.items() if tau < 0}
         if falling:
-            layers = f"layer{'s' * (len(falling) > 1)} {' and '.join(falling)}"
-            falls = f"falls in {layers} (Kendall's τ with the epoch {' and '.join(falling.values())})"
-            texts.append(f"{data_set}: {_name(rows)} {falls}, and {ends} in the last layer")
+            layers = f"layer{'s' * (len(falling) > 1)} {', '.join(falling)}"
+            falls = f"falls with the epoch in {layers} (Kendall's τ {', '.join(falling.values())})"
+            texts.append(f"{data_set}: {_name(rows)} {falls}; it starts at {start} and ends at {end} in the last layer")
         else:
-            texts.append(f"{data_set}: {_name(rows)} of the last layer {ends} in training")
+            texts.append(f"{data_set}: {_name(rows)} of the last layer goes from {start} to {end} in training")
     return "; ".join(texts)
 
 
