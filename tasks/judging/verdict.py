@@ -19,7 +19,7 @@ from tasks.judging.statement import OLD_TABLE
 
 VERDICTS = ("holds", "holds corrected", "fails", "inconclusive")
 SUPPORTED = ("holds", "holds corrected")
-NUMBER = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)?")
+NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d.,]*(e[-+]?\d+)?")  # not that in a name such as NC1
 
 
 def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, dict[str, Any]]:
