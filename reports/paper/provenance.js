@@ -89,11 +89,11 @@ provenance.paper = {
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 2.228,
+  "seconds": 1.188,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "9f251c56",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
@@ -129,11 +129,11 @@ provenance.paper = {
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.599,
+  "seconds": 1.376,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "9f251c56",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
@@ -728,13 +728,14 @@ provenance.paper = {
   "settings": "eba23c7caabae81a"
  },
  "measure@a_fig9": {
-  "commit": "abffdf0",
+  "seconds": 902.356,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 648.992,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "fbd0ea6e",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "9ff155b24d171bc0"
  },
  "measure@a_linear": {
   "seconds": 93.612,
@@ -1110,13 +1111,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@photo_benchmarks": {
-  "commit": "4b40083",
+  "seconds": 5.553,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 19.776,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "213447cc",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f6d89f7a5e987d04"
  },
  "prepare@photos": {
   "commit": "6c44b43",
@@ -1238,13 +1240,14 @@ provenance.paper = {
   "settings": "eba23c7caabae81a"
  },
  "train@a_fig9": {
-  "commit": "abffdf0",
+  "seconds": 3702.812,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 5925.931,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "213447cc",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "9ff155b24d171bc0"
  },
  "train@b_fig1": {
   "commit": "1048de8",
@@ -1285,35 +1288,35 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.103,
+  "seconds": 0.078,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "51500c98",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.139,
+  "seconds": 0.071,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "51500c98",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.134,
+  "seconds": 0.062,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "51500c98",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.181,
+  "seconds": 0.089,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "51500c98",
   "settings": "4f53cda18c2baa0c"
  }
 };
