@@ -19,7 +19,7 @@ MATH = growth.MATH
 MATH_CORRECTED = growth.MATH_CORRECTED
 CORRECTION = growth.CORRECTION
 HYPOTHESES = (growth.FITTED,)
-CONTROLS = growth.CONTROLS
+CONTROLS = growth.controls()
 QUOTE = "the results show a consistent pattern for various optimizers"
 STATEMENTS = (
     *(
