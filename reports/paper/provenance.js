@@ -89,11 +89,11 @@ provenance.paper = {
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.188,
+  "seconds": 2.099,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9f251c56",
+  "commit": "ebc58a6e",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
@@ -129,11 +129,11 @@ provenance.paper = {
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.376,
+  "seconds": 2.796,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9f251c56",
+  "commit": "ebc58a6e",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
@@ -1312,11 +1312,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.089,
+  "seconds": 0.213,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51500c98",
+  "commit": "ebc58a6e",
   "settings": "4f53cda18c2baa0c"
  }
 };
