@@ -1,0 +1,34 @@
+"""Remarks beside a number: what a rule asks, what Holm's correction takes away, and that no control breaks a form."""
+
+import pytest
+
+from tasks.reporting import in_short, statements, words
+
+
+def undecided(p: float | None, p_against: float | None) -> dict:
+    by_holm = {"p, Holm": 1.0, "p_against, Holm": 1.0}
+    return {"certain": True, "holds": None, "p": p, "p_against": p_against, **by_holm}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(8.0, None, "3 (must be at least 8)"), (None, 2.0, "3 (must be at most 2)"), (2.0, 4.0, "3 [2, 4]")],
+)
+def test_a_bound_says_what_the_rule_asks(low, high, text):
+    assert words.interval({"statistic": 3.0, "low": low, "high": high}) == text
+
+
+@pytest.mark.parametrize(("p", "p_against"), [(0.01, 0.99), (0.99, 0.01)])
+def test_a_form_that_only_the_correction_leaves_open_says_so(p, p_against):
+    assert in_short._by_holm(undecided(p, p_against)) == "; not significant after Holm’s correction"
+
+
+def test_a_form_that_is_open_by_itself_needs_no_remark():
+    assert in_short._by_holm(undecided(0.4, 0.6)) == ""
+
+
+@pytest.mark.parametrize(("rejected", "remark"), [(False, " (but no control breaks it)"), (True, "")])
+def test_a_supported_form_that_no_control_breaks_says_so(rejected, remark):
+    supported = {"certain": True, "p": 0.001, "p_against": 0.999, "controls": {"shuffled": {"rejected": rejected}}}
+    both = {"forms": {"claim": supported, "corrected": supported}}
+    assert statements.outcomes(both) == f"as printed supported{remark}, corrected supported{remark}"
