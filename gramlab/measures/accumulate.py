@@ -85,8 +85,10 @@ class Accumulator:
         if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
             return run
         layers, union = self.current.layers, set if self.processes is None else self.processes.union
-        found = set(suspects(layers, run, batch)) | (self._fixed_calls(batch, run) if number == 0 else set())
-        keys = union(found - self.checked if len(run.outputs) > 1 else set())
+        suspected = set(suspects(layers, run, batch))
+        if number == 0:
+            suspected |= self._fixed_calls(batch, run)
+        keys = union(suspected - self.checked if len(run.outputs) > 1 else set())
         if not keys:
             return run
         self.checked |= keys
@@ -107,10 +109,10 @@ class Accumulator:
         in_step = self.processes is not None and self.processes.in_step
         if sample_count(batch.inputs) is None or (len(run.outputs) == 1 and not in_step):
             return set()
-        few = first_rows(batch._replace(mask=None), 1 if len(run.outputs) == 2 else 2)
+        first_samples = first_rows(batch._replace(mask=None), 1 if len(run.outputs) == 2 else 2)
         try:
             with preserved_state(self.current.model):  # random states and counts of calls stay as they are
-                return fixed_calls(self.current.layers, run, self._run(self.current, few, 0))
+                return fixed_calls(self.current.layers, run, self._run(self.current, first_samples, 0))
         except (ValueError, RuntimeError):  # a model of one batch size
             return set()
 

@@ -80,7 +80,8 @@ class Comparisons:
         """Return a cosine, or with ``centred`` a Pearson correlation, with the standard error of ``outputs=``.
 
         Random cotangents make the norm of an estimated matrix too large, and the plain cosine too small. Here the norm
-        comes from products of separate draws, which are unbiased. The standard error is the jackknife's over draws.
+        comes from products of separate draws, which are unbiased. The standard error is the jackknife's over
+        groups of draws.
 
         Parameters
         ----------

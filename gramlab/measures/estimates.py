@@ -21,9 +21,9 @@ class Estimate(NamedTuple):
     ----------
     value : float
     standard_error : float
-        0 for an exact number, infinite where too few draws give none.
+        0 for an exact number, infinite where fewer than 3 groups of draws give none.
     interval : (float, float)
-        The 95 % interval of Student's t over the draws.
+        The 95 % interval of Student's t over the groups of draws.
 
     Examples
     --------

@@ -71,6 +71,7 @@ class LastProduct:
     """
 
     def __init__(self, model: nn.Module, verified: bool) -> None:
+        self.model = model
         self.names = {id(parameter): name for name, parameter in model.named_parameters()}
         self.split = is_split(model)
         self.verified, self.recording, self.depth = verified, False, 0
@@ -110,6 +111,8 @@ class LastProduct:
             return None
         if self.split and not isinstance(layer, Linear):  # a bare tensor's memory is free by now
             return None
+        if self._has_backward_hook(layer.module):
+            return None
         W = layer.weight_matrices()[0]
         if self.split:  # FSDP frees the memory of its whole weights after a backward pass
             W = W.clone()
@@ -123,6 +126,14 @@ class LastProduct:
         if not outputs.requires_grad or not (same or self.split):  # a pass through a split model needs all processes
             return None
         return Readout(layer, h, W) if _same_derivative(W, h, outputs) and same else None
+
+    def _has_backward_hook(self, head: nn.Module | None) -> bool:
+        """Whether a backward hook may change the derivatives below the head: that of a module around it or its own.
+
+        A bare product belongs to no module, so that a hook of any module counts.
+        """
+        around = (module for module in self.model.modules() if head is None or head in module.modules())
+        return any(module._backward_hooks for module in around)
 
 
 def _whole_bias(layer: Layer) -> Tensor | None:

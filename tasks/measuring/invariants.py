@@ -117,8 +117,8 @@ def check_forms(layer: Any) -> None:
 def check_invertible_maps(H: Tensor, Y: Tensor, random: np.random.Generator) -> None:
     """Check that a random invertible map of features H (n, d) leaves their target linearity at ridge 0 as it is.
 
-    Directions in which the features have less than 1e-6 of their largest singular value are left out: whether round-off
-    or a small feature fills them is a question of the rank, which a map may answer otherwise.
+    Directions in which the features have less than 1e-6 of their largest singular value are left out: a map can
+    move such directions across the cutoff of the rank.
 
     Raises
     ------

@@ -142,6 +142,30 @@ def test_a_head_that_scales_gradients_alone_falls_back():
         gramlab.measure(model, x, outputs="readout")
 
 
+def gradient_hook(module, name):
+    """Multiply by 3 the gradient that leaves a module through its inputs, as a user's hook might."""
+    module.get_submodule(name).register_full_backward_hook(lambda _, inputs, outputs: (3 * inputs[0],))
+    return module
+
+
+@pytest.mark.parametrize("name", ["2.2", "2"], ids=["its own", "of the module around it"])
+def test_a_backward_hook_around_the_head_is_obeyed(name):
+    torch.manual_seed(0)
+    head = nn.Sequential(nn.Linear(7, 6), nn.Tanh(), nn.Linear(6, 30))
+    plain, x = nn.Sequential(nn.Linear(8, 7), nn.Tanh(), head).double(), torch.randn(11, 8, dtype=torch.double)
+    hooked = gradient_hook(copy.deepcopy(plain), name)
+    assert gramlab.measure(plain, x).settings["outputs"] == "readout"
+    chosen = gramlab.measure(hooked, x)
+    assert chosen.settings["outputs"] == "exact"
+    z = hooked[0](x)
+    gradients = torch.stack([torch.autograd.grad(f.sum(), z, retain_graph=True)[0] for f in hooked[1:](z).T])
+    torch.testing.assert_close(chosen["0"].ptk, torch.einsum("oni,onj->ij", gradients, gradients) / len(x))
+    unhooked = gramlab.measure(plain, x)["0"].ptk
+    torch.testing.assert_close(chosen["0"].ptk, 9 * unhooked)
+    with pytest.raises(ValueError, match="backward hook"):
+        gramlab.measure(hooked, x, outputs="readout")
+
+
 class Untied(Tied):
     """The language model with the product of its head written out, in one of several ways."""
 
