@@ -97,7 +97,7 @@ def test_every_panel_has_the_limit_of_its_own_statement():
             {"arm": arm, "case": f"{case}", "quantity": quantity, "dtype": "float64", "value": value}
             for quantity, by_arm in {
                 "prop1/ratio": {"claim": [0.2, 0.5, 1.0, 1.0], "control: L halved": [0.5, 1.004, 2.0, 4.0]},
-                "prop1/opposite signs": {"claim": [0, 0, 0, 0], "control: L halved": [0, 1, 5, 0]},
+                "prop1/unequal signs": {"claim": [0, 0, 0, 0], "control: L halved": [0, 1, 5, 0]},
             }.items()
             for arm, values in by_arm.items()
             for case, value in enumerate(values)
@@ -122,7 +122,7 @@ def test_a_control_that_a_statement_survives_is_grey():
 
     claim = claim_of("a_prop1")
     rows = table("a_prop1")
-    rows.loc[rows["quantity"] == "prop1/opposite signs", "value"] = (rows["arm"] != "claim").astype(float)
+    rows.loc[rows["quantity"] == "prop1/unequal signs", "value"] = (rows["arm"] != "claim").astype(float)
     ratio, signs = claim.draw(rows, claim).axes
     for axes, color in ((ratio, style.GUIDE), (signs, style.CONTROL)):
         assert [label.get_color() for label in axes.get_yticklabels()] == ["black", color]

@@ -19,7 +19,7 @@ LONGEST = 4  # sides of an array
 # the largest allowed value in float64 by the last part of a quantity's name, as in judging/rules.py: of the ratio of a
 # bound, the count of an impossible event, a slope's distance from its order, and the residual of an identity (8 u)
 RESIDUALS = ("residual", "gradient", "gram", "distance", "newton-schulz")
-ALLOWED = {"ratio": 1.0, "violated": 0.0, "opposite signs": 0.0, "slope": 0.1, **dict.fromkeys(RESIDUALS, 8 * 2.0**-53)}
+ALLOWED = {"ratio": 1.0, "violated": 0.0, "unequal signs": 0.0, "slope": 0.1, **dict.fromkeys(RESIDUALS, 8 * 2.0**-53)}
 NUMBERS = st.integers(-3, 3)
 
 

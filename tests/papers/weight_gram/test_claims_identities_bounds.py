@@ -40,7 +40,7 @@ CLAIMS = (a_bce, a_eq1, a_eq2, a_lem1, a_lem2, a_lem4, a_lem5, a_ols, a_prop1, a
           a_thm2, a_tl, a_whiten)  # fmt: skip
 STEPS = 2.0 ** -np.arange(12)
 RATIOS = ("ratio", "sharp", "by linearity")
-COUNTS = ("violated", "opposite signs", "not positive")
+COUNTS = ("violated", "unequal signs", "not positive")
 BEST = {a_thm2: 4 / 27, a_lem4: 0.5}  # left / right side where a sharper statement of ours holds too
 
 

@@ -88,7 +88,10 @@ SMALLEST = {  # hypothesis alone does not shrink to most of these
     "prop3": {"claim": "Z = [[0], [1]], X = [[1], [0]]"},
     "lem4": {"claim": "W = [[1]], w = [0], a = [1], b = [1]"},
     "bce": {"control: sign of one sum": "H = [[1, 1]], Y = [0, 1], f = [0, 0]"},
-    "prop1": {"control: gelu, not monotone": "W = [[-1]], head = [1], h = [1], target = -3"},
+    "prop1": {
+        "claim": "W = [[0]], head = [1], h = [1], target = 1",
+        "control: gelu, not monotone": "W = [[-1]], head = [1], h = [1], target = -3",
+    },
 }
 
 EXPERIMENTS = {"lem4": a_taylor, "prop1": a_prop1, "tl": a_tl, "whiten": a_whiten, "eq1": architectures,
@@ -107,7 +110,7 @@ def test_the_bounds_and_identities_of_paper_a(name, experiment):
     rows = [row for row in adversaries(experiment) if row["quantity"].startswith(f"{name}/")]
     violated = {row["arm"] for row in rows if row["quantity"].endswith("/smallest")}
     not_violated = {row["arm"] for row in rows if row["quantity"].endswith("/searched")}
-    wrong_in_print = name in ("lem1", "thm2", "lem4", "prop3")
+    wrong_in_print = name in ("lem1", "thm2", "lem4", "prop1", "prop3")
     assert ("claim" in violated) == wrong_in_print
     assert not_violated == {"corrected" if wrong_in_print else "claim"}
     assert violated - {"claim"}

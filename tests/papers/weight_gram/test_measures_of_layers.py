@@ -170,6 +170,7 @@ ELEMENTWISE = {
     "sigmoid": (lambda z: 1 / (1 + np.exp(-z)), lambda z: 0.25 / np.cosh(z / 2) ** 2, 0.25),
     "softplus": (lambda z: np.logaddexp(0, z), lambda z: 1 / (1 + np.exp(-z)), 1.0),
     "linear": (lambda z: z, np.ones_like, 1.0),
+    "z - sin z": (lambda z: z - np.sin(z), lambda z: 1 - np.cos(z), 2.0),
     "gelu": (lambda z: z * (1 + erf(z / 2**0.5)) / 2,
              lambda z: (1 + erf(z / 2**0.5)) / 2 + z * np.exp(-(z**2) / 2) / (2 * math.pi) ** 0.5, 1.129),
     "sin": (np.sin, np.cos, 1.0),
@@ -177,7 +178,7 @@ ELEMENTWISE = {
 
 
 def proposition_1_sides(name, instance):
-    """Both steps of a random layer, by the chain rule, and the round-off that is subtracted."""
+    """Both steps of a random layer, by the chain rule, the round-off that is subtracted, and the pre-activations."""
     activation, derivative, _ = ELEMENTWISE[name]
     draw = stream("a_prop1", name, instance)
     inputs, width = int(draw.integers(1, 20)), int(draw.integers(1, 20))
@@ -209,14 +210,14 @@ def proposition_1_sides(name, instance):
     before, after = activation(W @ h), activation((W - rate * at_W) @ h)
     reach = (np.abs(W) + rate * np.abs(at_W)) @ np.abs(h)
     round_off = 8 * 2.0**-53 * (1 + inputs) * (reach + np.abs(before) + np.abs(after))
-    return after - before, -rate * at_h, round_off
+    return after - before, -rate * at_h, round_off, W @ h
 
 
 def test_proposition_1():
     expected = []
     for name, (_, _, constant) in ELEMENTWISE.items():
         for instance in range(20):
-            actual, virtual, round_off = proposition_1_sides(name, instance)
+            actual, virtual, round_off, z = proposition_1_sides(name, instance)
             arms = {"claim": constant, "control: L halved": constant / 2}
             if name in ("gelu", "sin"):
                 arms = {f"control: {name}, not monotone": constant}
@@ -233,7 +234,12 @@ def test_proposition_1():
                     round_off.max() <= 0.01 * np.abs(virtual).max() or not virtual.any()
                 ):  # else both sides are round-off
                     expected.append({**columns, "quantity": "prop1/ratio", "value": max(ratios)})
-                expected.append({**columns, "quantity": "prop1/opposite signs", "value": float(opposite)})
+                # a strictly increasing activation that is flat at the pre-activation has the sign 0
+                flat = sum((name == "z - sin z") & (z == 0) & (virtual != 0)) if arm == "claim" else 0
+                expected.append({**columns, "quantity": "prop1/unequal signs", "value": float(opposite + flat)})
+                if arm == "claim":
+                    columns["arm"] = "corrected"
+                    expected.append({**columns, "quantity": "prop1/unequal signs", "value": float(opposite)})
     rows = list(a_prop1.measure(a_prop1.Settings(instances=20)))
     compared = {(row["arm"], row["case"], row["seed"], row["quantity"]) for row in expected}
     assert len(compared) > 0.95 * len(rows)
@@ -242,6 +248,9 @@ def test_proposition_1():
     broken = {row["arm"] for row in rows if row["value"] > 1 and row["quantity"] == "prop1/ratio"}
     assert "control: L halved" in broken
     assert "claim" not in broken
+    unequal = {(row["arm"], row["case"]) for row in rows if row["value"] and row["quantity"] == "prop1/unequal signs"}
+    assert {case for arm, case in unequal if arm == "claim"} == {"z - sin z"}
+    assert "corrected" not in {arm for arm, _ in unequal}
 
 
 # the identities of one layer

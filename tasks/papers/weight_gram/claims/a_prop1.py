@@ -1,7 +1,8 @@
 """The actual update of a layer's features is bounded by the virtual one, and has its sign, element by element.
 
 It is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for L-Lipschitz sigma,
-the signs are for non-decreasing sigma (where 0 has either sign).
+the signs are for increasing sigma. Only where sigma is constant somewhere, as ReLU is, does the paper grant either sign
+to 0.
 """
 
 from functools import partial
@@ -19,6 +20,14 @@ MATH = (
     r"\left| \sigma(W^+ h) - \sigma(W h) \right| \le L^2 \left| h^+ - h \right| \quad\text{element by element}",
     r"\operatorname{sgn}\left( \sigma(W^+ h) - \sigma(W h) \right) = \operatorname{sgn}\left( h^+ - h \right)",
 )
+MATH_CORRECTED = (
+    r"\operatorname{sgn}\left( \sigma(W^+ h) - \sigma(W h) \right) = \operatorname{sgn}\left( h^+ - h \right) \quad "
+    r"\text{if } \sigma' > 0; \text{ else with either sign of } 0"
+)
+CORRECTION = (
+    "Only the convention on 0 is corrected: 0 has either sign for every increasing σ, unless σ′ > 0 everywhere. "
+    "σ(z) = z − sin z increases strictly and has σ′(0) = 0. At W = 0 its actual step is 0, and the virtual step is not."
+)
 CONTROLS = {
     "L halved": Control(),
     "gelu, not monotone": Control(cases=("gelu",), parts_because="It is about an activation that the claim excludes."),
@@ -34,7 +43,7 @@ STATEMENTS = (
         rule=bound,
         reads=("prop1/ratio",),
         printed="|σ(W⁺h) − σ(Wh)| ≤ L²|h⁺ − h|",
-        cases=6,
+        cases=7,
     ),
     Statement(
         name="equal signs",
@@ -42,11 +51,12 @@ STATEMENTS = (
         "= sgn(h_l⁺ − h_l); the sign equality also holds for non-decreasing σ such as ReLU under the "
         "convention sgn(0) ∈ {−1, +1}.",
         place="Proposition 1",
-        rule=lambda rows: never(rows, "opposite sign"),
-        reads=("prop1/opposite signs",),
+        rule=lambda rows: never(rows, "unequal sign"),
+        reads=("prop1/unequal signs",),
         printed="sgn(σ(W⁺h) − σ(Wh)) = sgn(h⁺ − h)",
-        cases=6,
+        derived="the same, with either sign of 0 unless σ′ > 0",
+        cases=7,
     ),
 )
 
-draw = partial(draw_instances, limits={"prop1/opposite signs": COUNT})
+draw = partial(draw_instances, limits={"prop1/unequal signs": COUNT})

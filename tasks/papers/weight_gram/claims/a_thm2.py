@@ -2,7 +2,8 @@
 
 H holds the features, a sample in each column, Y the labels, W the weight and lambda the ridge of the regression, with
 ||W||_op <= c_0 and ||H||_F <= c_1. The theorem says “some fixed constant C” and defines e_1 = ||Y||_2; Appendix C.3
-gives C and defines e_1 = ||Y||_2^2. As printed is the theorem's e_1 in the appendix's C.
+gives C and defines e_1 = ||Y||_2^2. As printed is the theorem's e_1 in the appendix's C; that some constant exists is
+not in question.
 """
 
 from dataclasses import replace
@@ -37,8 +38,10 @@ MATH_CORRECTED = (
     r"C = \frac{c_0^2\, e_1^2\, (2 \lambda + c_1^2)^2}{4 \lambda\, e_0}, \quad e_1 = \| Y \|_2^2",
 )
 CORRECTION = (
-    "e₁ = ‖Y‖₂², as in Appendix C.3. With e₁ = ‖Y‖₂, as in the theorem's text, a rescaling of Y changes the right side "
-    "but not the left. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for "
+    "The constant C of Appendix C.3 needs e₁ = ‖Y‖₂², as that appendix defines it. With e₁ = ‖Y‖₂, as the theorem's "
+    "text defines it, a rescaling of Y changes the right side but not the left. The theorem itself names only “some "
+    "fixed constant”, and one exists: (1 − 𝒯_λ)𝒮 is at most c₀²c₁²‖Y‖₂⁴/e₀ for every λ ≥ 0, while the appendix's C is "
+    "infinite at λ = 0. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for "
     "rank-one features with λ_max = λ and two thirds of ‖Y‖² in their direction."
 )
 BEST = 4 / 27  # the largest (1 - T) S / C
