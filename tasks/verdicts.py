@@ -5,7 +5,9 @@ A claim's finding becomes a verdict here, after Holm's correction over the paper
 
 import json
 
+from tasks import papers
 from tasks import stage as stages
+from tasks.judging.finding import asserted
 from tasks.judging.verdict import judge
 from tasks.settings import refuse
 
@@ -28,7 +30,8 @@ def main() -> None:
             again = f"`dvc repro --force {stage.address(f'check@{key}')}` makes it anew"
             raise SystemExit(f"{path.relative_to(stages.ROOT)} is {state}; {again}") from error
     with stages.recorded(stage):
-        stages.write_json(stage.verdicts(stage.key), judge(findings, waiting=len(keys) - len(findings)))
+        waiting = sum(asserted(papers.claim(stage.key, key)) for key in keys if key not in findings)
+        stages.write_json(stage.verdicts(stage.key), judge(findings, waiting))
 
 
 if __name__ == "__main__":

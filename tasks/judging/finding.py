@@ -82,6 +82,11 @@ def not_run(claim: Any, letter: str, reasons: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def asserted(claim: Any) -> int:
+    """The number of a claim's asserted statements, each of which is a test."""
+    return sum(statement.kind == "asserted" for statement in claim.STATEMENTS)
+
+
 def _description(claim: Any, letter: str) -> dict[str, Any]:
     return {
         "id": claim.ID,
@@ -91,7 +96,7 @@ def _description(claim: Any, letter: str) -> dict[str, Any]:
         "statement": " ".join((claim.__doc__ or "").split()),
         "printed": claim.PRINTED,
         "correction": getattr(claim, "CORRECTION", ""),
-        "tests": sum(statement.kind == "asserted" for statement in claim.STATEMENTS),
+        "tests": asserted(claim),
         "data sets": list(getattr(claim, "DATA_SETS", ())),
         "settings": getattr(claim, "SETTINGS", None),
     }

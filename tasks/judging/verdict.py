@@ -26,7 +26,7 @@ def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, di
     """The verdicts on the claims of a paper by key, after Holm's correction over its asserted statements.
 
     Every p-value of a printed or a corrected form counts as a test. So does each asserted statement of a claim that has
-    not run, and each of the ``waiting`` claims without a finding. P-values for and against the statements are two
+    not run; those of claims without a finding are ``waiting``. P-values for and against the statements are two
     families, corrected separately. A control is judged like its statement, with the same correction. If it is then
     undecided, it is rejected if it differs from the claim.
     """
@@ -139,18 +139,21 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     if not forms:
         return {**statement, "verdict": "not judged", "reason": statement["unjudged"]}
     needed = [hypothesis for hypothesis in hypotheses if _needed(hypothesis, statement)]
-    unmet = {form: [hypothesis for hypothesis in needed if _met(hypothesis, form) is not True] for form in forms}
+    unmet = {
+        form: [hypothesis for hypothesis in needed if condition_in_form(hypothesis, form).get("holds") is not True]
+        for form in forms
+    }
     form = "claim"
     if "corrected" in forms and (unmet["claim"] or not _found(forms["claim"], statement)):
         form = "corrected"
     deciding = forms[form]
     rejecting = [name for name, control in deciding["controls"].items() if control["rejected"]]
     supported = decision(deciding)
-    if unmet[form]:
+    if statement["lacks its corrected form"] and (unmet[form] or not _found(deciding, statement)):
+        verdict, reason = "inconclusive", OLD_TABLE  # the corrected form decides, and the table is older than it
+    elif unmet[form]:
         first = unmet[form][0]  # a table that is older than the hypothesis lacks what it reads
         verdict, reason = "inconclusive", first["reason"] if first["forms"] else OLD_TABLE
-    elif statement["lacks its corrected form"] and not _found(deciding, statement):
-        verdict, reason = "inconclusive", OLD_TABLE  # the corrected form decides, and the table is older than it
     elif supported is False:
         verdict, reason = "fails", "print differs" if statement["kind"] == "printed level" else "refuted"
     elif supported is None:
@@ -181,9 +184,10 @@ def _needed(hypothesis: dict[str, Any], statement: dict[str, Any]) -> bool:
     return not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
 
 
-def _met(hypothesis: dict[str, Any], form: str) -> bool | None:
+def condition_in_form(hypothesis: dict[str, Any], form: str) -> dict[str, Any]:
+    """The finding on a hypothesis in a form, or in the printed form if it has none of its own; empty without either."""
     forms = hypothesis["forms"]
-    return forms.get(form, forms.get("claim", {"holds": None}))["holds"]
+    return forms.get(form, forms.get("claim", {}))
 
 
 def _controls(asserted: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ from tasks.reporting.statements import probability
 from tasks.reporting.words import (
     condition,
     deciding,
+    deciding_condition,
     deciding_form,
     deciding_part,
     estimate,
@@ -180,8 +181,8 @@ def _accepted(form: dict[str, Any]) -> str:
 def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any]) -> str:
     """Why a statement fails or is open."""
     if unmet := unmet_condition(claim, statement):
-        values = [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
-        shown = f"; {values[0]}" if values else ""
+        of_form = deciding_condition(unmet, statement)
+        shown = f"; {condition(of_form)}" if of_form else ""
         return f"the statement is judged only where the condition “{unmet['name']}” is met, and here it is not{shown}"
     if statement["reason"] == OLD_TABLE:
         return (

@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from tasks.judging.verdict import decision, measurements
+from tasks.judging.verdict import condition_in_form, decision, measurements
 
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
@@ -137,7 +137,8 @@ def why(claim: dict[str, Any]) -> str:
     unmet = unmet_condition(claim, statement)
     if unmet:
         shown = [f"{quoted_name} needs the condition “{unmet['name']}”, which is not met"]
-        shown += [condition(of_form) for of_form in unmet["forms"].values() if of_form["holds"] is not True][-1:]
+        of_form = deciding_condition(unmet, statement)
+        shown += [condition(of_form)] if of_form else []
         return "; ".join(shown)
     shown = [typeset(subjects_once(form["measured"]))] if form["measured"] else []
     shown.append(f"{measure(form)}{result(statement)}")
@@ -162,11 +163,16 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
     """The condition that leaves a statement undecided; None where another reason does."""
     for hypothesis in claim["hypotheses"]:
         needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
-        met = any(form["holds"] is True for form in hypothesis["forms"].values())
+        met = deciding_condition(hypothesis, statement).get("holds") is True
         because = statement["verdict"] == "inconclusive" and statement["reason"] == hypothesis["reason"]
         if needed and not met and because:
             return hypothesis
     return None
+
+
+def deciding_condition(hypothesis: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any]:
+    """The finding on a hypothesis in the form that decides the statement; empty if the table lacks its numbers."""
+    return condition_in_form(hypothesis, "corrected" if statement["form"] == "corrected" else "claim")
 
 
 def condition(form: dict[str, Any]) -> str:

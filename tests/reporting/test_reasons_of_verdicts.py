@@ -70,6 +70,22 @@ def test_a_condition_that_is_not_met_is_named_with_its_measurement(statements):
     )
 
 
+def test_a_condition_that_the_deciding_form_alone_misses_is_named():
+    met, unmet = asdict(positive(-LEAD, "accuracy minus 0.9")), asdict(positive(LEAD, "accuracy minus 0.9"))
+    of_form = form(positive(-LEAD, "lead"))
+    forms = {"claim": of_form, "corrected": of_form}
+    for deciding, by_form in (
+        ("corrected", {"claim": met, "corrected": unmet}),
+        ("printed", {"claim": unmet, "corrected": met}),
+    ):
+        condition = {"name": "fitted", "reason": "hypothesis not met", "statements": [], "forms": by_form}
+        open_claim = claim("inconclusive", "hypothesis not met", of_form, [condition], form=deciding, forms=forms)
+        text = words.why(open_claim)
+        assert text.startswith("“faster” needs the condition “fitted”, which is not met; accuracy minus 0.9: −0.2 "), (
+            deciding
+        )
+
+
 def test_a_condition_names_its_measure_once_and_each_value_with_its_scale_and_form():
     sure = np.array([0.2, 0.21, 0.19])
     met, unmet = asdict(positive(sure, "gradient")), asdict(positive(-sure, "gradient"))
