@@ -3,14 +3,15 @@
     PYTHONPATH=. python benchmarks/alignment_scale.py [--size 1024] [--networks 30]
 
 n = d = k = size, in float64, with the first data seed and one network; R's moments are means over other networks. The
-script prints the rows of the table in docs/centered_nfa.md, the largest error of the prediction, and the balances at
-which (28) as printed is negative and gives no correlation.
+script prints the rows of two tables in docs/centered_nfa.md, of the observed correlation and of that of XᵀX and XᵀYX,
+the largest error of the prediction, and the balances at which (28) as printed is negative and gives no correlation.
 """
 
 import argparse
 
 import numpy as np
 
+import gramlab
 from gramlab.data.alignment import alignment_reversing
 from gramlab.theory import centered_nfa, moments
 from gramlab.theory.nfa import statistics
@@ -31,16 +32,18 @@ def main():
     others = (network(n, number) for number in range(1, options.networks + 1))
     r = np.mean([moments(scaled.T @ scaled) for scaled in (a[:, None] * W for a, W in others)], axis=0).tolist()
     for power in POWERS:
-        correlations, errors, negative = [], [], []
+        correlations, inputs, errors, negative = [], [], [], []
         for balance in BALANCES:
             data = alignment_reversing(n, n, balance, scale=n**-power, seed=0)
             X, y = data.x_train, data.y_train
             correlations.append(observed(X, y, a, W))
             errors.append(centered_nfa(X, y, r) - correlations[-1])
             M, B = statistics(X, y)
+            inputs.append(gramlab.cosine(B, M))
             if printed(M @ M, B)(r)[2] <= 0:
                 negative.append(balance)
-        print(f"| d^−{power:g} |", " | ".join(f"{value:.2f}" for value in correlations), "|", flush=True)
+        for values in (correlations, inputs):
+            print(f"| d^−{power:g} |", " | ".join(f"{value:.2f}" for value in values), "|", flush=True)
         print(f"    off by at most {np.abs(errors).max():.3f}; (28) as printed is negative at {negative}")
 
 

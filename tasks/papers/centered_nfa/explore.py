@@ -8,7 +8,7 @@ EXPERIMENT = "b_fig3"
 ARMS = {
     "corrected: X₁ scaled by d⁻⁰·⁸": "corrected",
     "as printed: X₁ of scale 1": "claim",
-    "control: first-order term alone": "control: first-order term alone",
+    "control: first-order term alone": "control: first-order term alone, corrected",
 }
 NAMES = {"predicted": "predicted", "observed": "observed"}
 

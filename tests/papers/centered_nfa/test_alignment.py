@@ -80,10 +80,12 @@ def test_each_statement_on_the_egop_can_fail():
         assert refuted(b_egop, planted(**{**EGOP, quantity: pair})) == broken
 
 
-def test_a_network_that_does_not_fit_misses_the_hypothesis_of_the_egop():
+def test_a_network_that_is_far_from_the_target_on_new_samples_misses_the_hypothesis_of_the_egop():
     (hypothesis,) = b_egop.HYPOTHESES
     assert hypothesis.rule(planted(**EGOP)).holds
-    assert hypothesis.rule(planted(**{**EGOP, "r2/train": (0.0, 0.5)})).holds is False
+    assert hypothesis.rule(planted(**{**EGOP, "r2/train": (0.0, 0.5)})).holds
+    assert hypothesis.rule(planted(**{**EGOP, "r2/test": (0.0, 0.4)})).holds is False
+    assert hypothesis.rule(planted(**{**EGOP, "r2/test": (0.9, 0.4)})).holds is False
 
 
 def test_a_table_without_a_seed_is_refused():

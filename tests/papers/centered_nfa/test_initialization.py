@@ -20,25 +20,40 @@ def noise(*name) -> float:
     return float(stream("test_checks_b_theory", *map(str, name)).normal())
 
 
-def planted_figure_3(offset: float = 0.0, low: float = 0.5) -> Rows:
-    """Observed correlations that rise from ``low`` to 1, and predictions that differ by the offset."""
+def planted_figure_3(offset: float = 0.0, low: float = 0.5, slope: float = 1.0, spread: float = 0.01) -> Rows:
+    """Observed correlations that rise from ``low`` to 1, and predictions that differ by the offset.
+
+    The predictions rise by ``slope`` times as much. The correlation of the inputs rises as the observed one does.
+    """
     return rows(
         [
             {"seed": seed, "x": x, "quantity": f"fig3/{name}",
-             "value": low + (1 - low) * x + shift + 0.01 * noise(name, seed, x)}
+             "value": low + (1 - low) * (factor * (x - 0.5) + 0.5) + shift + spread * noise(name, seed, x)}
             for seed in range(10)
             for x in np.linspace(0, 1, 9)
-            for name, shift in (("observed", 0.0), ("predicted", offset))
+            for name, factor, shift in (("observed", 1, 0.0), ("predicted", slope, offset), ("alignment", 1, 0.0))
         ]
     )  # fmt: skip
 
 
 def test_each_statement_on_figure_3_can_fail():
-    assert supported(b_fig3, planted_figure_3()) == {"close prediction", "reversal", "small error"}
-    assert refuted(b_fig3, planted_figure_3(offset=0.3)) == {"close prediction", "small error"}
-    assert refuted(b_fig3, planted_figure_3(offset=0.09)) == {"small error"}
-    assert "reversal" in refuted(b_fig3, planted_figure_3(low=1.4))
-    assert "reversal" not in supported(b_fig3, planted_figure_3(low=1.0))
+    close, sharper, inputs = "close prediction", "R² above 0.8", "the inputs lose their alignment"
+    assert supported(b_fig3, planted_figure_3()) == {close, sharper, inputs, "reversal"}
+    assert refuted(b_fig3, planted_figure_3(offset=0.3)) == {close, sharper}
+    assert refuted(b_fig3, planted_figure_3(offset=0.09)) == {sharper}
+    assert refuted(b_fig3, planted_figure_3(low=1.4)) == {"reversal", inputs}
+    assert not supported(b_fig3, planted_figure_3(low=1.0)) & {"reversal", inputs}
+
+
+def test_a_close_prediction_needs_a_small_error_and_where_the_observed_varies_r_squared():
+    def judged(**planted) -> bool | None:
+        return findings(b_fig3, planted_figure_3(**planted))["close prediction"]
+
+    assert judged(low=1.0, spread=1e-6)  # nothing varies, and R² would be far below 0
+    assert judged(low=1.0, spread=1e-6, offset=0.09)
+    assert judged(low=1.0, spread=1e-6, offset=0.11) is False
+    assert judged(low=0.8, slope=-0.4) is False  # an error of 0.09; the observed varies by 0.2
+    assert judged(low=0.94, slope=-1.0, spread=1e-6)  # an error of 0.04; the observed varies by 0.06
 
 
 def planted_figure_6(

@@ -35,6 +35,13 @@ def mean_over_eigenvectors(A: np.ndarray, B: np.ndarray) -> float:
     return float(np.mean(products) / np.sqrt((a @ a) * (b @ b)))
 
 
+def rows_of_the_inputs(X: np.ndarray, y: np.ndarray, row: dict) -> list[dict]:
+    """The cosine of Σ xxᵀ and Σ y xxᵀ, sums over the samples, and its mean over the eigenvectors."""
+    B, M = (sum(weight * np.outer(x, x) for weight, x in zip(weights, X, strict=True)) for weights in (y * 0 + 1, y))
+    values = {"fig3/alignment": cosine(B, M), "null/fig3/alignment": mean_over_eigenvectors(B, M)}
+    return [{**row, "quantity": quantity, "value": value} for quantity, value in values.items()]
+
+
 def test_figure_3():
     size, draws, balances = 6, 3, [0.2, 0.35, 0.5, 0.8, 1.0]
     a, W = drawn_network("b_fig3", "network", 0, size=size)
@@ -53,17 +60,22 @@ def test_figure_3():
                 M, B = data_matrices(X, y)
                 # Proposition 10, corrected, at width k = d
                 mean_agop = 3 / size * np.trace(B) * M @ M + (1 + 5 / size) * M @ B @ M
-                predictions = {arm: ratio(appendix_e(M @ M, B, r, last_term=True))}
+                of_form = "" if arm == "claim" else ", corrected"
+                predictions = {
+                    arm: ratio(appendix_e(M @ M, B, r, last_term=True)),
+                    f"control: first-order term alone{of_form}": cosine(M @ M, M @ B @ M),
+                }
                 row = {"case": "n = d = k = 6", "seed": seed, "x": balance}
                 by_chance = mean_over_eigenvectors(*quadratic_derivatives(X, y, a, W))
                 expected.append({**row, "arm": arm, "quantity": "null/fig3/observed", "value": by_chance})
+                expected += rows_of_the_inputs(X, y, {**row, "arm": arm})
                 if arm == "corrected":
-                    predictions["control: first-order term alone"] = cosine(M @ M, M @ B @ M)
                     mean_term = cosine(M @ M, mean_agop)
                     expected.append({**row, "arm": arm, "quantity": "fig3/mean term", "value": mean_term})
                     row["arm"] = "control: data that are not reversed"
                     observed_there = cosine(*quadratic_derivatives(not_reversed, y, a, W))
                     expected.append({**row, "quantity": "fig3/observed", "value": observed_there})
+                    expected += rows_of_the_inputs(not_reversed, y, row)
                 for arm_of_prediction, predicted in predictions.items():
                     row["arm"] = arm_of_prediction
                     expected.append({**row, "quantity": "fig3/predicted", "value": predicted})

@@ -1,8 +1,9 @@
-"""The AGOP of a network that fits the chain monomial approaches the target's EGOP, and so does the NFM.
+"""The AGOP of a network that approximates the chain monomial approaches the target's EGOP, and so does the NFM.
 
 The chain monomial is y = x₁x₂ + x₂x₃ + x₃x₄ + x₄x₅ + x₅x₁. The EGOP is the expected gradient outer product of the
 target: for inputs N(0, I) it is A², with A the adjacency matrix of the cycle of the five coordinates. “Resembles” is
 read as: the correlation ρ, a cosine, is above that of a matrix of the same spectrum with independent eigenvectors.
+A network approximates the target if on new samples it is nearer to the target than to the target's mean.
 """
 
 from dataclasses import replace
@@ -20,13 +21,13 @@ from tasks.judging.statistics import curves, fisher
 
 ID = "B.egop"
 KIND = "statistical"
-TITLE = "The AGOP of a network that fits approaches the target's EGOP"
+TITLE = "The AGOP of a network that approximates the target approaches the target's EGOP"
 PRINTED = "the AGOP “will approximate” and “resembles” the EGOP, Section 2.1 and Figure 1"
 MATH = (
     r"\bar G \to \mathbb{E}_x\left[ \nabla f^\star(x)\, \nabla f^\star(x)^\top \right] = A^2 \quad\text{as "
     r"} f \to f^\star"
 )
-FIT = 0.9  # the R² on the training samples from which on a network fits
+NEAR = 0.5  # the R² on new samples above which a network is nearer to the target than to its mean
 PANELS = {
     "cosine with the EGOP": {
         "egop/agop": "AGOP",
@@ -73,18 +74,20 @@ def this_target(rows: Rows) -> Finding:
     return positive(cosine - other, "cosine minus that with the EGOP of a chain of one coordinate less or more")
 
 
-def fits(rows: Rows) -> Finding:
-    """R² on the training samples exceeds the threshold; R² on new samples stands beside."""
+def approximates(rows: Rows) -> Finding:
+    """R² on new samples exceeds the threshold; R² on the training samples stands beside."""
     train, test = (curves(rows.where(quantity=name), "seed")[:, -1] for name in ("r2/train", "r2/test"))
-    finding = positive(train - FIT, f"R² on the training samples minus {FIT}")
-    return replace(finding, measured=f"R² {train.mean():.3f} on the training samples, {test.mean():.2f} on new ones")
+    finding = positive(test - NEAR, f"R² on new samples minus {NEAR}")
+    numbers = {"R² on new samples": float(test.mean()), "R² on the training samples": float(train.mean())}
+    measured = f"R² {test.mean():.2f} on new samples, {train.mean():.3f} on the training samples"
+    return replace(finding, numbers=numbers, measured=measured)
 
 
 HYPOTHESES = (
     Hypothesis(
-        name="the network fits",
-        text=f"Section 2.1 speaks of networks that well-approximate the target: training R² above {FIT}.",
-        rule=fits,
+        name="the network approximates the target",
+        text=f"Section 2.1 speaks of networks that well-approximate the target: R² above {NEAR} on new samples.",
+        rule=approximates,
         reads=("r2/train", "r2/test"),
     ),
 )
@@ -144,7 +147,9 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                                 label=f"{name}, {arm}")  # fmt: skip
         axes.set(xlabel="step", ylabel=label)
     grid[0, 0].set_ylim(0, 1)
-    grid[0, 1].axhline(FIT, color=style.PRINTED, linestyle="--", linewidth=0.8, label=f"{FIT:g}: “fits”")
+    grid[0, 1].axhline(
+        NEAR, color=style.PRINTED, linestyle="--", linewidth=0.8, label=f"{NEAR:g}, least on new samples"
+    )
     for axes in grid[0]:
         style.label_lines(axes, width=18)
     style.note(figure, style.what_lines_are(rows))

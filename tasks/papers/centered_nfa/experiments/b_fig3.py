@@ -2,7 +2,8 @@
 
 As in Appendix H, n = d = k, one network is used for all data sets, R's moments are means over 30 other networks, and
 there are 10 data seeds. The paper does not print the balances. The arms differ in the scale of X₁ alone: 1 as printed,
-d^-0.8 in the arm ``corrected`` (docs/centered_nfa.md). In a control all inputs are drawn like X₁: nothing is reversed.
+d^-0.8 in the arm ``corrected`` (docs/centered_nfa.md). The control of the first-order term has the data of the form
+that it is set against. In another control all inputs are drawn like X₁: nothing is reversed.
 """
 
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import gramlab
 from gramlab.data.alignment import alignment_reversing
 from gramlab.streams import stream
 from gramlab.theory import centered_nfa, mean_term, moments
+from gramlab.theory.nfa import statistics
 from tasks.papers.centered_nfa.experiments.shared.appendix_e import derivatives
 from tasks.settings.fields import Count, Probability
 from tasks.settings.simulation import Simulation
@@ -28,12 +31,15 @@ class Settings(Simulation):
 
 
 POWER = -0.8  # of the dimension, in the corrected scale of X₁
-FIRST_ORDER = "control: first-order term alone"
+FIRST_ORDER = {  # the control of each form
+    "claim": "control: first-order term alone",
+    "corrected": "control: first-order term alone, corrected",
+}
 NOT_REVERSED = "control: data that are not reversed"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: predicted, observed with its null, and mean term at each balance x, by data seed."""
+    """Rows: predicted, observed, alignment of the inputs with their nulls, and mean term at each balance x, by seed."""
     (size,) = settings.sizes
     a, W = network(size, 0)
     others = (network(size, 1 + number) for number in range(settings.draws))
@@ -49,16 +55,17 @@ def measure(settings: Settings) -> Iterator[dict]:
                 data = alignment_reversing(size, size, balance, scale=scale, seed=seed)
                 X, y = data.x_train, data.y_train
                 labels = {"case": f"n = d = k = {size}", "seed": seed, "x": balance}
-                correlation, predicted = observed(X, y, a, W), {arm: centered_nfa(X, y, r)}
+                correlation = observed(X, y, a, W)
                 yield {**labels, "arm": arm, "quantity": "null/fig3/observed", "value": by_chance(X, y, a, W)}
-                if arm == "corrected":
-                    predicted[FIRST_ORDER] = mean_term(X, y, None)
-                    yield {**labels, "arm": NOT_REVERSED, "quantity": "fig3/observed",
-                           "value": observed(not_reversed, y, a, W)}  # fmt: skip
-                    yield {**labels, "arm": arm, "quantity": "fig3/mean term", "value": mean_term(X, y, size)}
-                for predicted_arm, value in predicted.items():
+                for predicted_arm, value in ((arm, centered_nfa(X, y, r)), (FIRST_ORDER[arm], mean_term(X, y, None))):
                     yield {**labels, "arm": predicted_arm, "quantity": "fig3/predicted", "value": value}
                     yield {**labels, "arm": predicted_arm, "quantity": "fig3/observed", "value": correlation}
+                yield from ({**labels, "arm": arm, **row} for row in alignment(X, y))
+                if arm == "corrected":
+                    yield {**labels, "arm": NOT_REVERSED, "quantity": "fig3/observed",
+                           "value": observed(not_reversed, y, a, W)}  # fmt: skip
+                    yield from ({**labels, "arm": NOT_REVERSED, **row} for row in alignment(not_reversed, y))
+                    yield {**labels, "arm": arm, "quantity": "fig3/mean term", "value": mean_term(X, y, size)}
 
 
 def network(size: int, number: int) -> tuple[Tensor, Tensor]:
@@ -77,3 +84,10 @@ def by_chance(X: Tensor, y: Tensor, a: Tensor, W: Tensor) -> float:
     """The mean of ρ where ẆᵀKẆ has random eigenvectors: tr(ẆᵀẆ) tr(ẆᵀKẆ)/d over the norms (gramlab.cosine_null)."""
     S, KS = derivatives(X, y, a, W)
     return float(S.trace() * KS.trace() / X.shape[1] / (S.norm() * (KS * KS.T).sum().sqrt()))
+
+
+def alignment(X: Tensor, y: Tensor) -> Iterator[dict]:
+    """Rows of ρ(XᵀX, XᵀYX), and of its mean if the eigenvectors were independent (``null``)."""
+    M, B = statistics(X, y)
+    yield {"quantity": "fig3/alignment", "value": gramlab.cosine(B, M)}
+    yield {"quantity": "null/fig3/alignment", "value": gramlab.cosine_null(B, M)[0]}
