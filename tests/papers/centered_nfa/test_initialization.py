@@ -43,6 +43,7 @@ def test_each_statement_on_figure_3_can_fail():
     assert refuted(b_fig3, planted_figure_3(offset=0.09)) == {sharper}
     assert refuted(b_fig3, planted_figure_3(low=1.4)) == {"reversal", inputs}
     assert not supported(b_fig3, planted_figure_3(low=1.0)) & {"reversal", inputs}
+    assert refuted(b_fig3, planted_figure_3(low=0.9999, spread=1e-7)) == {"reversal", inputs}  # a trend of 0.0001
 
 
 def test_a_close_prediction_needs_a_small_error_and_where_the_observed_varies_r_squared():
@@ -50,6 +51,7 @@ def test_a_close_prediction_needs_a_small_error_and_where_the_observed_varies_r_
         return findings(b_fig3, planted_figure_3(**planted))["close prediction"]
 
     assert judged(low=1.0, spread=1e-6)  # nothing varies, and R² would be far below 0
+    assert findings(b_fig3, planted_figure_3(low=1.0, spread=1e-6))["R² above 0.8"] is None
     assert judged(low=1.0, spread=1e-6, offset=0.09)
     assert judged(low=1.0, spread=1e-6, offset=0.11) is False
     assert judged(low=0.8, slope=-0.4) is False  # an error of 0.09; the observed varies by 0.2

@@ -1,9 +1,10 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls in training: it does not drive the alignment.
 
-This holds for isotropic data and for eigenvalues 1/(1 + k²), in the mean over both hidden layers and the initial scales
-s₀. K̄ is the kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. A fall alone is no effect of
-training: a step of the same length in a random direction makes the correlation fall too (a statement of ours). Numbers
-by scale are means over both layers.
+This is judged on isotropic data and on eigenvalues 1/(1 + k²), in the mean over both hidden layers and the initial
+scales s₀. The mean can fall while the correlation rises at a scale; a fall at each scale is a statement of ours. K̄ is
+the kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. A fall alone is no effect of training: a
+step of the same length in a random direction makes the correlation fall too (a statement of ours). Numbers by scale are
+means over both layers.
 """
 
 from dataclasses import replace
@@ -21,7 +22,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig5"
 KIND = "statistical"
-TITLE = "The PTK-centered NFA falls in training"
+TITLE = "The PTK-centered NFA falls in training, in the mean over the initial scales"
 PRINTED = "“this correlation decreases through training”, Appendix B; curves of both layers on two spectra, Figure 5"
 MATH = (
     r"\rho\left( W_0^\top W_0,\; W_0^\top \bar K W_0 \right) \text{ falls with } t",

@@ -30,7 +30,10 @@ def above(rows: Rows, name: str) -> Finding:
     numbers: dict[str, float] = {}
     for quantity, sample in (("with K", with_K), ("with Q", with_Q)):
         numbers |= dict(zip((quantity, f"{quantity}, low", f"{quantity}, high"), fisher(sample), strict=True))
-    measured = f"ρ = {fisher(with_K)[0]:.3f} with K and {fisher(with_Q)[0]:.3f} with Q in its place"
+    measured = f"ρ = {numbers['with K']:.3f} with K and {numbers['with Q']:.3f} with Q in its place"
+    if numbers["with K"] > 0:
+        numbers["share lost"] = 1 - numbers["with Q"] / numbers["with K"]
+        measured += f", {100 * numbers['share lost']:.0f} % less"
     return replace(finding, numbers=numbers, measured=measured)
 
 

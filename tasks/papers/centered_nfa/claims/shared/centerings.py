@@ -42,7 +42,6 @@ LESS_SPREAD = (  # of Figures 7 and 8
 )
 CONTROLS = {  # of Figures 7 and 8
     "no training": Control(
-        scales=("quick",),  # the paper's table is older than this control
         has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
         parts=("case", "layer"),
         parts_because="At step 0 its weights would be the claim's.",
@@ -97,7 +96,11 @@ def becomes_high(rows: Rows, spectrum: str) -> Finding:
     (uncentered,) = of_spectrum(rows, spectrum, "nfa/uncentered")
     first, last = (uncentered[..., step].mean(2) for step in (0, -1))
     finding = over_layers(last - first, "last UC-NFA minus first, mean over the scales")
-    return replace(finding, measured=f"UC-NFA goes from {first.mean():.2f} to {last.mean():.2f} in training")
+    ends = {"before training": float(first.mean()), "after training": float(last.mean())}
+    at_scales = zip(np.unique(rows.x), uncentered[..., -1].mean((0, 1)), strict=True)
+    after = ", ".join(f"{mean:.2f} at s₀ = {scale:g}" for scale, mean in at_scales)
+    measured = f"UC-NFA goes from {first.mean():.2f} to {last.mean():.2f} in training (to {after})"
+    return replace(finding, numbers=finding.numbers | ends, measured=measured)
 
 
 def small_and_high(rows: Rows, spectrum: str) -> Finding:
