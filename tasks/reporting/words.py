@@ -176,8 +176,16 @@ def deciding_condition(hypothesis: dict[str, Any], statement: dict[str, Any]) ->
 
 
 def condition(form: dict[str, Any]) -> str:
-    """What a condition's rule measures, and its value."""
-    return (measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: ") + interval(deciding_part(form))
+    """What a condition's rule measures, its value, and what was measured beside it."""
+    return _of_condition(form) + interval(deciding_part(form)) + _beside(form)
+
+
+def _of_condition(form: dict[str, Any]) -> str:
+    return measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: "
+
+
+def _beside(form: dict[str, Any]) -> str:
+    return f"; {typeset(form['measured'])}" if form.get("measured") else ""
 
 
 def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
@@ -195,9 +203,8 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
         of_name = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
         for form_name, form in ((key, form) for hypothesis in of_name for key, form in hypothesis["forms"].items()):
             where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
-            value = condition(form)
-            of = value.removesuffix(interval(deciding_part(form)))
-            values.setdefault(of, []).append(f"{where} {interval(deciding_part(form))}, {MET[form['holds']]}")
+            value = f"{interval(deciding_part(form))}, {MET[form['holds']]}{_beside(form)}"
+            values.setdefault(_of_condition(form), []).append(f"{where} {value}")
     return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
 
 

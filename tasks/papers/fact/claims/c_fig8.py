@@ -2,7 +2,9 @@
 
 Meanwhile sqrt(FACT FACT^T) correlates more than FACT. ReLU networks of five hidden layers on CIFAR-10, the mean of the
 first three layers. "Little" means that the median over epochs is below 0.5, "near 1" that the last epoch is above 0.9.
-At the quick scale the images are digits of 8 x 8 pixels.
+The paper gives as a reason that FACT need not correlate prior to interpolation. We add a statement of our own on the
+order of the two: FACT passes 0.5 after the network has a training accuracy of 0.99. At the quick scale the images are
+digits of 8 x 8 pixels.
 """
 
 from functools import partial
@@ -10,7 +12,7 @@ from functools import partial
 from tasks.judging.statement import Control
 from tasks.papers.fact.claims.shared.correlation_figures import draw_epochs
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import epochs_statements
+from tasks.papers.fact.claims.shared.correlations import epochs_statements, interpolation_statement
 
 ID = "C.fig8"
 KIND = "statistical"
@@ -21,9 +23,10 @@ MATH = (
     r"\approx 1 \text{ at the end}"
 )
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
-CONTROLS = {
-    "shuffled labels": Control(),
+LAYERS = {"0", "2", "4"}
+CONTROLS = {  # the network is the claim's, and so is its training accuracy
+    "shuffled labels": Control(has=("pearson/fact", "pearson/symmetric fact", "null/fact")),
 }
-STATEMENTS = epochs_statements("", "Figure 8", layers={"0", "2", "4"})
+STATEMENTS = (*epochs_statements("", "Figure 8", LAYERS), interpolation_statement(LAYERS))
 
 draw = partial(draw_epochs, side="")

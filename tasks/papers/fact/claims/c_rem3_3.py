@@ -48,10 +48,11 @@ STATEMENTS = (
         reads=("fact/transposed/error",),
         printed="WᵀW = FACTᵀ",
     ),
+    # the text that we quote from has lost FACT under the root: it ends in WᵀW = √(FACTᵀ), which the sentence's own
+    # identity does not give. Table 2 has √(FACT FACTᵀ), with reference to this remark. So the quotation ends before.
     Statement(
         name="root of the product",
-        quote="Similarly, using that WᵀW = √((WᵀW)(WᵀW)ᵀ), we may also conclude that at critical points WᵀW = "
-        "√(FACTᵀ) also holds.",
+        quote="Similarly, using that WᵀW = √((WᵀW)(WᵀW)ᵀ), we may also conclude that at critical points",
         place="Remark 3.3",
         rule=vanishes,
         reads=("fact/root/error",),
