@@ -102,6 +102,15 @@ def test_a_condition_names_its_measure_once_and_each_value_with_its_scale_and_fo
     assert values[1].startswith("quick scale, corrected form 0.2 [")
 
 
+def test_what_is_measured_beside_a_condition_stands_behind_it():
+    met = {**asdict(positive(np.array([0.2, 0.21, 0.19]), "accuracy")), "measured": "largest loss 0.004"}
+    assert words.condition(met).endswith("]; largest loss 0.004")
+    results = {scale: {"hypotheses": [{"name": "fit", "forms": {"claim": met}}]} for scale in ("quick", "paper")}
+    (sentence,) = words.conditions(results, "fit")
+    assert sentence.count("accuracy: ") == 1
+    assert sentence.count(", met; largest loss 0.004") == 2
+
+
 def test_a_condition_of_another_statement_is_not_named():
     fitted = asdict(positive(LEAD, "training accuracy minus 0.9"))
     condition = {"name": "fitted", "reason": "hypothesis not met", "statements": ["x"], "forms": {"claim": fitted}}

@@ -9,6 +9,7 @@ import pytest
 from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
+from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
 from tasks.papers.fact.claims.shared.correlations import HIDDEN, NAMES
 from tasks.settings import load
@@ -88,6 +89,11 @@ def test_the_hypotheses_are_measured():
 
     assert interpolation.rule(runs("train_accuracy", {0: 0.2, 5: 1.0})).holds
     assert not interpolation.rule(runs("train_accuracy", {0: 1.0, 5: 0.98})).holds
+    high_loss = runs("train_loss", {0: 0.1, 5: 0.02})  # it decides nothing
+    both = Rows(pd.concat([runs("train_accuracy", {5: 1.0}).frame, high_loss.frame], ignore_index=True))
+    assert interpolation.rule(both).holds
+    assert interpolation.rule(both).numbers["a, largest training loss"] == 0.02
+    assert interpolation.rule(both).measured.startswith("largest training loss a 0.02000, b 0.02000, c ")
     assert critical.rule(runs("stationarity", {5: 0.4})).holds
     assert not critical.rule(runs("stationarity", {5: 0.6})).holds
     layers = Rows(tables.table([{"case": "a", "layer": layer, "quantity": "stationarity", "value": value, "seed": seed}
@@ -128,6 +134,39 @@ def test_fact_is_low_and_then_rises(claim):
     assert verdicts(late, lambda t: 0.05)[3] is False  # the root is no better
 
 
+def history(fits: int, records: int = 21) -> list[dict]:
+    """The training accuracy by epoch: CIFAR-10's is 1 from this epoch or the one before on, MNIST's at once."""
+    return [{"case": case, "seed": seed, "layer": "", "step": epoch, "x": float(epoch), "quantity": "train_accuracy",
+             "value": 1.0 if epoch >= fits - seed % 2 or case == "MNIST" else 0.5}
+            for case in ("CIFAR-10", "MNIST") for seed in range(5) for epoch in range(records)]  # fmt: skip
+
+
+def test_fact_rises_after_interpolation():
+    """At epoch 17 of 20 FACT passes 1/2; the network fits at another epoch."""
+
+    def rule(fits: int, fact=lambda t: 0.1 + 0.8 * (t >= 17 / 20), records: int = 21):
+        curves = along_training(c_fig8, fact, lambda t: 0.5)
+        frame = pd.DataFrame(history(fits, records))
+        statement = next(statement for statement in c_fig8.STATEMENTS if statement.name == "rises after interpolation")
+        rows = Rows(pd.concat([curves.frame, frame], ignore_index=True))
+        return statement.rule(rows.where(quantity=set(statement.reads)))
+
+    late = rule(4)
+    assert late.holds
+    assert late.statistic == pytest.approx(13.4)
+    assert late.numbers["FACT at epoch 17"] == pytest.approx(0.9, abs=0.02)
+    assert late.measured.startswith("every seed reaches a training accuracy of 0.99 by epoch 4 of 20, where FACT's")
+    assert late.measured.endswith("it first passes 0.5 at epoch 17")
+    assert rule(19).holds is False  # FACT is first
+    assert not rule(17).holds  # at the same epoch
+    for neither in (rule(4, lambda t: 0.1), rule(99)):  # FACT does not rise; the network does not fit
+        assert not neither.holds
+        assert neither.statistic == -20
+        assert neither.measured == "0 of 5 seeds reach both"
+    with pytest.raises(JudgeError, match="different epochs"):
+        rule(4, records=11)
+
+
 def table_2(claim=c_tab2, roots: bool = True, **changed: float) -> Rows:
     """Table 2 as printed, with AGOP and eNFA below their roots, or above them."""
     table = dict(claim.TABLE)
@@ -150,6 +189,8 @@ def test_table_2():
     assert holds(c_tab2, "its symmetrisation ahead", table_2(**{"symmetric fact 1K": 0.85})) is False
     assert holds(c_tab2, "roots ahead", table_2(roots=False)) is False
     assert not holds(c_tab2, "the printed numbers", table_2(**{"fact 2K": 0.95}))
+    (numbers,) = (statement for statement in c_tab2.STATEMENTS if statement.kind == "printed level")
+    assert numbers.forms == ("claim", "corrected")
 
 
 @pytest.mark.parametrize("claim", [c_tab2_mnist, c_tab2_cifar10])

@@ -76,7 +76,7 @@ def test_the_degrees_that_ran_are_named(degrees):
     assert named.holds
     assert (
         named.measured
-        == f"FACT-RFM, k = {' and '.join(map(str, degrees))}: at least 0.69 of the trace lies on the support"
+        == f"FACT-RFM, k = {', '.join(map(str, degrees))}: at least 0.69 of the trace lies on the support"
         + " (k = 4 not run)" * (4 not in degrees)
     )
     assert holds(c_fig5, "FACT-RFM finds the support", table(0.4, 0.99)) is False

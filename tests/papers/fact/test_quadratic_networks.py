@@ -14,6 +14,7 @@ from tasks.papers.fact.experiments.shared.quadratic import (
     adam,
     construction,
     curvature,
+    gradient,
     minimiser,
     represented,
 )
@@ -132,13 +133,35 @@ def test_theorem_3_4():
         assert hypothesis.rule(minima).holds is expected
 
 
-def figure(fact: float = 0.999, agop: float = 0.06, null: float = 0.8) -> Rows:
+def test_more_than_four_neurons_do_not_change_the_minimiser():
+    """Theorem 3.4 is about m >= 7 neurons, its experiment has four: three neurons of weight 0 are added."""
+    population, Q = Population(0.1, 0.3, 1e-3), np.zeros((4, 4))
+    Q[0, 1] = Q[1, 0] = 0.15
+    Q[2, 3] = Q[3, 2] = 0.5
+    four, _ = minimiser(population, construction(Q, 4))
+    seven = np.vstack([four, np.zeros((3, 5))])
+    slope = gradient(seven, population.slope(represented(seven)) / population.decay) + seven
+    assert np.linalg.norm(slope) < 1e-10
+    assert np.linalg.eigvalsh(population.hessian(seven))[0] > 0.1
+    of_four = population.features(four)
+    for seed in range(3):  # from random starts
+        other, distance = minimiser(population, weights(5, seed, neurons=7))
+        assert distance < 1e-10
+        assert population.value(other) == pytest.approx(population.value(four), rel=1e-12)
+        for name, matrix in population.features(other).items():
+            np.testing.assert_allclose(matrix, of_four[name], atol=1e-9, err_msg=name)
+
+
+def figure(
+    fact: float = 0.999, agop: float = 0.06, null: float = 0.8, adam: tuple[float, float] = (0.995, 0.06)
+) -> Rows:
     records = []
     for seed in range(6):
         higher = seed == 5  # AGOP's cosine in another local minimum is left out
         noise = 1e-5 * seed
         values = {"minimiser/fact": fact + noise, "minimiser/agop": 0.9 if higher else agop + noise,
-                  "null/fact": null, "excess": 0.2 * higher, "distance": 1e-12}  # fmt: skip
+                  "null/fact": null, "excess": 0.2 * higher, "distance": 1e-12,
+                  "adam/fact": adam[0] - noise, "adam/agop": adam[1] + noise}  # fmt: skip
         records += [{"seed": seed, "quantity": f"fig4/{name}", "value": value} for name, value in values.items()]
     return rows(records)
 
@@ -152,3 +175,36 @@ def test_figure_4():
     assert holds(c_fig4, "FACT above its null", figure(null=0.9995)) is False
     (hypothesis,) = c_fig4.HYPOTHESES
     assert hypothesis.rule(figure().where(quantity="fig4/distance")).holds
+
+
+def test_figure_4_says_which_seeds_it_leaves_out():
+    measured = c_fig4.agop_is_uncorrelated(figure()).measured
+    assert "0.060 at the 5 of 6 seeds that reach the lowest minimum; 0.900 in another local minimum" in measured
+    all_seeds = figure()
+    all_seeds.frame.loc[all_seeds.frame["quantity"] == "fig4/excess", "value"] = 0.0
+    measured = c_fig4.agop_is_uncorrelated(all_seeds).measured
+    assert measured.endswith(" at all 6 seeds, which reach the lowest minimum")
+
+
+@pytest.mark.parametrize(("adam", "holds_at"), [
+    ((0.9945, 0.0683), True),  # they round to the print
+    ((0.9929, 0.06), False),
+    ((0.999, 0.0686), False),
+    ((0.99352, 0.06), None),  # some seeds reach it
+])  # fmt: skip
+def test_figure_4_after_adam(adam, holds_at):
+    """Both cosines round to the print, at every seed."""
+    assert holds(c_fig4, "after Adam alone", figure(adam=adam)) is holds_at
+
+
+def test_figure_4_after_adam_needs_both_cosines_in_one_seed():
+    split = figure(adam=(0.999, 0.06))
+    even = split.frame["seed"] % 2 == 0
+    split.frame.loc[even & (split.frame["quantity"] == "fig4/adam/fact"), "value"] = 0.5
+    split.frame.loc[~even & (split.frame["quantity"] == "fig4/adam/agop"), "value"] = 0.5
+    finding = c_fig4.adam_matches(split)
+    assert finding.holds is False
+    assert finding.measured == (
+        "after Adam alone FACT's cosine is at least 0.9935 on 3 of 6 seeds (least 0.500), and AGOP's is 0.060 to "
+        "0.500, below 0.0685 on 3"
+    )

@@ -83,11 +83,13 @@ def _agop_below(rows: Rows, bound: float) -> Finding:
     agop = rows.where(quantity="fig4/minimiser/agop", seed=seeds).value
     others = rows.where(quantity="fig4/minimiser/agop", seed=set(excess.seed.tolist()) - seeds).value
     finding = positive(bound - agop, f"{bound:g} minus AGOP's cosine at the minimiser")
-    left_out = f"; {spread(others)} in another local minimum, which the rule leaves out" if len(others) else ""
+    where = f"all {len(seeds)} seeds, which reach the lowest minimum"
+    if len(others):
+        where = (f"the {len(seeds)} of {len(excess)} seeds that reach the lowest minimum; {spread(others)} in another "
+                 "local minimum, which the rule leaves out")  # fmt: skip
     return replace(
         finding,
-        measured=f"cosine of the AGOP and WᵀW {agop.mean():.3f} at the {len(seeds)} of {len(excess)} seeds that reach "
-        f"the lowest minimum{left_out}",
+        measured=f"cosine of the AGOP and WᵀW {agop.mean():.3f} at {where}",
         numbers={"seeds": float(len(excess)), "seeds at the minimiser": float(len(seeds))},
     )
 
@@ -109,7 +111,7 @@ def adam_matches(rows: Rows) -> Finding:
             f"{LARGEST_AGOP:g}: all of {len(fact)} seeds; fails if none")  # fmt: skip
     measured = (f"after Adam alone FACT's cosine is at least {LEAST_FACT:g} on {int(as_fact.sum())} of {len(fact)} "
                 f"seeds (least {fact.min():.3f}), and AGOP's is {spread(agop)}, below {LARGEST_AGOP:g} on "
-                f"{int(as_agop.sum())}")  # fmt: skip
+                f"{int(as_agop.sum()) or 'none'}")  # fmt: skip
     numbers = {"seeds": float(len(fact)), "seeds whose FACT reaches it": float(as_fact.sum()),
                "seeds whose AGOP is below": float(as_agop.sum()), "least FACT": float(fact.min()),
                "least AGOP": float(agop.min()), "largest AGOP": float(agop.max())}  # fmt: skip

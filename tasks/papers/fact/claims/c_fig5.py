@@ -44,7 +44,7 @@ def on_the_support(rows: Rows, update: str) -> Finding:
     absent = ", ".join(degree for degree in DEGREES if degree not in degrees)
     return replace(
         finding,
-        measured=f"{update}, k = {' and '.join(degrees)}: at least {least:.2f} of the trace lies on the support"
+        measured=f"{update}, k = {', '.join(degrees)}: at least {least:.2f} of the trace lies on the support"
         + (f" (k = {absent} not run)" if absent else ""),
     )
 

@@ -199,7 +199,7 @@ def after_interpolation(rows: Rows, layers: Collection[str]) -> Finding:
     finding = positive(np.where(both, first_rise - first_fit, -epochs[-1]), label)
     numbers = {f"FACT at epoch {epoch:.0f}": float(mean) for epoch, mean in zip(epochs, fact.mean(0), strict=True)}
     if not both.all():
-        measured = f"{int(both.sum())} of {len(both)} seeds reach both"
+        measured = f"{int(both.sum())} of {len(fact)} seeds reach both"
         return replace(finding, numbers=numbers, measured=measured)
     fitted_by, then = first_fit.max(), float(fact[:, epochs == first_fit.max()].mean())
     accuracy_then = float(accuracy[:, epochs == fitted_by].min())
