@@ -1,8 +1,10 @@
 """The lower a VAE's beta, the higher the Target Linearity of its latents and the lower its reconstruction error.
 
-For beta of at most 0.1, Target Linearity rises throughout training. Latents are the posterior means and targets the
-inputs, both of the training set; the reconstruction error is that of the test set. “Low” is beta of at most 0.1, “high”
-beta of at least 5. The paper reads its figure and prints no number.
+For beta of at most 0.1, Target Linearity rises throughout training, and for beta of at least 1 it does not fall.
+Latents are the posterior means and targets the inputs, both of the training set; the reconstruction error is that of
+the test set. “Low” is beta of at most 0.1, “high” beta of at least 5. The paper reads its figure and prints no number.
+“Relatively stable or slightly increasing” is read as: from the first measured epoch to the last, Target Linearity falls
+by less than 0.05.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,6 +44,7 @@ CORRECTION = (
     "The regression has an intercept, which Definition 2 leaves out: the authors' code centres the inputs. Without an "
     "intercept the inputs' mean, which no latent expresses, counts as error."
 )
+STABLE = 0.05  # of Target Linearity, which is at most 1: a smaller fall counts as "relatively stable"
 LOW_BETA, HIGH_BETA = 0.1, 5.0  # "lower beta values (0.05, 0.1)", "higher beta values (5.0, 10.0)"
 PANEL_ROWS = ("MNIST", "CIFAR-10", "digits")  # data sets from top to bottom, as in the paper
 NAMES = {"claim": "as printed", "corrected": "corrected"}
@@ -94,6 +97,24 @@ def rises_in_training(rows: Rows) -> Finding:
 
 
 def stable_otherwise(rows: Rows) -> Finding:
+    """At every other beta Target Linearity falls by less than 0.05 from the first measured epoch to the last."""
+
+    def rule(betas: np.ndarray, T: np.ndarray) -> Finding:
+        change = T[:, :, -1] - T[:, :, 0]
+        return all_of(
+            **{
+                f"beta {beta:g}": positive(
+                    change[:, index] + STABLE, f"change of Target Linearity in training plus {STABLE:g}"
+                )
+                for index, beta in enumerate(betas)
+                if beta > LOW_BETA
+            }
+        )
+
+    return replace(on_each(rows, rule), measured=_changes(rows))
+
+
+def rises_less_otherwise(rows: Rows) -> Finding:
     """In training Target Linearity rises less at every other beta than at every low beta."""
 
     def rule(betas: np.ndarray, T: np.ndarray) -> Finding:
@@ -102,6 +123,18 @@ def stable_otherwise(rows: Rows) -> Finding:
         return positive(lead, "least rise of Target Linearity at low betas minus largest at the others")
 
     return on_each(rows, rule)
+
+
+def _changes(rows: Rows) -> str:
+    """The mean change of Target Linearity in training at every beta that is not low, by data set."""
+    texts = []
+    for data_set, selected in by_data_set(rows).items():
+        betas, T = by_number(selected)
+        change = (T[:, :, -1] - T[:, :, 1]).mean(0)
+        values = ", ".join(f"{value:+.3f} (β = {beta:g})" for beta, value in zip(betas, change, strict=True)
+                           if beta > LOW_BETA)  # fmt: skip
+        texts.append(f"{data_set}: TL changes in training by {values}")
+    return "; ".join(texts)
 
 
 def _ends(rows: Rows, name: str, digits: int) -> str:
@@ -115,6 +148,7 @@ def _ends(rows: Rows, name: str, digits: int) -> str:
     return "; ".join(texts)
 
 
+MODERATE = "moderate to high β values (1.0, 5.0, 10.0) maintain relatively stable or slightly increasing TL"
 LOWER_ERRORS = "lower β values (0.05, 0.1) achieve significantly lower reconstruction errors but also exhibit higher TL"
 CONTROLS = {
     "shuffled pairs": Control(),
@@ -145,10 +179,20 @@ STATEMENTS = (
         cases={"quick": 5, "paper": 10},
     ),
     Statement(
-        name="rises less at other betas",  # the paper does not say how stable "relatively stable" is
-        quote="moderate to high β values (1.0, 5.0, 10.0) maintain relatively stable or slightly increasing TL",
+        name="stable at other betas",
+        quote=MODERATE,
         place="Appendix B.6",
         rule=stable_otherwise,
+        reads=("target_linearity",),
+        cases={"quick": 5, "paper": 10},
+        stands_in="The Target Linearity of shuffled pairs is that of chance in every epoch, so it does not fall "
+        "either. A test shows that the rule refutes a table in which Target Linearity falls by a tenth.",
+    ),
+    Statement(
+        name="rises less at other betas",
+        quote=MODERATE,
+        place="Appendix B.6",
+        rule=rises_less_otherwise,
         reads=("target_linearity",),
         kind="ours",
         cases={"quick": 5, "paper": 10},
