@@ -1,5 +1,7 @@
 """Claims on training runs against planted tables: one where a statement holds, others where it does not."""
 
+import re
+
 import numpy as np
 import pytest
 from grokking_tables import figure_12, figures_13_and_14, judged
@@ -141,7 +143,8 @@ def figure_4(
     return [{"case": data_set, "seed": seed, "layer": str(layer), "step": int(t), "x": t, "quantity": quantity,
              "value": law(layer, t) * (1 + 0.003 * noise(seed, layer, t))}
             for seed in SEEDS for layer in (1, 2, 3, 4) for t in np.arange(0.0, 101, 5)
-            for quantity, law in (("surrogate", surrogate), ("target_linearity", linearity))]  # fmt: skip
+            for quantity, law in
+            (("surrogate", surrogate), ("surrogate, raw", surrogate), ("target_linearity", linearity))]  # fmt: skip
 
 
 @pytest.mark.parametrize("claim", [a_fig4, a_fig9])
@@ -311,10 +314,28 @@ def test_figure_10():
         ("rises in training", {"linearity": lambda log, x: 0.5 - 0.05 * log - 0.05 * x}),
         # the second of the low betas falls
         ("rises in training", {"linearity": lambda log, x: 0.5 - 0.05 * log + 0.05 * x * np.sign(-2.5 - log)}),
+        # at the highest beta alone it falls by a tenth, in steps of less than a twentieth
+        ("stable at other betas", {"linearity": lambda log, x: 0.5 - 0.05 * log - 0.1 / 3 * x * (log > 2)}),
+        ("stable at other betas", {"second": lambda log, x: 0.5 - 0.05 * log - 0.1 / 3 * x}),
         ("rises less at other betas", {"linearity": lambda log, x: 0.5 + 0.05 * x * (log + 4)}),
         ("higher TL", {"second": lambda log, x: 0.3 + 0.05 * log}),  # on one data set of two
     ):
         assert judged(a_fig10, name, figure_10(**change)).holds is False, name
+
+
+def test_figure_10_is_stable_between_the_limits_that_its_rule_states():
+    """A fall before the first measured epoch, a fall at a low beta and a rise count for nothing."""
+    for linearity in (
+        lambda log, x: 0.8 - 0.05 * log - 0.3 * (x > 0),
+        lambda log, x: 0.5 - 0.05 * log - 0.05 * x * (log < -1),
+        lambda log, x: 0.3 - 0.05 * log + 0.1 * x,
+        lambda log, x: 0.5 - 0.05 * log - 0.01 * x,
+    ):
+        assert judged(a_fig10, "stable at other betas", figure_10(linearity=linearity)).holds
+    finding = judged(a_fig10, "stable at other betas", figure_10(linearity=lambda log, x: 0.5 - 0.05 * log + 0.02 * x))
+    changes = [float(text) for text in re.findall(r"([-+][.0-9]+) [(]β = ", finding.measured)]
+    assert changes == pytest.approx([0.06] * 3, abs=0.02)
+    assert re.findall(r"β = ([0-9]+)", finding.measured) == ["1", "5", "10"]
 
 
 def test_figure_5():

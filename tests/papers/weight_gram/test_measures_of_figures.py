@@ -9,7 +9,7 @@ import torch
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
 from tasks.papers.weight_gram.experiments import a_fig8
-from tasks.papers.weight_gram.experiments.shared.growth import BOUNDED, arms_of, by_layer
+from tasks.papers.weight_gram.experiments.shared.growth import NORMALISED, arms_of, by_layer
 
 
 def network(name: str, hidden: list[int], outputs: int) -> torch.nn.Sequential:
@@ -29,10 +29,10 @@ def test_the_surrogates_by_layer():
         H, W = model[:hidden](x).detach().numpy().astype(float), model[read].weight.detach().numpy().astype(float)
         Z = [W @ h for h in H]
         centred = Y - Y.mean(0)
-        raw, bounded = (sum(y[i] @ y[j] * (Z[i] @ Z[j]) for i in range(20) for j in range(20)) for y in (Y, centred))
+        raw, numerator = (sum(y[i] @ y[j] * (Z[i] @ Z[j]) for i in range(20) for j in range(20)) for y in (Y, centred))
         assert measured[layer, "surrogate"] == pytest.approx(raw, rel=1e-6)
-        assert measured[layer, BOUNDED] == pytest.approx(bounded / sum(z @ z for z in Z), rel=1e-6)
-        assert measured[layer, BOUNDED] <= np.linalg.norm(centred, 2) ** 2
+        assert measured[layer, NORMALISED] == pytest.approx(numerator / sum(z @ z for z in Z), rel=1e-6)
+        assert measured[layer, NORMALISED] <= np.linalg.norm(centred, 2) ** 2
 
 
 def test_the_distance_of_the_linearization():
@@ -58,7 +58,7 @@ def test_the_distance_of_the_linearization():
     assert expected > 0.01
 
 
-def test_the_authors_momentum_is_the_corrected_arm_where_the_text_s_is_run_too():
+def test_the_authors_momentum_is_the_corrected_arm_and_never_the_print_s():
     def run(*names: str) -> SimpleNamespace:
         variants = {name: SimpleNamespace(settings=SimpleNamespace(part=name.partition(" ")[0])) for name in names}
         return SimpleNamespace(variants=variants)
@@ -68,4 +68,4 @@ def test_the_authors_momentum_is_the_corrected_arm_where_the_text_s_is_run_too()
         "CIFAR-10 momentum": "corrected",
     }
     assert arms_of(run("digits")) == {"digits": "claim"}
-    assert arms_of(run("digits momentum")) == {"digits momentum": "claim"}
+    assert arms_of(run("digits momentum")) == {"digits momentum": "corrected"}

@@ -10,8 +10,8 @@ with a momentum of 0.95.
 
 The claim is about memorised labels, and with the printed settings the networks do not memorise: on CIFAR-10 the
 training accuracy ends at 0.72 (p = 0) to 0.13 (p = 1), where the paper has 0.85 to 0.7. So the arm ``corrected`` has
-the authors' momentum (the variant "momentum"). Quick scale: 400 digits, a quarter of the width and the authors'
-momentum alone.
+the authors' momentum (the variant "momentum"). Quick scale: 400 digits and a quarter of the width. There too the
+networks memorise with the momentum and not without it (0.93 at p = 0 to 0.13 at p = 1).
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from gramlab.data import random_labels
 from tasks.measuring.run import Run
-from tasks.papers.weight_gram.experiments.shared.growth import BOUNDED, arms_of, by_layer
+from tasks.papers.weight_gram.experiments.shared.growth import NORMALISED, arms_of, by_layer
 
 OTHER_LABELS = "control: other labels"
 UNTRAINED = "control: untrained"
@@ -52,7 +52,7 @@ def _linearity(run: Run, form: str) -> Iterator[dict]:
                 for arm in _with_controls(form, epoch == 0):
                     y = redrawn if arm.startswith(OTHER_LABELS) else run.labels(seed, case)
                     for row in by_layer(model, x, F.one_hot(y, classes).double()):
-                        if row["quantity"] != BOUNDED:
+                        if row["quantity"] != NORMALISED:
                             yield {**columns, **row, "arm": arm, "x": float(epoch)}
 
 

@@ -2,7 +2,8 @@
 
 Layer l is the l-th hidden state H_l with its next weights W_l. With the one-hot labels Y the two measures are
 S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y) and T_0(H_l, Y), on the training set and without centring, as printed. The arm
-``corrected`` has the surrogate that Theorem 4 bounds: that of the centred labels, divided by ||W_l H_l||_F^2.
+``corrected`` has the normalised surrogate: that of the centred labels, divided by ||W_l H_l||_F^2. Where the authors'
+momentum runs too, this arm has its networks, and the surrogate as printed as well.
 """
 
 from collections.abc import Iterator
@@ -18,21 +19,22 @@ from tasks.measuring.invariants import check_invertible_maps, check_linearity, e
 from tasks.measuring.run import Run
 
 UNTRAINED = "control: random features"
-BOUNDED = "surrogate, bounded"  # by Theorem 4
+NORMALISED = "surrogate, normalised"  # in the corrected arm the quantity "surrogate"
+RAW = "surrogate, raw"  # the printed surrogate in every arm; "surrogate" is the one of the arm's form
 CODE = "momentum"  # last word of a variant with the momentum 0.95 of the authors' code for Figure 12
 ROUND_OFF = 1e-6
 
 
 @torch.no_grad()
 def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
-    """Rows: surrogate, the surrogate that Theorem 4 bounds, and target_linearity of every hidden layer; Y is (n, c).
+    """Rows: surrogate, normalised surrogate and target_linearity of every hidden layer; Y is (n, c).
 
     Raises
     ------
     Undefined
-        If a layer's outputs W H are all 0. The surrogate that Theorem 4 bounds is divided by their squares.
+        If a layer's outputs W H are all 0. The normalised surrogate is divided by their squares.
     ArithmeticError
-        If that surrogate is out of its bounds.
+        If the normalised surrogate is below 0 or above the largest squared singular value of the centred labels.
     """
     centred = Y - Y.mean(0)
     largest = float(torch.linalg.matrix_norm(centred, 2) ** 2)
@@ -43,25 +45,21 @@ def by_layer(model: nn.Sequential, x: Tensor, Y: Tensor) -> Iterator[dict]:
             norm = float((h.double() @ module.weight.double().T).square().sum())
             if not norm:
                 raise gramlab.Undefined(f"layer {index // 2}: S/||WH||^2 is undefined: WH is zero, the layer is dead")
-            bounded = gramlab.surrogate(h, module.weight, centred) / norm
+            normalised = gramlab.surrogate(h, module.weight, centred) / norm
             linearity = gramlab.target_linearity(h, Y)
             with error_context(layer=index // 2):
                 check_linearity(linearity, Y)
-            if not 0 <= bounded <= largest * (1 + ROUND_OFF):
-                raise ArithmeticError(f"layer {index // 2}: S/||WH||^2 = {bounded} of at most {largest}")
+            if not 0 <= normalised <= largest * (1 + ROUND_OFF):
+                raise ArithmeticError(f"layer {index // 2}: S/||WH||^2 = {normalised} of at most {largest}")
             yield {**columns, "quantity": "surrogate", "value": gramlab.surrogate(h, module.weight, Y)}
-            yield {**columns, "quantity": BOUNDED, "value": bounded}
+            yield {**columns, "quantity": NORMALISED, "value": normalised}
             yield {**columns, "quantity": "target_linearity", "value": linearity}
         h = module(h)
 
 
 def arms_of(run: Run) -> dict[str, str]:
-    """The arm of each variant by name. A variant with the authors' momentum is the claim if the text's does not run."""
-    texts = [variant.settings.part for name, variant in run.variants.items() if not name.endswith(CODE)]
-    return {
-        name: "corrected" if name.endswith(CODE) and variant.settings.part in texts else "claim"
-        for name, variant in run.variants.items()
-    }
+    """The arm of each variant by name. The authors' momentum is not printed, so its networks are never the claim's."""
+    return {name: "corrected" if name.endswith(CODE) else "claim" for name in run.variants}
 
 
 def growth(run: Run) -> Iterator[dict]:
@@ -112,15 +110,16 @@ def _check_maps(model: nn.Sequential, x: Tensor, Y: Tensor, random: np.random.Ge
 
 
 def _with_arm(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:
-    """The rows of a network with their arms; the surrogate that Theorem 4 bounds goes to the corrected arm."""
+    """The rows of a network with their arms; the normalised surrogate goes to the corrected arm."""
     corrected = "corrected" if arm == "claim" else f"{arm}, corrected" if arm != "corrected" else arm
     for row in rows:
-        if row["quantity"] == BOUNDED:
+        if row["quantity"] == NORMALISED:
             if both_forms or arm == "corrected":
                 yield {**row, "arm": corrected, "quantity": "surrogate"}
-        elif row["quantity"] == "surrogate" and arm == "corrected":
-            yield {**row, "arm": arm, "quantity": "surrogate, raw"}
-        else:
+            continue
+        if row["quantity"] == "surrogate":
+            yield {**row, "arm": arm, "quantity": RAW}
+        if row["quantity"] != "surrogate" or arm != "corrected":
             yield {**row, "arm": arm}
 
 
