@@ -131,9 +131,52 @@ def whitening_rows(kind, case, W, T, draw):
             yield {**columns, "quantity": "whiten/newton-schulz", "value": error / (k + d)}
 
 
+def closest_in_the_constraint(W, G):
+    """The D closest to G with W^T D + D^T W = 0: G without its part in the row space of this constraint."""
+    k, d = W.shape
+    constraint = []
+    for i in range(d):
+        for j in range(d):
+            D = np.zeros((k, d))
+            D[:, j] += W[:, i]
+            D[:, i] += W[:, j]
+            constraint.append(D.ravel())
+    A = np.array(constraint)
+    return G - (np.linalg.lstsq(A, A @ G.ravel(), rcond=1e-10)[0]).reshape(k, d)
+
+
+def test_the_update_that_keeps_the_gram_to_first_order(monkeypatch):
+    """Section 2's minimiser against least squares over all entries, and the remainders that follow from it."""
+    monkeypatch.setattr(a_whiten, "STEP_SEEDS", 0)
+    measured = [
+        row for row in a_whiten.measure(a_whiten.Settings(instances=2)) if row["quantity"] == "whiten/remainder"
+    ]
+    expected = []
+    for instance in (0, 1):
+        weights = {kind: whitening_weights(kind, stream("a_whiten", kind, instance))
+                   for kind in ("wide", "square", "tall", "one column", "large step", "low rank", "low rank, tall",
+                                "weight 0")}  # fmt: skip
+        layers = list(trained_layers(instance))
+        weights["trained"] = layers[-2].W, layers[-1].W
+        for kind, (W, T) in weights.items():
+            G = (W - T) / np.linalg.norm(W - T) * (1 if kind == "weight 0" else np.linalg.norm(W))
+            removed = closest_in_the_constraint(W, G)
+            assert np.linalg.norm(W.T @ removed + removed.T @ W) < 1e-12 * np.linalg.norm(W) ** 2 + 1e-15
+            arms = {"claim": G - removed, a_whiten.ONLY_REMOVED: removed}
+            for arm in list(arms)[: 1 if kind == "weight 0" else 2]:
+                for gamma in (2.0**-power for power in range(21)):
+                    step = W - gamma * G
+                    updated = W - gamma * arms[arm]
+                    remainder = np.linalg.norm(updated.T @ updated - step.T @ step)
+                    expected.append({"arm": arm, "case": f"{kind}, {instance}", "quantity": "whiten/remainder",
+                                     "x": gamma, "value": remainder})  # fmt: skip
+    assert_same_rows(measured, expected, rel=1e-6, absolute=1e-11)
+    assert max(row["value"] for row in expected) > 0.1
+
+
 def test_the_whitened_update(monkeypatch):
     monkeypatch.setattr(a_whiten, "STEP_SEEDS", 0)  # a test of the differences has these
-    rows = list(a_whiten.measure(a_whiten.Settings(instances=2)))
+    rows = [row for row in a_whiten.measure(a_whiten.Settings(instances=2)) if row["quantity"] != "whiten/remainder"]
     assert_round_off([row for row in rows if "no gradient" not in row["case"]], arm="claim")
     expected = []
     for instance in (0, 1):

@@ -5,6 +5,11 @@ the minimum, which follows from triangular factors (||W||^2 + ||T||^2 - 2 sum of
 that of other matrices with the Gram matrix of T: each of them is Q T with an orthogonal Q. gramlab's Newton-Schulz
 iteration computes W+ a second time.
 
+Section 2 has a constraint of first order in its place: of the gradient G the part Delta' with W^T Delta' + Delta'^T W =
+0 that is closest to G is removed, and W+ = W - gamma Delta with Delta = G - Delta'. These Delta' are the orthogonal
+complement of W S with a symmetric S, so Delta = W S where W^T W S + S W^T W = W^T G + G^T W. The remainder
+(W+)^T W+ - T^T T is measured for step sizes gamma; G has the norm of W.
+
 Rows that no rule judges: one step of Figure 2's square layer, by U V^T and by the ten Newton-Schulz steps of the
 authors' code.
 """
@@ -33,6 +38,10 @@ TEN_STEPS = "control: ten Newton-Schulz steps of the authors' code"
 RANDOM, TURNED = "control: a random orthogonal factor", "control: W+ turned by about a hundredth"
 # kinds that a rotation breaks; not a row, which has two orthogonal factors only, nor W = 0, equally far from all
 TURNABLE = tuple(kind for kind in KINDS if kind not in ("one row", "weight 0"))
+ONLY_REMOVED = "control: only the removed part"
+GAMMAS = tuple(2.0**-power for power in range(21))
+# without a gradient nothing moves; of a single row nothing is removed, so that the remainder is 0
+MOVING = (*(kind for kind in KINDS if kind not in ("no gradient", "one row")), "trained")
 ARMS = {"claim": KINDS, RANDOM: TURNABLE, TURNED: TURNABLE, PARTIAL: LOW_RANK}
 
 
@@ -41,7 +50,10 @@ class Settings(Simulation):
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz; the authors' steps by seed."""
+    """Rows: residuals of the Gram, of the least distance, and of Newton-Schulz; remainders of Section 2's constraint.
+
+    The authors' steps are measured by seed.
+    """
     yield from adversaries()
     for seed in range(STEP_SEEDS):
         for method, value in gram_error(seed).items():
@@ -50,10 +62,13 @@ def measure(settings: Settings) -> Iterator[dict]:
     for instance in range(settings.instances):
         for kind in KINDS:
             draw = stream("a_whiten", kind, instance)
-            yield from _residuals(kind, f"{kind}, {instance}", *_weights(kind, draw), draw)
+            W, T = _weights(kind, draw)
+            yield from _residuals(kind, f"{kind}, {instance}", W, T, draw)
+            yield from _remainders(kind, f"{kind}, {instance}", W, W - T)
         *_, before, after = trained_layers(instance)
         draw = stream("a_whiten", "trained", instance)
         yield from _residuals("wide", f"trained, {instance}", before.W, after.W, draw)
+        yield from _remainders("trained", f"trained, {instance}", before.W, before.W - after.W)
 
 
 def adversaries() -> Iterator[dict]:
@@ -121,6 +136,37 @@ def _residuals(kind: str, case: str, W: np.ndarray, T: np.ndarray, draw: np.rand
                     gram = float(np.linalg.norm(few.T @ few - t.T @ t)) / float(np.linalg.norm(t)) ** 2
                     yield {**columns, "quantity": "whiten/newton-schulz", "value": error / (k + d)}
                     yield {**columns, "quantity": "whiten/gram", "value": gram / (k + d)}
+
+
+def _remainders(kind: str, case: str, W: np.ndarray, G: np.ndarray) -> Iterator[dict]:
+    """||(W - gamma Delta)^T (W - gamma Delta) - T^T T|| over gamma, T = W - gamma G; the control has Delta'."""
+    if kind not in MOVING:
+        return
+    G = G * (float(np.linalg.norm(W)) or 1.0) / np.linalg.norm(G)
+    kept = first_order_part(W, G)
+    arms = {"claim": kept} | ({ONLY_REMOVED: G - kept} if W.any() else {})  # of W = 0 all of G is removed
+    for arm, delta in arms.items():
+        for gamma in GAMMAS:
+            updated, T = W - gamma * delta, W - gamma * G
+            remainder = float(np.linalg.norm(updated.T @ updated - T.T @ T))
+            yield {"arm": arm, "case": case, "dtype": "float64", "quantity": "whiten/remainder", "x": gamma,
+                   "value": remainder}  # fmt: skip
+
+
+def first_order_part(W: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Delta = W S: what remains of G without the closest Delta' that leaves W^T W unchanged to first order.
+
+    In the basis of W's right singular vectors, S has the entries of W^T G + G^T W over the sums of two squared singular
+    values; where both are 0, so is the entry.
+    """
+    _, singular_values, Vh = np.linalg.svd(W)
+    s = np.zeros(len(Vh))
+    s[: len(singular_values)] = singular_values
+    s[s <= 100 * np.finfo(W.dtype).eps * s[0]] = 0
+    sums = s[:, None] ** 2 + s[None] ** 2
+    change = Vh @ (W.T @ G + G.T @ W) @ Vh.T
+    S = np.divide(change, sums, out=np.zeros_like(change), where=sums > 0)
+    return W @ Vh.T @ S @ Vh
 
 
 def _iterated(w: np.ndarray, t: np.ndarray, method: str) -> np.ndarray:
