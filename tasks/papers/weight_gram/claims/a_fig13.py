@@ -2,9 +2,10 @@
 
 It rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch with a training
 accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. A control has no
-weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training. λ is
-the weight decay. Each λ has statements and a hypothesis of its own: one at which the networks do not grok leaves the
-others alone.
+weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training. The
+trend is that of all measured epochs, so Target Linearity may end higher than at memorisation and yet have no rising
+trend. λ is the weight decay. Each λ has statements and a hypothesis of its own: one at which the networks do not grok
+leaves the others alone.
 """
 
 from dataclasses import replace
@@ -37,13 +38,18 @@ MATH = (
 def continues(rows: Rows) -> Finding:
     """The last layer's Target Linearity rises from memorisation until grokking emerges."""
     parts, texts = {}, []
+    numbers: dict[str, float] = {}
     for case, (T, networks) in _last_layers(rows).items():
         first, last = [network.memorised for network in networks], [network.emerged for network in networks]
         parts[case] = trend(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
         rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
+        taus = min(parts[case].sample), max(parts[case].sample)
         groks = f"{sum(network.groks for network in networks)} of {len(networks)} networks grok"
-        texts.append(f"{in_words(case)}: TL changes by {rise:+.3f}, {groks}")
-    return replace(all_of(**parts), measured="; ".join(texts))
+        course = f"by {rise:+.3f} end to end, Kendall's τ with the epoch {taus[0]:+.2f} to {taus[1]:+.2f}"
+        texts.append(f"{in_words(case)}: TL changes {course}, {groks}")
+        numbers |= {"TL, end to end": rise, "least τ": taus[0], "largest τ": taus[1]}
+    finding = all_of(**parts)
+    return replace(finding, numbers=finding.numbers | numbers, measured="; ".join(texts))
 
 
 def saturates(rows: Rows) -> Finding:

@@ -1,7 +1,8 @@
 """A.fig2: test accuracy along training by gradient descent, by its whitened update, and by the removed part.
 
-Two hidden layers of 256 units, SGD, 20 epochs. The activation, the learning rates and the batch size are not printed;
-they are those of the authors' code, whose figure shows the learning rate 0.01. The last three arms follow the authors'
+Two hidden layers of 256 units, SGD, 20 epochs. The width is not printed for this figure; 256 is that of the paper's
+other fully connected networks. The activation, the learning rates and the batch size are not printed either; they are
+those of the authors' code, whose figure shows the learning rate 0.01. The last three arms follow the authors'
 code instead of the text, for the report's table of differences: a momentum of 0.85 (in a comment of the code 0.95, and
 0.8 for CIFAR-100), and ten Newton–Schulz steps in place of the exact polar factor.
 
