@@ -2,9 +2,10 @@
 
 Kernels are Laplace and Gaussian; features are ReLU and the random Fourier features of the l1 kernel (Appendix C). Each
 step is compared with our own second computation of it; a residual is in units u of round-off. M is the mean over
-samples (Section 3.3), where the listing of Algorithm 1 has the sum. The two differ by the scale of the data, which
-matters to Fourier features alone: after ReLU features the next layer's normalisation removes it. The inner products of
-the random features must be those of their kernel in the mean, to 4 standard errors.
+samples, the definition of the AGOP (Section 3.3); the listing of Algorithm 1 has the sum. Each point is divided by its
+norm, as Figure 1's caption says. Section 3.1 lets its sign for division divide rows, and has a column for each point;
+to the letter, Algorithm 1 would normalise coordinates, which a control does. The inner products of the random features
+must be those of their kernel in the mean, to 4 standard errors.
 """
 
 from dataclasses import replace
@@ -21,12 +22,19 @@ ID = "D.alg1"
 KIND = "exact"
 TITLE = "Deep RFM is Algorithm 1"
 PRINTED = "Algorithm 1, Appendix C"
+SUM, MEAN = "M_l = Σ ∇f_l(x)∇f_l(x)ᵀ", "M_l = (1/n) Σ ∇f_l(x)∇f_l(x)ᵀ"
 MATH = (
     r"f_l(x) = \alpha^\top k(X_l, x), \quad \alpha = k(X_l, X_l)^{-1} y",
     (
-        r"M_l = \frac{1}{n} \sum_i \nabla f_l(x_i)\, \nabla f_l(x_i)^\top, \quad X_{l+1} = \Phi_l\left( "
+        r"M_l = \sum_{i=1}^n \nabla f_l(x_i)\, \nabla f_l(x_i)^\top, \quad X_{l+1} = \Phi_l\left( "
         r"M_l^{1/2} X_l \right)"
     ),
+)
+MATH_CORRECTED = r"M_l = \frac{1}{n} \sum_{i=1}^n \nabla f_l(x_i)\, \nabla f_l(x_i)^\top"
+CORRECTION = (
+    f"{MEAN}, with n points: the mean over the points. It is the paper's definition of the AGOP (Section 3.3), and "
+    "Theorem 4.3 needs it (D.thm4.3). The listing of Algorithm 1 leaves out 1/n. The two forms differ by the scale of "
+    "the data. After ReLU features the next layer's normalisation removes this scale; Fourier features depend on it."
 )
 
 
@@ -37,7 +45,7 @@ def _steps(rows: Rows) -> Finding:
 
 STEPS = {  # the name of the statement, the words and the formula of Algorithm 1
     "normalised": ("normalisation", "Normalize the data,", "X_l ← X_l ÷ ‖X_l‖"),
-    "agop": ("AGOP", "Compute AGOP:", "M_l = Σ ∇f_l(x)∇f_l(x)ᵀ"),
+    "agop": ("AGOP", "Compute AGOP:", SUM),
     "projected": ("root of the AGOP", "Transform the data", "X_{l+1} ← Φ_l(M_l^{1/2}X_l)"),
     "features": ("feature map", "typically serves as a random features generator", "Φ_l(x) = σ(W_l x + b_l)"),
     "dual": ("last coefficients", "Learn coefficients,", "α_{L+1} = Y(k_{L+1}(X_{L+1}, X_{L+1}) + μI)⁻¹"),
@@ -53,7 +61,7 @@ DRAWN = {"alg1/away": Drawn(10, "Each instance has ten pairs of points.")}
 CONTROLS = {
     "M instead of its root": Control(has=("alg1/projected",)),
     "a ridge in the last machine": Control(has=("alg1/dual",)),
-    "columns normalised": Control(has=("alg1/normalised",)),
+    "coordinates normalised": Control(has=("alg1/normalised",)),
     "data not normalised": Control(has=("alg1/agop",)),
     "features of another kernel": Control(has=("alg1/away",)),
     "features of the data before the root": Control(has=("alg1/features",)),
@@ -68,7 +76,9 @@ STATEMENTS = (
             rule=_steps,
             reads=(f"alg1/{quantity}",),
             printed=formula,
+            derived=MEAN if quantity == "agop" else "",
             cases=4,
+            forms=("claim", "corrected") if quantity == "agop" else ("claim",),
         )
         for quantity, (name, quote, formula) in STEPS.items()
     ),
@@ -80,6 +90,7 @@ STATEMENTS = (
         reads=("alg1/away",),
         printed="W_l Gaussian for ReLU; Fourier features for cos",
         cases=2,
+        forms=("claim",),
     ),
 )
 

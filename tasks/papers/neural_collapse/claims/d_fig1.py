@@ -1,10 +1,10 @@
 """In the last layer of Deep RFM, after M^{1/2}, the Gram matrix of the points is that of a simplex ETF.
 
-The points are centred and normalised. Three numbers must be right to 0.1. The mean inner product of two points is 1 in
-one class, and -1/(K-1) in different classes. Of every pair of class means it is -1/(K-1) too; here the root mean square
-over pairs is judged. At the quick scale the data are digits of 8 x 8 pixels. The regression has no ridge, as printed,
-except in layers whose kernel matrix is singular in float64: these have a ridge of 1.5e-8 of its mean diagonal. The
-controls have M = I, or a Deep RFM that is fitted to shuffled labels.
+The points are centred and normalised. The mean inner product of two points must be 1 in one class, and -1/(K-1) in
+different classes, both to a tenth of the printed number. Of every pair of class means it is -1/(K-1) too; here the root
+mean square over pairs is judged, to 0.1. At the quick scale the data are digits of 8 x 8 pixels. The regression has no
+ridge, as printed, except in layers whose kernel matrix is singular in float64: these have a ridge of 1.5e-8 of its mean
+diagonal. The controls have M = I, or a Deep RFM that is fitted to shuffled labels.
 """
 
 from tasks.judging.statement import Control

@@ -3,9 +3,9 @@
 W = U S V^T, NC1 = tr Sigma_W / tr Sigma_B. The falls are of log NC1, summed over the layers, after training. Figure 2
 shows an MLP on MNIST (A), which is the first row of Figure 7 (D.fig7), and a ResNet on CIFAR-10 (B), the second row of
 Figure 8. This claim is B. At the quick scale the images are digits of 8 x 8 pixels, and the network is smaller. The
-paper says of its own networks that the ReLU does not lower NC1. We test this on our networks, of U with the ReLU, as a
-statement of our own; it does not decide the claim. The controls are the network before training, labels that are
-shuffled at the measure, and random right singular vectors.
+paper says of this figure's networks that the ReLU does not lower NC1. We test this of U with the ReLU, since U leaves
+NC1 as it is (D.svd). The controls are the network before training, labels that are shuffled at the measure, and random
+right singular vectors.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
@@ -16,8 +16,8 @@ from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NF
 
 ID = "D.fig2"
 KIND = "statistical"
-TITLE = "NC1 falls at the projection on the right singular structure"
-PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 2"
+TITLE = "NC1 falls at the projection on the right singular structure, and not at the ReLU"
+PRINTED = "“decreases mostly between steps (1) and (2)”; “the ReLU does not directly reduce NC1”, Section 5; Figure 2"
 MATH = denoising.MATH
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
 STATEMENTS = statements(2, DATA_SETS)

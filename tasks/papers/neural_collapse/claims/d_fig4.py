@@ -3,7 +3,8 @@
 NC1 = tr Sigma_W / tr Sigma_B, the variance within classes over that between them. It falls with depth and, in the mean
 over layers, at sqrt(M) = M^{1/2}; the random feature map Phi raises it. NC2 is the distance of the class means from a
 simplex ETF. The features are those of the l1 kernel: cos(Wx + b) with Cauchy W of scale 0.05. Data, ridge and controls
-are those of D.fig3. We add a statement of our own: NC1 falls in every single step of every seed.
+are those of D.fig3. As there, NC1 must fall from every layer to the next, in the mean over seeds of its relative
+change; no rule tests the word "exponentially".
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse

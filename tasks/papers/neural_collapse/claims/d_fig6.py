@@ -1,7 +1,7 @@
 """In the last layer of Deep RFM with ReLU features, after M^{1/2}, the Gram matrix is that of a simplex ETF.
 
 As in D.fig1: centred and normalised points have a mean inner product of 1 in one class and of -1/(K-1) in different
-classes, to 0.1. At the quick scale the data are digits of 8 x 8 pixels.
+classes, to a tenth of these numbers. At the quick scale the data are digits of 8 x 8 pixels.
 """
 
 from tasks.judging.statement import Control

@@ -30,12 +30,15 @@ BANDWIDTH, SCALE, CLASSES, LAYERS, WIDTH = 0.5, 0.05, 3, 2, 20
 RIDGE = 1e-3  # of the control on the last coefficients
 RAW, WHOLE, ZEROS = "control: data not normalised", "control: M instead of its root", "control: labels 0 and 1"
 OTHER = "control: features of another kernel"
-COLUMNS, UNPROJECTED = "control: columns normalised", "control: features of the data before the root"
+COORDINATES, UNPROJECTED = "control: coordinates normalised", "control: features of the data before the root"
 RIDGED = "control: a ridge in the last machine"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: residuals of M, of the data after M^{1/2}, of features and of the last dual weights; random features."""
+    """Rows: residuals of M, of the data after M^{1/2}, of features and of the last dual weights; random features.
+
+    M is compared with the printed sum over samples (``claim``) and with the mean over them (``corrected``).
+    """
     for instance in range(settings.instances):
         for kernel, features in KINDS:
             for dtype in DTYPES:
@@ -84,12 +87,14 @@ def compared(
     assert layer.root is not None
     x = before / before.flip(1).square().sum(1, keepdim=True).sqrt()
     agop = layer.root @ layer.root
-    inputs = {"claim": (x, codes), RAW: (before, codes), ZEROS: (x, (codes + 1) / 2)}
+    inputs = {"corrected": (x, codes), RAW: (before, codes), ZEROS: (x, (codes + 1) / 2)}
     for arm, (points, labels) in inputs.items():
         M, size = reference_agop(points, labels, kernel)
         yield {"arm": arm, "quantity": "alg1/agop", "value": float((agop - M).norm()) / size}
-        if arm == "claim":
-            for root_arm, root in ((arm, layer.root), (WHOLE, agop)):
+        if arm == "corrected":
+            n = len(x)  # the printed sum and its round-off are n times those of the mean
+            yield {"arm": "claim", "quantity": "alg1/agop", "value": float((agop - n * M).norm()) / (n * size)}
+            for root_arm, root in (("claim", layer.root), (WHOLE, agop)):
                 # compares the inner products x^T M x, which need no root
                 gap = float(((x @ root) @ (x @ root).mT - x @ M @ x.mT).norm()) / (float(x.norm()) ** 2 * size)
                 yield {"arm": root_arm, "quantity": "alg1/projected", "value": gap}
@@ -99,8 +104,8 @@ def compared(
         expected = z.clamp_min(0) if layer.shift is None else (2 / WIDTH) ** 0.5 * torch.cos(z + layer.shift)
         round_off = WIDTH * (float(inputs_of_map.norm() * layer.weight.norm()) + float(mapped.norm()))
         yield {"arm": arm, "quantity": "alg1/features", "value": float((mapped - expected).norm()) / round_off}
-    columns = before / before.norm(dim=0).clamp_min(torch.finfo(before.dtype).tiny)
-    for arm, normalised in (("claim", x), (COLUMNS, columns)):
+    scaled = before / before.norm(dim=0).clamp_min(torch.finfo(before.dtype).tiny)
+    for arm, normalised in (("claim", x), (COORDINATES, scaled)):
         residual = float((data - normalised).norm() / normalised.norm()) / x.shape[1]
         yield {"arm": arm, "quantity": "alg1/normalised", "value": residual}
 
@@ -121,7 +126,7 @@ def kernel_matrix(x: Tensor, kernel: str) -> Tensor:
 
 
 def reference_agop(x: Tensor, codes: Tensor, kernel: str) -> tuple[Tensor, float]:
-    """M by the definition, and the size of its round-off."""
+    """M by the definition in Section 3.3, the mean over samples, and the size of its round-off."""
     n, K = len(x), kernel_matrix(x, kernel)
     alpha = torch.linalg.solve(K, codes)
     condition = float(torch.linalg.cond(K.double()))

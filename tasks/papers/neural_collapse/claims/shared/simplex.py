@@ -17,6 +17,9 @@ from tasks.papers.neural_collapse.claims.shared.deep_rfm import by_layer, in_wor
 
 K = 10  # classes
 TOLERANCE = 0.1  # of "approximately equal": just below 1/(K-1), the smallest entry of the collapsed Gram matrix
+# A tenth of the printed number, as TOLERANCE is a tenth of 1. The cosines of centred and normalised points add up to
+# about 0, so that the mean across classes is about -1/(K-1) times that within; with 0.1 itself a mean of 0.1 would do.
+TOLERANCE_ACROSS = TOLERANCE / (K - 1)
 Rule = Callable[[Rows], Finding]
 MATH = (
     r"\langle \tilde x_i, \tilde x_j \rangle \approx \begin{cases} 1 & \text{within a class} \\ "
@@ -74,9 +77,10 @@ def within_classes(rows: Rows) -> Finding:
 
 
 def across_classes(rows: Rows) -> Finding:
-    """In the last layer the mean cosine of two points of two classes is -1/(K-1), to 0.1."""
+    """In the last layer the mean cosine of two points of two classes is -1/(K-1), to a tenth of 1/(K-1)."""
     cosine = by_layer(rows, "gram/across")[:, -1]
-    finding = _near_zero(np.abs(cosine + 1 / (K - 1)), "mean cosine across classes from −1/(K−1)")
+    distance = np.abs(cosine + 1 / (K - 1))
+    finding = _near_zero(distance, "mean cosine across classes from −1/(K−1)", TOLERANCE_ACROSS)
     return replace(finding, measured=f"mean cosine across classes {cosine.mean():.4f}")
 
 
@@ -87,8 +91,8 @@ def class_means(rows: Rows) -> Finding:
     return replace(finding, measured=f"cosines of class means {spread.mean():.3f} away from the simplex")
 
 
-def _near_zero(deviation: np.ndarray, name: str) -> Finding:
-    finding = positive(TOLERANCE - deviation, f"{TOLERANCE:g} minus the distance of the {name}")
+def _near_zero(deviation: np.ndarray, name: str, tolerance: float = TOLERANCE) -> Finding:
+    finding = positive(tolerance - deviation, f"{tolerance:.3g} minus the distance of the {name}")
     return replace(finding, numbers={"mean away": float(deviation.mean())})
 
 
