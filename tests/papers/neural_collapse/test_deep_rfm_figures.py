@@ -71,15 +71,18 @@ def test_a_seed_that_collapses_to_round_off_is_no_obstacle():
     for row in rows:
         if row["seed"] == 0 and row["quantity"].startswith("nc1"):
             row["value"] *= 10.0 ** (-1.5 * (row["x"] - 1))
-    for name in ("NC1 falls with depth", "√M lowers NC1", "the feature map raises NC1"):
+    for name in ("NC1 falls with depth", "√M lowers NC1", "the feature map raises NC1", "NC1 improves in every layer"):
         assert finding_of(d_fig3, name, rows).holds
 
 
-def test_a_fall_in_every_layer_is_literal():
+def test_nc1_must_fall_in_every_layer():
     wavering = (1, 0.3, 0.1, 0.01, 0.02, 0.04, 0.06, 0.08)  # falls in 3 of 7 steps
-    assert finding_of(d_fig3, "NC1 falls in every layer", collapse()).holds
-    finding = finding_of(d_fig3, "NC1 falls in every layer", collapse(nc1_by_layer=wavering))
-    assert (finding.holds, finding.statistic) == (False, pytest.approx(3 / 7))
+    assert finding_of(d_fig3, "NC1 improves in every layer", collapse()).holds
+    finding = finding_of(d_fig3, "NC1 improves in every layer", collapse(nc1_by_layer=wavering))
+    assert finding.holds is False
+    assert "NC1 falls in 43 % of the steps; in the mean over seeds it does not fall after layers 4, 5, 6, 7" in (
+        finding.measured
+    )
 
 
 def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():
@@ -138,7 +141,8 @@ def simplex(within: float = 0.98, across: float = -0.11, spread: float = 0.05) -
 @pytest.mark.parametrize(
     ("name", "broken"),
     [("points of one class", {"within": 0.8}), ("points of two classes", {"across": 0.1}),
-     ("points of two classes", {"across": 0.0}), ("class means", {"spread": 0.2})],
+     ("points of two classes", {"across": 0.0}), ("points of two classes", {"across": -0.09}),
+     ("class means", {"spread": 0.2})],
 )  # fmt: skip
 def test_figure_1_is_about_the_last_layer(name, broken):
     finding = finding_of(d_fig1, name, simplex())

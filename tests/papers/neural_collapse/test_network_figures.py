@@ -58,7 +58,22 @@ def test_most_of_the_fall_is_that_of_the_projection():
 def test_whether_the_relu_lowers_nc1_stands_beside():
     assert finding_of(d_fig7, RELU, network(activation=-0.5)).holds
     assert finding_of(d_fig7, RELU, network(activation=0.5)).holds is False
-    assert [statement.kind for statement in d_fig7.STATEMENTS if statement.name == RELU] == ["ours"]
+    kinds = {claim.ID: statement.kind for claim in (d_fig2, d_fig7) for statement in claim.STATEMENTS
+             if statement.name == RELU}  # fmt: skip
+    assert kinds == {"D.fig2": "asserted", "D.fig7": "ours"}
+
+
+def test_the_verdict_on_figure_2():
+    """A ReLU that lowers NC1 refutes Figure 2; no control can break the statement, which says what stands in."""
+
+    def rows(activation: float) -> list[dict]:
+        arm = "control: labels shuffled at the measure, CIFAR-10"
+        shuffled = network(arm, "CIFAR-10", projection=0.1, activation=0.2, only="fall/")
+        return network(case="CIFAR-10", activation=activation) + shuffled
+
+    assert verdict(d_fig2, rows(-0.5), SEEDS)["verdict"] == "holds"
+    lowered = verdict(d_fig2, rows(0.5), SEEDS)
+    assert (lowered["verdict"], lowered["reason"], lowered["deciding"]) == ("fails", "refuted", RELU)
 
 
 def test_every_data_set_must_agree():

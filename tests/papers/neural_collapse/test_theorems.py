@@ -14,9 +14,9 @@ from tasks.papers.neural_collapse.experiments import d_thm4_3 as recursion
 from tasks.papers.neural_collapse.experiments import d_thm4_4 as problem_3
 
 THEOREM_4_3 = {  # the quantity that each statement reads, where it is to be at most 1
-    "inequality": "ratio", "fixed point": "exact", "proof: κ": "kappa", "proof: partial collapse": "collapsed",
-    "proof: norm of Ψ̃": "psi",
+    "inequality": "ratio", "fixed point": "exact", "proof: κ": "kappa", "proof: norm of Ψ̃": "psi",
 }  # fmt: skip
+SOME_C = "proof: partial collapse"  # it needs a constant for which "collapsed" is at most 1
 
 
 def theorem_4_3(power: float = 2.0, **values: float) -> list[dict]:
@@ -24,7 +24,7 @@ def theorem_4_3(power: float = 2.0, **values: float) -> list[dict]:
     rows = []
     for case in range(12):
         for x in 2.0 ** -np.linspace(0, 12, 60):
-            numbers = {name: values.get(name, 0.6) for name in (*THEOREM_4_3.values(), "floor")}
+            numbers = {name: values.get(name, 0.6) for name in (*THEOREM_4_3.values(), "collapsed", "floor")}
             numbers["remainder"] = x**power
             rows += [{"case": f"n = {case}", "dtype": "float64", "quantity": f"thm4_3/{name}", "x": float(x),
                       "value": float(value)} for name, value in numbers.items()]  # fmt: skip
@@ -39,6 +39,24 @@ def test_theorem_4_3_is_a_bound_on_every_instance(name):
     assert finding_of(d_thm4_3, name, rows).holds is False
 
 
+def test_partial_collapse_needs_some_constant():
+    """x is the constant C: a bound that fails at the largest C alone holds for a smaller one."""
+    rows = theorem_4_3()
+    assert finding_of(d_thm4_3, SOME_C, rows).numbers["largest C"] == 1
+    for row in rows:
+        if row["quantity"] == "thm4_3/collapsed" and row["x"] > 2.0**-3:
+            row["value"] = 1.7
+    finding = finding_of(d_thm4_3, SOME_C, rows)
+    assert (finding.holds, finding.numbers["largest C"], finding.statistic) == (
+        True,
+        pytest.approx(0.125, rel=0.2),
+        0.6,
+    )
+    assert "and 1.7 times with C up to 1" in finding.measured
+    rows[[(row["quantity"], row["x"]) for row in rows].index(("thm4_3/collapsed", 2.0**-12))]["value"] = 1.1
+    assert finding_of(d_thm4_3, SOME_C, rows).holds is False
+
+
 def test_the_remainder_of_theorem_4_3_is_of_second_order():
     assert finding_of(d_thm4_3, "order of the remainder", theorem_4_3()).holds
     assert finding_of(d_thm4_3, "order of the remainder", theorem_4_3(power=1.0)).holds is False
@@ -46,7 +64,7 @@ def test_the_remainder_of_theorem_4_3_is_of_second_order():
 
 def test_half_of_theorem_4_3s_table_is_refused():
     rows = theorem_4_3() + [{**row, "arm": "control: c"} for row in theorem_4_3(power=1.0, **dict.fromkeys(
-        THEOREM_4_3.values(), 2.0))]  # fmt: skip
+        (*THEOREM_4_3.values(), "collapsed"), 2.0))]  # fmt: skip
     assert verdict(d_thm4_3, rows)["verdict"] == "holds"
     with pytest.raises(ContractError, match="has 6 kinds of cases in the arm claim; the statement needs 12"):
         verdict(d_thm4_3, [row for row in rows if int(row["case"].removeprefix("n = ")) < 6])
@@ -84,7 +102,8 @@ def test_the_verdict_on_theorem_4_3(recursion_rows):
     result = verdict(d_thm4_3, recursion_rows)
     assert result["verdict"] == "holds corrected"
     answers = {statement["name"]: statement["verdict"] for statement in result["statements"]}
-    assert answers == {**dict.fromkeys(answers, "holds corrected"), "proof: norm of Ψ̃": "holds"}
+    as_printed = dict.fromkeys(("proof: partial collapse", "proof: norm of Ψ̃"), "holds")
+    assert answers == {**dict.fromkeys(answers, "holds corrected"), **as_printed}
 
 
 @pytest.mark.parametrize("n", [1, 3, 10])
