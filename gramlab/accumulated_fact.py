@@ -1,6 +1,7 @@
 """FACT accumulated along training: the weight Gram matrix from the gradients that the optimizer saw."""
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,11 +46,18 @@ class AccumulatedFact(Mapping[str, Tensor]):
     model : torch.nn.Module
     optimizer : torch.optim.SGD, Adam or AdamW
         Its steps are followed from now on, with its learning rate and settings at each step. If it has made steps
-        before, its momentum and moments are taken over.
+        before, its momentum and moments are taken over, and again after its ``load_state_dict``.
     layers : None, str, sequence of str, or predicate (name, module), default None
         As for ``gramlab.measure``. Layers whose weight is no parameter of the optimizer are not followed.
     form : {"sgd", "momentum", "adam", "adamw"}, optional
         Default: the optimizer's own.
+
+    Warns
+    -----
+    RuntimeWarning
+        Once, if the optimizer's step is not the one of its gradients and ``form``. Hooks that change the gradients or
+        the step, such as one that clips gradients in ``register_step_pre_hook``, have to be registered before. The step
+        of one weight is checked at a time, if ``form`` is not given.
 
     Attributes
     ----------
@@ -88,7 +96,8 @@ class AccumulatedFact(Mapping[str, Tensor]):
         model = unwrapped(model)
         with preserved_state(model):
             all_layers = find_layers(model, layers)
-        groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+        self._optimizer = optimizer
+        groups = self._groups()
         self.layers: dict[str, Layer] = {}
         self.left_out: dict[str, str] = {}
         for name, layer in all_layers.items():
@@ -100,11 +109,16 @@ class AccumulatedFact(Mapping[str, Tensor]):
         if not self.layers:
             raise ValueError(f"no layer can be followed: {self.left_out}")
         self.steps = 0
-        self._optimizer = optimizer
-        self._groups = groups
+        self._checked = form is None
+        self._expected: tuple[str, Tensor, Tensor] | None = None  # a layer, and its weight before and after the step
         self._directions: dict[int, _Direction] = {}
         self._totals = {name: self.gram(name) for name in self.layers}
-        self._handle = optimizer.register_step_pre_hook(self._before_step)
+        self._handles = [
+            optimizer.register_step_pre_hook(self._before_step),
+            optimizer.register_step_post_hook(lambda *_: self._check_step()),
+            # the moments of before are no longer the optimizer's
+            optimizer.register_load_state_dict_post_hook(lambda _: self._directions.clear()),
+        ]
 
     def __getitem__(self, name: str) -> Tensor:
         """P (d, d) of a layer, or (groups, d, d), in float64."""
@@ -128,7 +142,12 @@ class AccumulatedFact(Mapping[str, Tensor]):
 
     def detach(self) -> None:
         """Follow no more steps."""
-        self._handle.remove()
+        for handle in self._handles:
+            handle.remove()
+
+    def _groups(self) -> dict[int, dict[str, Any]]:
+        """The optimizer's group of each parameter, as it is now: ``load_state_dict`` puts others in their place."""
+        return {id(p): group for group in self._optimizer.param_groups for p in group["params"]}
 
     def _before_step(
         self, _: torch.optim.Optimizer, args: tuple, keywords: dict[str, Any]
@@ -153,6 +172,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
         scale, overflow = (getattr(self._optimizer, name, None) for name in ("grad_scale", "found_inf"))
         if overflow is not None and float(overflow):
             return
+        groups = self._groups()
         directions: dict[int, tuple[Tensor, float, float]] = {}
         for name, layer in self.layers.items():
             parameter = layer.parameter()
@@ -163,12 +183,40 @@ class AccumulatedFact(Mapping[str, Tensor]):
                 direction = self._directions.get(key)
                 if direction is None:
                     direction = self._directions[key] = _Direction(self.form, self._optimizer.state.get(parameter, {}))
-                directions[key] = direction.step(parameter, self._groups[key], 1.0 if scale is None else float(scale))
+                directions[key] = direction.step(parameter, groups[key], 1.0 if scale is None else float(scale))
             D, rate, decay = directions[key]
             W, D = layer.weight_matrices().double(), layer.matrices(D)
             change = symmetric(torch.cat([W, D], -2), torch.cat([D, W], -2))  # WᵀD + DᵀW
             self._totals[name] = (1 - 2 * rate * decay) * self._totals[name] - rate * change
         self.steps += 1
+        followed = [name for name, layer in self.layers.items() if id(layer.parameter()) in directions]
+        if self._checked and followed:
+            name = followed[self.steps % len(followed)]
+            parameter = self.layers[name].parameter()
+            assert parameter is not None
+            D, rate, decay = directions[id(parameter)]
+            W = parameter.double()
+            self._expected = name, W, (1 - rate * decay) * W - rate * D
+
+    @torch.no_grad()
+    def _check_step(self) -> None:
+        """Warn, once, if the step that the optimizer made is another than the one that was added."""
+        if self._expected is None:
+            return
+        (name, before, after), self._expected = self._expected, None
+        parameter = self.layers[name].parameter()
+        assert parameter is not None
+        apart = float((parameter.double() - after).norm())
+        rounding = torch.finfo(parameter.dtype).eps * float(before.norm())
+        if apart > 1e-3 * float((after - before).norm()) + 4 * rounding:
+            self._checked = False
+            warnings.warn(
+                f"step {self.steps} moved the weight of layer {name!r} otherwise than its gradient and the form"
+                f" {self.form!r} say, so that P no longer follows it: register hooks that clip gradients, or change"
+                " weights, before AccumulatedFact (before Recorder.attach), and give the form of a changed optimizer",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 class _Direction:

@@ -1,5 +1,8 @@
 """FACT accumulated along training: first order in the learning rate for every optimizer's own form, and no other."""
 
+import copy
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -173,6 +176,73 @@ def test_an_optimizer_with_a_past_is_followed_with_its_moments(name):
     decay = {"sgd": DECAY, "adamw": DECAY}.get(name, 0.0)
     for layer, gap in gaps.items():
         torch.testing.assert_close(followed[layer] - late[layer], (1 - 2 * rate * decay) ** 20 * gap)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_loaded_state_is_followed(name):
+    """With the optimizer's own past loaded, and then a learning rate that falls: what is left out is still U² alone."""
+    model, x, y = problem()
+    optimizer = OPTIMIZERS[name](model.parameters(), 0.05)
+    accumulated = gramlab.AccumulatedFact(model, optimizer)
+    decay = {"sgd": DECAY, "adamw": DECAY}.get(name, 0.0)
+    expected = torch.zeros(6, 6).double()
+    for step in range(30):
+        if step == 0:
+            other = copy.deepcopy(optimizer.state_dict())
+        if step in (5, 15):  # its own state, and one without a past
+            optimizer.load_state_dict(optimizer.state_dict() if step == 5 else other)
+        if step > 8:
+            optimizer.param_groups[0]["lr"] *= 0.9
+        rate, before = optimizer.param_groups[0]["lr"], model[0].weight.detach().clone()
+        optimizer.zero_grad()
+        (model(x) - y).square().mean().backward()
+        optimizer.step()
+        U = model[0].weight.detach() - before
+        expected = (1 - 2 * rate * decay) * expected + U.T @ U
+    torch.testing.assert_close(accumulated.gram("0")[0] - accumulated["0"], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adamw"])
+def test_gradients_clipped_after_it_read_them_are_noticed(name):
+    def follow(clipped_first):
+        model, x, y = problem()
+        optimizer = OPTIMIZERS[name](model.parameters(), 1e-2)
+
+        def clip(*_):
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+
+        if clipped_first:
+            optimizer.register_step_pre_hook(clip)
+        accumulated = gramlab.AccumulatedFact(model, optimizer)
+        if not clipped_first:
+            optimizer.register_step_pre_hook(clip)
+        for _ in range(30):
+            optimizer.zero_grad()
+            (100 * (model(x) - y).square().mean()).backward()
+            optimizer.step()
+        return max(accumulated.relative_error(layer) for layer in accumulated)
+
+    with pytest.warns(RuntimeWarning, match="register hooks that clip gradients") as warned:
+        follow(clipped_first=False)
+    assert len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert follow(clipped_first=True) < 0.05
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+def test_round_off_is_no_other_step(kind, dtype):
+    model, x, y = problem()
+    model, x, y = model.to(dtype), x.to(dtype), y.to(dtype)
+    optimizer = kind(model.parameters(), 1e-3, weight_decay=DECAY)
+    gramlab.AccumulatedFact(model, optimizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(30):
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            optimizer.step()
 
 
 @pytest.mark.parametrize("fused", [False, True])
