@@ -25,8 +25,8 @@ def orthogonal_factor(A: Tensor, method: str = "newton-schulz") -> Tensor:
         - "svd" is exact for every A. If A is rank-deficient the factor is one of many.
         - "newton-schulz" iterates odd polynomials of degree 5, each the best one for the singular values that the
           previous one left (Amsel et al., "The Polar Express", 2025), until the factor is orthonormal up to a few
-          eps (1.2e-7 in float32, 2.2e-16 in float64). Singular values far below 16 eps ||A|| stay below 1; zeros
-          stay 0.
+          eps (1.2e-7 in float32, 2.2e-16 in float64). Where a singular value is below about 16 eps ||A||, which
+          polynomials do not lift to 1, "svd" takes over.
         - "ten-steps" repeats the published code of paper A: ten Newton-Schulz steps from A / ||A||_F. They leave
           singular values below about 1/500 of that norm far from 1.
 
@@ -69,8 +69,7 @@ def same_gram(W: Tensor, target: Tensor, method: str = "newton-schulz") -> Tenso
     W, target : Tensor of shape (..., k, d)
         Weights in 16 bits, for which torch has no decompositions, are computed in float32 and rounded.
     method : {"newton-schulz", "svd", "ten-steps"}, optional
-        See `orthogonal_factor`. "svd" is exact for every W. With "newton-schulz" the Gram matrix lacks the directions
-        in which W target^T has singular values below 16 eps times the largest.
+        See `orthogonal_factor`. "svd" and "newton-schulz" give the Gram matrix of the target for every W.
 
     Returns
     -------
@@ -96,10 +95,11 @@ def _newton_schulz(A: Tensor) -> Tensor:
     eps = torch.finfo(A.dtype).eps
     X = A / _norm_bound(A)
     low = _smallest_singular_value(X, 16 * eps)
+    if low <= 16 * eps:  # a weight that is zero in some directions would stay zero there
+        return orthogonal_factor(A, "svd")
     for coefficients in _polynomials(low):
         X = _step(X, X.mT @ X, coefficients)
-    # a singular value below the estimate needs more steps to reach 1; below 16 eps it is left as it is
-    for _ in range(4 if low > 16 * eps else 0):
+    for _ in range(4):  # a singular value below the estimate needs more steps to reach 1
         XX = X.mT @ X
         error = XX.clone()
         error.diagonal(dim1=-2, dim2=-1).sub_(1)

@@ -1,5 +1,6 @@
 """The whitened gradient of paper A, B.1: the part of the gradient that changes the Gram matrix of the weights."""
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -67,9 +68,9 @@ class WhitenedSGD(torch.optim.Optimizer):
     weight_decay : float, optional
         Factor of the weights that are added to their gradients.
     method : {"newton-schulz", "svd", "ten-steps"}, optional
-        "newton-schulz" has matrix products only and is faster on a GPU. "svd" is faster on a CPU for layers up to some
-        hundred outputs, and exact for rank-deficient weights too. "ten-steps", as in the published code, is not
-        exact. See `gramlab.nets.polar.orthogonal_factor`.
+        "newton-schulz" has matrix products only, except for rank-deficient weights, and is faster on a GPU. "svd" is
+        faster on a CPU for layers up to some hundred outputs. "ten-steps", as in the published code, is not exact,
+        and leaves a weight of zeros as it is. See `gramlab.nets.polar.orthogonal_factor`.
     complement : bool, optional
         Step by the part of the gradient that B.1 removes, as a control; see `whiten`.
     stacked : bool, optional
@@ -116,8 +117,8 @@ class WhitenedSGD(torch.optim.Optimizer):
         if settings["method"] not in METHODS:
             raise NetError(f"no method {settings['method']!r}; there are {', '.join(METHODS)}")
         lr, momentum, decay = (settings[name] for name in ("lr", "momentum", "weight_decay"))
-        for name, value, is_valid in (("lr", lr, lr > 0), ("momentum", momentum, 0 <= momentum < 1),
-                                      ("weight_decay", decay, decay >= 0)):  # fmt: skip
+        for name, value, is_valid in (("lr", lr, 0 < lr < math.inf), ("momentum", momentum, 0 <= momentum < 1),
+                                      ("weight_decay", decay, 0 <= decay < math.inf)):  # fmt: skip
             if not is_valid:
                 raise NetError(f"{name} cannot be {value}")
         super().add_param_group(param_group)
@@ -135,15 +136,24 @@ class WhitenedSGD(torch.optim.Optimizer):
         -------
         float or None
             The loss of the closure.
+
+        Raises
+        ------
+        NetError
+            If a weight or its gradient holds a NaN or an infinity, from which no whitened step can be computed.
         """
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
+            for index, parameter in enumerate(group["params"]):
+                if parameter.grad is None:
+                    continue
+                try:
                     self._update(parameter, group)
+                except torch.linalg.LinAlgError as error:
+                    raise NetError(_not_finite(parameter, group, index)) from error
         return loss
 
     def _update(self, parameter: Tensor, group: dict[str, Any]) -> None:
@@ -162,3 +172,15 @@ class WhitenedSGD(torch.optim.Optimizer):
         else:
             target = parameter.add(gradient, alpha=-group["lr"])
             parameter.copy_(whiten(parameter, target, group["method"], group["complement"], group["stacked"]))
+
+
+def _not_finite(parameter: Tensor, group: dict[str, Any], index: int) -> str:
+    """Why a weight has no whitened step."""
+    names = group.get("param_names")  # torch keeps them if the optimizer was given named parameters
+    name = repr(names[index]) if names else f"number {index} of its group"
+    gradient = parameter.grad
+    holds = "gradient" if gradient is not None and not bool(torch.isfinite(gradient).all()) else "step"
+    return (
+        f"the {holds} of the parameter {name}, of shape {tuple(parameter.shape)}, holds a NaN or an infinity, so that"
+        " it has no whitened step: lower lr or clip the gradients"
+    )
