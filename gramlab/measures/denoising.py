@@ -97,7 +97,7 @@ def denoising(
     cores: dict[str, Tensor] = {}  # S Vᵀ by layer
     inputs, projected = ({name: RunningCollapse() for name in linear} for _ in range(2))
     order: list[str] = []
-    with preserved_state(model), torch.no_grad(), capture_calls(linear, gradients=False) as record:
+    with preserved_state(model, x), torch.no_grad(), capture_calls(linear, gradients=False) as record:
         for batch in iterate_batches(model, x, labels, None, batch_size):
             if batch.targets is None:
                 raise ValueError("denoising compares classes: give labels, or batches of (inputs, labels)")

@@ -66,7 +66,7 @@ def features(
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
     model = unwrapped(model)
     parts: dict[tuple[int, str], list[Tensor]] = {}  # by the number of a layer's call, and the layer
-    with preserved_state(model), torch.no_grad():
+    with preserved_state(model, x), torch.no_grad():
         measured = find_layers(model, layers)
         batches = iterate_batches(model, x, None, None, batch_size)
         with capture_calls(measured, gradients=False, products=False) as record:

@@ -73,7 +73,9 @@ def measure(
     ----------
     model : torch.nn.Module
         Runs in evaluation mode (a sample has no gradient of its own through batch statistics) and is left as it was:
-        parameters, gradients, buffers, mode, hooks, and the global random states.
+        parameters, gradients, buffers, attributes, mode, hooks, and the random states, a DataLoader's own too. Not set
+        back are other objects that attributes name, tensors within lists and dicts, and the state of a sampler or a
+        data set.
     x : array of shape (n, ...), data frame, mapping of arrays, or iterable of batches
         A batch of an iterable, such as a DataLoader, is inputs, (inputs, targets), (inputs, targets, mask), or a
         mapping with "labels" and "attention_mask". Give no ``y`` and ``mask`` with an iterable.
@@ -147,7 +149,7 @@ def measure(
                    "quantities": quantities, "outputs": outputs, "initial": initial, "mask": mask,
                    "forward": forward}  # fmt: skip
         return _in_rounds(model, x, y, shard, max_memory, options)
-    with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
+    with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
         digest = None if part is None else DataDigest()
         made_from = None if part is None else identity(model, initial, loss, forward)

@@ -149,7 +149,7 @@ def plan(
     check_rereadable(x)
     limit = None if max_memory is None else as_bytes(max_memory)
     needs = needed_sums(quantities, weight_decay, initial is not None)
-    with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
+    with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batch = next(iter(iterate_batches(model, x, y, mask, batch_size)))
         length = sample_count(batch.inputs) or PROBE
         probe = first_rows(batch, min(PROBE, length))

@@ -1,13 +1,17 @@
 """Run a model for measuring and restore its state afterwards."""
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from gramlab.measures.shards import local_tensor
 
 # settings by which torch may round float32 products to TF32 or bfloat16. Parents come first: the others follow them
 # unless they have a setting of their own, and only those are set back
@@ -22,19 +26,32 @@ _PRODUCTS: list[Any] = [torch.backends, torch.backends.cudnn] + [
 ]
 
 
-@contextmanager
-def preserved_state(model: nn.Module) -> Iterator[None]:
-    """Keep the model in evaluation mode while the context is open; restore mode, buffers and random states after it.
+# measurements in several threads take turns: they put functions in torch's place, and set its modes and random states
+_TURNS = threading.RLock()
 
-    Modes are set module by module, since a subclass may give ``eval()`` side effects. Buffers that a module writes to
-    even in evaluation get their old contents, and their old tensors, back. So do attributes that are numbers, strings
-    or booleans, such as a count of calls. Random states are those of torch (CPU and the model's CUDA devices), numpy
-    and ``random``: iterating over a DataLoader draws a seed from torch's. float32 products are computed in float32, not
-    in TF32 or bfloat16, whatever torch's settings are.
+# vars() of a module that has nothing of its own: mode, tensors, submodules and hooks
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+
+
+@contextmanager
+def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
+    """Keep the model in evaluation mode while the context is open; restore what the model holds afterwards.
+
+    Modes are set module by module, since a subclass may give ``eval()`` side effects. Parameters, buffers, tensors that
+    are attributes, sparse ones too, get their old contents back, and every attribute its old value: lists and
+    dicts get their old items, and parameters their ``.grad``. What the forward pass registers is removed. Random states
+    are those of torch (CPU and the model's CUDA devices), numpy, ``random``, and the generators of a DataLoader: a pass
+    over it draws a seed. float32 products are computed in float32, not in TF32 or bfloat16, whatever torch's settings
+    are. Threads take turns.
+
+    Other objects that attributes name, tensors within lists and dicts, and a sampler's or data set's own state are left
+    as the forward passes leave them.
 
     Parameters
     ----------
     model : torch.nn.Module
+    x : any, optional
+        The data. The generators of a DataLoader are set back.
 
     Raises
     ------
@@ -61,47 +78,118 @@ def preserved_state(model: nn.Module) -> Iterator[None]:
                 f"the model's {name!r} is on the meta device, without numbers: move the model by"
                 " to_empty(device=...) and load its weights first"
             )
-    modes = [(module, module.training) for module in model.modules()]
-    buffers = [
-        (module, name, buffer, buffer.detach().clone())
-        for module in model.modules()
-        for name, buffer in module._buffers.items()
-        if buffer is not None
-    ]
-    attributes = [(module, _plain_attributes(module)) for module in model.modules()]
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
-    states = random.getstate(), np.random.get_state()
-    precisions = []
-    try:
-        with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
-            for products in _PRODUCTS:
-                if (precision := products.fp32_precision) != "ieee":
-                    precisions.append((products, precision))
-                    products.fp32_precision = "ieee"
-            for module, _ in modes:
-                module.training = False
-            yield
-    finally:
-        for products, precision in precisions:
-            products.fp32_precision = precision
+    with _TURNS, ExitStack() as stack:  # each is restored whatever becomes of the others, the random states first
+        modes = [(module, module.training) for module in model.modules()]
+        for restore in _restoring(model):
+            stack.callback(restore)
+        for generator in _generators(x):
+            stack.callback(generator.set_state, generator.get_state())
+        stack.callback(np.random.set_state, np.random.get_state())
+        stack.callback(random.setstate, random.getstate())
+        stack.enter_context(torch.random.fork_rng(devices))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
         for module, training in modes:
-            module.training = training
-        for module, before in attributes:
-            after = _plain_attributes(module)
-            for name in after.keys() - before.keys():
-                del vars(module)[name]
-            vars(module).update({name: value for name, value in before.items() if after.get(name) is not value})
-        for module, name, buffer, contents in buffers:
-            if not torch.equal(buffer, contents):
-                with torch.no_grad():
-                    buffer.copy_(contents)
-            if module._buffers.get(name) is not buffer:
-                module._buffers[name] = buffer
-        random.setstate(states[0])
-        np.random.set_state(states[1])
+            stack.callback(setattr, module, "training", training)
+        precisions: list[tuple[Any, str]] = []
+        stack.callback(_set_precisions, precisions)
+        for products in _PRODUCTS:
+            if (precision := products.fp32_precision) != "ieee":
+                precisions.append((products, precision))
+                products.fp32_precision = "ieee"
+        for module, _ in modes:
+            module.training = False
+        yield
 
 
-def _plain_attributes(module: nn.Module) -> dict[str, Any]:
-    """A module's own numbers, strings and booleans."""
-    return {name: value for name, value in vars(module).items()
-            if isinstance(value, (bool, int, float, str)) and name != "training"}  # fmt: skip
+def _set_precisions(precisions: list[tuple[Any, str]]) -> None:
+    for products, precision in precisions:
+        products.fp32_precision = precision
+
+
+def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
+    """Yield what restores the tensors of the model, then its attributes, to be called in the reverse order."""
+    tensors: dict[int, Tensor] = {}
+    for module in model.modules():
+        own = {name: value for name, value in vars(module).items() if name not in _OF_EVERY_MODULE}
+        for values in (module._parameters, module._buffers, own):
+            tensors |= {id(value): value for value in values.values() if isinstance(value, Tensor)}
+        yield partial(_restore_attributes, module, own)
+        for value in own.values():
+            if type(value) in (list, dict):
+                yield partial(_restore_items, value, value.copy())
+        for names in (module._parameters, module._buffers, module._modules):
+            yield partial(_restore_names, names, dict(names))
+    for tensor in tensors.values():
+        if tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None):
+            # a backward pass within the forward pass gets a gradient of its own, so that this one needs no copy
+            yield partial(setattr, tensor, "grad", tensor.grad)
+            tensor.grad = None
+        part = local_tensor(tensor.detach()) if hasattr(tensor, "to_local") else tensor
+        if type(part) not in (Tensor, nn.Parameter):
+            continue
+        if part.layout == torch.strided:
+            yield partial(_restore_contents, part, part.detach().clone())
+        else:
+            alias = part.detach()
+            yield partial(_restore_sparse, part, alias)
+            for dense in _dense_parts(alias):
+                yield partial(_restore_contents, dense, dense.clone())
+
+
+def _restore_attributes(module: nn.Module, before: dict[str, Any]) -> None:
+    attributes = vars(module)
+    for name in [name for name in attributes if name not in before and name not in _OF_EVERY_MODULE]:
+        del attributes[name]
+    attributes.update({name: value for name, value in before.items() if attributes.get(name) is not value})
+
+
+def _restore_items(values: list | dict, before: Any) -> None:
+    if isinstance(values, list):
+        values[:] = before
+    else:
+        values.clear()
+        values.update(before)
+
+
+def _restore_names(values: dict[str, Any], before: dict[str, Any]) -> None:
+    for name in values.keys() - before.keys():
+        del values[name]
+    for name, value in before.items():
+        # FSDP itself puts whole weights in place of its pieces, and the pieces back
+        if values.get(name) is not value and not hasattr(value, "to_local"):
+            values[name] = value
+
+
+def _dense_parts(tensor: Tensor) -> list[Tensor]:
+    """The dense tensors that hold the places and numbers of a sparse one."""
+    if tensor.layout == torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return []
+
+
+def _restore_sparse(tensor: Tensor, before: Tensor) -> None:
+    """Give a sparse tensor its dense parts back, if it has others now."""
+    parts = zip(_dense_parts(tensor.detach()), _dense_parts(before), strict=True)
+    if any(now.data_ptr() != part.data_ptr() or now.shape != part.shape for now, part in parts):
+        tensor.data = before
+
+
+def _restore_contents(tensor: Tensor, contents: Tensor) -> None:
+    with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        if tensor.shape != contents.shape or tensor.dtype != contents.dtype or tensor.device != contents.device:
+            tensor.data = contents
+        elif not torch.equal(tensor, contents):
+            tensor.data.copy_(contents)  # without a new version: graphs that hold these contents stay valid
+
+
+def _generators(x: Any) -> list[torch.Generator]:
+    """The generators of a DataLoader and of its sampler, from which a pass over the data draws."""
+    owners = x, getattr(x, "sampler", None), getattr(x, "batch_sampler", None)
+    found = {id(g): g for owner in owners if isinstance(g := getattr(owner, "generator", None), torch.Generator)}
+    return list(found.values())

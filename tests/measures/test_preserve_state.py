@@ -1,6 +1,7 @@
 """The model comes back as it was, whether measuring succeeds or not."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -201,3 +202,118 @@ def test_in_inference_mode():
     expected = gramlab.measure(model, x)["0"].agop
     with torch.inference_mode():
         assert torch.equal(gramlab.measure(model, x)["0"].agop, expected)
+
+
+class Careless(nn.Module):
+    """Changes all that a module can hold in its forward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.words = nn.Embedding(6, 4, max_norm=0.1)
+        self.clamped = nn.Parameter(torch.linspace(-1, 1, 4))
+        self.register_buffer("adjacency", torch.eye(4).to_sparse())
+        self.register_buffer("rows", torch.eye(4).to_sparse_csr())
+        self.register_buffer("grown", torch.ones(2))
+        self.mean, self.z, self.seen, self.table = torch.zeros(4), None, [0], {"calls": 0}
+
+    def forward(self, x):
+        x = x + self.words(torch.arange(len(x)) % 6)
+        self.clamped.data.clamp_(min=0)
+        self.adjacency._values().data.mul_(2)
+        self.rows.values().mul_(2)
+        self.grown.resize_(5).fill_(1)
+        np.random.rand()
+        self.mean.add_(x.detach().mean(0))
+        self.mean = 0.9 * self.mean
+        self.z = self.more = self.inner(x)
+        self.seen.append(self.z)
+        self.table["z"] = self.z
+        self.register_buffer("new", torch.ones(1))
+        self.register_parameter("newer", nn.Parameter(torch.ones(1)))
+        with torch.enable_grad():
+            self.inner(torch.ones(1, 4)).sum().backward()
+        return torch.sparse.mm(self.adjacency, self.z.T).T * self.clamped
+
+
+def everything(module):
+    dense = {key: value.to_dense().clone() for key, value in module.state_dict().items()}
+    attributes = {key: vars(module)[key] for key in sorted(vars(module)) if not key.startswith("_")}
+    tensors = {key: value.clone() for key, value in attributes.items() if isinstance(value, torch.Tensor)}
+    others = [(key, id(value)) for key, value in attributes.items()]
+    grads = {key: None if p.grad is None else (id(p.grad), p.grad.clone()) for key, p in module.named_parameters()}
+    inner = list(module.seen), dict(module.table)
+    return {"dense": dense, "tensors": tensors, "others": others, "grads": grads, "inner": inner,
+            "random": [np.random.get_state()[1].copy()]}  # fmt: skip
+
+
+@pytest.mark.parametrize("act", ["measure", "features", "plan"])
+def test_a_careless_model_comes_back_as_it_was(act):
+    torch.manual_seed(0)
+    model = Careless()
+    model.inner(torch.ones(1, 4)).sum().backward()
+    before = everything(model)
+    names = {key: id(value) for key, value in [*model.named_parameters(), *model.named_buffers()]}
+    getattr(gramlab, act)(model, torch.randn(12, 4), layers="inner")
+    check_same(before, everything(model))
+    assert names == {key: id(value) for key, value in [*model.named_parameters(), *model.named_buffers()]}
+
+
+def test_a_graph_of_sparse_edges_is_measured():
+    """As with a dense adjacency, by autograd."""
+    torch.manual_seed(0)
+
+    class Graph(nn.Module):
+        def __init__(self, adjacency):
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+            self.register_buffer("adjacency", adjacency)
+
+        def forward(self, x):
+            return self.adjacency @ self.layer(x)
+
+    dense = (torch.rand(5, 5) < 0.5).float()
+    x = torch.randn(5, 3)
+    for layout in (torch.sparse_coo, torch.sparse_csr):
+        model = Graph(dense.to_sparse(layout=layout))
+        state = np.random.get_state()[1].copy()
+        measured = gramlab.measure(model, x, batch_size=5, quantities="agop", outputs="exact")["layer"]
+        h = x.clone().requires_grad_()
+        gradients = [torch.autograd.grad((dense @ model.layer(h))[:, k].sum(), h)[0] for k in range(2)]
+        torch.testing.assert_close(measured.agop.float(), sum(g.T @ g for g in gradients) / 5)
+        assert (np.random.get_state()[1] == state).all()
+
+
+@pytest.mark.parametrize("act", ["measure", "features", "plan"])
+def test_a_loaders_own_generator_is_set_back(act):
+    generator = torch.Generator().manual_seed(3)
+    data = DataLoader(TensorDataset(torch.randn(9, 4)), batch_size=4, shuffle=True, generator=generator)
+    before = generator.get_state()
+    getattr(gramlab, act)(nn.Linear(4, 2), data)
+    assert torch.equal(generator.get_state(), before)
+
+
+def test_threads_that_measure_at_once_leave_torch_as_it_was():
+    linear = nn.functional.linear
+    first, second = (threading.Event() for _ in range(2))
+    x = torch.randn(5, 4)
+    model = nn.Sequential(nn.Linear(4, 3))
+    expected, found = gramlab.measure(model, x)["0"].agop, {}
+
+    def measure(name, own, other):
+        def forward(model, inputs):
+            own.set()
+            other.wait(0.5)  # for the other thread to begin, which it may not
+            return model(inputs)
+
+        found[name] = gramlab.measure(model, x, forward=forward)["0"].agop
+        own.clear()
+
+    threads = [threading.Thread(target=measure, args=a) for a in (("a", first, second), ("b", second, first))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert nn.functional.linear is linear
+    assert torch.equal(found["a"], expected)
+    assert torch.equal(found["b"], expected)
