@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -18,7 +17,8 @@ def capture_projections(
     """Report each product with a projection's weight while the context is open.
 
     Torch's attention calls ``torch.nn.functional.linear`` with the weights. A function in its place recognises them by
-    their memory and passes everything else on. Torch's fused kernels, which call no such function, are switched off.
+    their memory and passes everything else on. ``preserved_state`` switches off the fused kernels, which call
+    no such function.
 
     Parameters
     ----------
@@ -51,10 +51,7 @@ def capture_projections(
     def leave(*_: Any) -> None:
         running.pop()
 
-    enabled = torch.backends.mha.get_fastpath_enabled()
     with ExitStack() as stack:
-        stack.callback(torch.backends.mha.set_fastpath_enabled, enabled)
-        torch.backends.mha.set_fastpath_enabled(False)
         for module in by_module:
             stack.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(leave, prepend=True, always_call=True).remove)

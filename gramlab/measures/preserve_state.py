@@ -42,7 +42,7 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
     dicts get their old items, and parameters their ``.grad``. What the forward pass registers is removed. Random states
     are those of torch (CPU and the model's CUDA devices), numpy, ``random``, and the generators of a DataLoader: a pass
     over it draws a seed. float32 products are computed in float32, not in TF32 or bfloat16, whatever torch's settings
-    are. Threads take turns.
+    are, and torch's fused encoder layers are switched off. Threads take turns.
 
     Other objects that attributes name, tensors within lists and dicts, and a sampler's or data set's own state are left
     as the forward passes leave them.
@@ -98,6 +98,9 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
             if (precision := products.fp32_precision) != "ieee":
                 precisions.append((products, precision))
                 products.fp32_precision = "ieee"
+        # torch's fused encoder layers call no layer, and give other numbers for padded tokens
+        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
         for module, _ in modes:
             module.training = False
         yield

@@ -317,3 +317,33 @@ def test_threads_that_measure_at_once_leave_torch_as_it_was():
     assert nn.functional.linear is linear
     assert torch.equal(found["a"], expected)
     assert torch.equal(found["b"], expected)
+
+
+class Padded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+        self.o = nn.Linear(8, 3)
+
+    def forward(self, x, padding):
+        return self.o(self.e(x, src_key_padding_mask=padding))
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensor")
+def test_fused_encoder_layers_are_off_whatever_is_measured():
+    torch.manual_seed(0)
+    model = Padded().eval()
+    padding = torch.arange(5).expand(6, 5) >= torch.tensor([[5], [3], [4], [2], [5], [1]])
+    data = {"x": torch.randn(6, 5, 8), "padding": padding}
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    expected = []
+    hook = model.o.register_forward_pre_hook(lambda _, args: expected.append(args[0].detach()))
+    model(**data)  # with gradients: no fused kernel
+    hook.remove()
+    for layers in (None, ["o"], ["o", "e.layers.0.linear1"]):
+        torch.testing.assert_close(gramlab.features(model, data, layers)["o"], expected[0])
+    first = gramlab.features(model, data, ["e.layers.0.linear1"])["e.layers.0.linear1"]
+    torch.testing.assert_close(first, gramlab.features(model, data)["e.layers.0.linear1"])
+    frozen = model.requires_grad_(False)
+    assert list(gramlab.measure(frozen, data, layers=["e.layers.0.linear1", "o"])) == ["e.layers.0.linear1", "o"]
+    assert torch.backends.mha.get_fastpath_enabled() == enabled
