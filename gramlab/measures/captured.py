@@ -1,6 +1,6 @@
 """A network whose layers' calls are recorded, and what a forward pass of it gives."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gramlab.measures.arrays import all_finite
 from gramlab.measures.batches import Batch, input_tensors, run_model, sample_count
 from gramlab.measures.capture import CallRecord, LayerCall
-from gramlab.measures.kinds import Layer
+from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear
 from gramlab.measures.readout import LastProduct, Readout
 
 
@@ -65,6 +65,7 @@ class CapturedNetwork:
             raise ValueError(f"the model fails on inputs of shape {inputs}: {reason}") from error
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
+        check_batched(self.layers, calls, batch.inputs, outputs)
         readout = None if self.last is None else self.last.take(outputs)
         if number == 0 and (missed := [name for name in self.layers if name not in {call.layer for call in calls}]):
             raise ValueError(
@@ -124,6 +125,19 @@ class CapturedNetwork:
             places = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"
             nowhere = "has no effect: no measured layer sees tokens (n, T, d), and the outputs are none of tokens"
             raise ValueError(f"the mask of shape {tuple(mask.shape)} {places if tokens else nowhere}")
+
+
+def check_batched(layers: Mapping[str, Layer], calls: Iterable[LayerCall], inputs: Any, outputs: Tensor) -> None:
+    """Raise ValueError if the batch is a single sample, without an axis of samples."""
+    if outputs.ndim > 1 or any(t.ndim > 1 for t in input_tensors(inputs)):
+        return
+    for call in calls:
+        if isinstance(layers[call.layer], (Linear, TransposedLinear, Adapted)) and call.input.ndim == 1:
+            raise ValueError(
+                f"layer {call.layer!r} sees an input of shape {tuple(call.input.shape)}, a single sample in place of a"
+                " batch (n, ...): give the samples as one array, torch.stack(samples), or in batches,"
+                " DataLoader(samples, batch_size=...)"
+            )
 
 
 def _mask_of_outputs(mask: Tensor, outputs: Tensor, calls: list[LayerCall]) -> Tensor | None:

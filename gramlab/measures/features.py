@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from gramlab.measures.batches import Data, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
+from gramlab.measures.captured import check_batched
 from gramlab.measures.kinds import Embedding
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
@@ -71,9 +72,11 @@ def features(
         batches = iterate_batches(model, x, None, None, batch_size)
         with capture_calls(measured, gradients=False, products=False) as record:
             for batch in batches:
-                n = len(run_model(model, batch.inputs, forward))
+                outputs = run_model(model, batch.inputs, forward)
+                calls, n = record.take(), len(outputs)
+                check_batched(measured, calls, batch.inputs, outputs)
                 counts: dict[str, int] = {}
-                for call in record.take():
+                for call in calls:
                     counts[call.layer] = counts.get(call.layer, 0) + 1
                     values = call.input if what == "input" or call.output is None else call.output
                     values = measured[call.layer].by_sample(values, call.input)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.batches import Data, row_count
+from gramlab.measures.batches import Data, iterate_batches, row_count, run_model
 from gramlab.measures.measure import measure
 from gramlab.measures.plan import check_rereadable
+from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.shards import unwrapped
 from gramlab.measures.undefined import Undefined
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ def batch_independence(
     """Measure the same rows in batches of several sizes, and return how far the numbers differ.
 
     A sample's numbers depend on its batch where a model normalises by the batch, where padding leaks through a mask,
-    or where another attention kernel rounds differently. All quantities come from the sums that are compared.
+    or where another attention kernel rounds differently. The model's outputs are compared, and the sums from which all
+    quantities come.
 
     Parameters
     ----------
@@ -39,8 +42,9 @@ def batch_independence(
     Returns
     -------
     pandas.DataFrame
-        A row for each layer and sum, a column for each batch size but the last: ‖A − B‖ / ‖B‖. ``attrs["tolerance"]``
-        is eps^(3/4) of the model's precision, above which rounding alone does not explain a difference.
+        A row for the outputs, "(model)", and for each layer and sum; a column for each batch size but the last:
+        ‖A − B‖ / ‖B‖. ``attrs["tolerance"]`` is eps^(3/4) of the model's precision, above which rounding alone does
+        not explain a difference.
 
     Raises
     ------
@@ -62,14 +66,17 @@ def batch_independence(
             f"x is a {type(x).__name__} of batches, which cannot be cut into other ones here: give arrays of a few"
             " dozen samples"
         )
-    *others, last = batch_sizes
+    *others, last = batch_sizes if isinstance(batch_sizes, Sequence) and len(batch_sizes) else (None,)
     if not others:
         raise ValueError(f"batch_sizes must name two sizes or more, not {batch_sizes!r}")
     if len({min(size, n) for size in batch_sizes}) == 1:
         raise ValueError(f"batches of {batch_sizes!r} rows are the same for {n} samples: give more samples or sizes")
     reference = measure(model, x, y, batch_size=last, **options)
-    rows: dict[tuple[str, str], dict[int, float]] = {}
+    rows: dict[tuple[str, str], dict[int, float]] = {("(model)", "outputs"): {}}
+    same = {name: options.get(name) for name in ("mask", "forward")}
+    expected = _outputs(model, x, y, last, **same)
     for size in others:
+        rows["(model)", "outputs"][size] = _distance(_outputs(model, x, y, size, **same), expected)
         measured = measure(model, x, y, batch_size=size, **options)
         for name, layer in measured.items():
             for quantity in _COMPARED:
@@ -83,6 +90,19 @@ def batch_independence(
     dtypes = [p.dtype for p in model.parameters() if p.is_floating_point()]
     frame.attrs["tolerance"] = max(torch.finfo(dtype).eps for dtype in dtypes) ** 0.75
     return frame
+
+
+def _outputs(model: nn.Module, x: Data, y: Any, batch_size: int, mask: Any, forward: Any) -> Tensor:
+    """The outputs for all samples, zero for masked tokens, in float64."""
+    model, parts = unwrapped(model), []
+    with preserved_state(model, x), torch.no_grad():
+        for batch in iterate_batches(model, x, y, mask, batch_size):
+            outputs = run_model(model, batch.inputs, forward).double()
+            tokens = batch.mask
+            if tokens is not None and outputs.shape[:2] == tokens.shape:
+                outputs = outputs.masked_fill(~tokens.reshape(*tokens.shape, *[1] * (outputs.ndim - 2)), 0.0)
+            parts.append(outputs)
+    return torch.cat(parts)
 
 
 def _distance(A: Tensor, B: Tensor) -> float:

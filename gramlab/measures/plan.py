@@ -21,9 +21,9 @@ from gramlab.measures.costs import (
     timed,
     work,
 )
-from gramlab.measures.cotangents import Cotangents, Outputs, choose
+from gramlab.measures.cotangents import Cotangents, Outputs, check_outputs, choose
 from gramlab.measures.layers import Layers
-from gramlab.measures.losses import Loss
+from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import unwrapped
@@ -149,6 +149,8 @@ def plan(
     check_rereadable(x)
     limit = None if max_memory is None else as_bytes(max_memory)
     needs = needed_sums(quantities, weight_decay, initial is not None)
+    check_loss(loss)
+    check_outputs(outputs)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batch = next(iter(iterate_batches(model, x, y, mask, batch_size)))
         length = sample_count(batch.inputs) or PROBE

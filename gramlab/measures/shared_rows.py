@@ -76,7 +76,7 @@ def _reached(layer: Layer, call: LayerCall, g: Tensor | None) -> Tensor:
     """Which rows of a call have a gradient."""
     if g is None:
         return torch.zeros((), dtype=torch.bool)
-    return (layer.output_rows(call.part(g)) != 0).any(-1)
+    return (layer.output_rows(call.part(g), None, call.input) != 0).any(-1)
 
 
 def give_rows(network: CapturedNetwork, batch: Batch, number: int, run: Run, calls: Iterable[Call]) -> list[Call]:

@@ -374,3 +374,12 @@ def test_a_mask_of_the_encoder_or_of_the_decoder_is_refused():
     padded = {key: torch.nn.functional.pad(x[key], (0, 1)) for key in ("input_ids", "attention_mask")}
     measured = gramlab.measure(model, x | padded, layers=["encode", "head"])
     assert measured["head"].ptk.diagonal().tolist() == pytest.approx([5.0] * 7)  # all of the decoder's tokens count
+
+
+@pytest.mark.parametrize("act", [gramlab.measure, gramlab.features])
+@pytest.mark.parametrize("data", [list, lambda x: DataLoader(x, batch_size=None), lambda x: x[0]])
+def test_single_samples_are_no_batches(act, data):
+    with pytest.raises(ValueError, match="a single sample in place of a batch"):
+        act(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)), data(torch.randn(9, 4)))
+    batches = list(torch.randn(9, 4).split(3))
+    assert len(gramlab.features(nn.Linear(4, 4), batches)[""]) == 9

@@ -240,7 +240,7 @@ def test_networks_whose_samples_are_independent():
     x, y = data()
     frame = gramlab.batch_independence(wide(), x, y)
     assert list(frame.columns) == [1, 7]
-    assert {name for name, _ in frame.index} == set(gramlab.measure(wide(), x))
+    assert {name for name, _ in frame.index} == {"(model)", *gramlab.measure(wide(), x)}
     assert 0 < frame.max().max() < frame.attrs["tolerance"]
 
 
@@ -270,6 +270,32 @@ def test_a_network_that_couples_its_samples_is_found():
     torch.manual_seed(0)
     frame = gramlab.batch_independence(Coupled(), *data())
     assert frame.max().max() > 100 * frame.attrs["tolerance"]
+
+
+def test_outputs_that_depend_on_the_batch_are_found_where_no_sum_does():
+    """The sums of the head see no mean of the batch: its weight is the derivative in every batch."""
+    torch.manual_seed(0)
+    model, (x, _) = Coupled(), data()
+    with torch.no_grad():
+        apart = torch.cat([model(rows) for rows in x[:30].split(3)]) - model(x[:30])
+    frame = gramlab.batch_independence(model, x[:30], batch_sizes=(3, 30), layers="head", quantities="agop")
+    assert frame.drop(index="(model)").max().max() == 0.0
+    difference = frame.loc[("(model)", "outputs"), 3]
+    assert difference == pytest.approx(float(apart.norm() / model(x[:30]).detach().norm()), rel=1e-5)
+    assert difference > 100 * frame.attrs["tolerance"]
+
+
+@pytest.mark.parametrize("sizes", [3, (), (4,)])
+def test_batch_sizes_are_two_or_more(sizes):
+    with pytest.raises(ValueError, match="batch_sizes must name two sizes or more"):
+        gramlab.batch_independence(Coupled(), *data(), batch_sizes=sizes)
+
+
+@pytest.mark.parametrize("options", [{"outputs": -3}, {"outputs": "all"}, {"loss": "crossentropy"}])
+def test_plan_checks_what_measure_checks(options):
+    for act in (gramlab.measure, gramlab.plan):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
+            act(wide(), *data(), **options)
 
 
 @pytest.mark.parametrize(("network", "code"), [("independent", 0), ("coupled", 1)])

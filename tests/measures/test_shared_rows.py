@@ -251,3 +251,32 @@ def test_attention_among_learned_tokens_is_left_out_of_batches():
         J = torch.autograd.functional.jacobian(outputs, added).reshape(-1, 4)
         jacobian += J.mT @ J / len(x)
     torch.testing.assert_close(gramlab.measure(model, x, batch_size=1)["attention.v_proj"].ptk, jacobian.detach())
+
+
+class Generator(nn.Module):
+    """A transposed convolution of a learned image, which all samples share."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.image = nn.Parameter(torch.randn(1, 2, 3, 3))
+        self.grow, self.encode, self.head = nn.ConvTranspose2d(2, 3, 2), nn.Linear(7, 3), nn.Linear(3, 2)
+        self.double()
+
+    def forward(self, x, image=None):
+        z = self.grow(self.image if image is None else image)
+        return self.head((z * self.encode(x)[:, :, None, None]).tanh().mean((-2, -1)))
+
+
+def test_a_transposed_convolution_of_a_constant_image():
+    """As of an image of each sample's own, by autograd."""
+    model, x = Generator(), torch.randn(5, 7).double()
+    measured = gramlab.measure(model, x, quantities=["agop"], layers="grow")["grow"]
+    total = torch.zeros(2, 2).double()
+    for row in x:
+        image = model.image.detach().clone().requires_grad_()
+        for output in model(row[None], image)[0]:
+            (gradient,) = torch.autograd.grad(output, image, retain_graph=True)
+            g = gradient[0].flatten(1)
+            total += g @ g.mT
+    torch.testing.assert_close(measured.agop, total / 5)
