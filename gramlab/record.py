@@ -1,6 +1,7 @@
 """Measure a network while it trains, in any training loop, without changing what it learns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,13 +13,14 @@ from gramlab import tables
 from gramlab.accumulated_fact import AccumulatedFact
 from gramlab.callbacks import Callback
 from gramlab.measures.arrays import Array, as_tensor
-from gramlab.measures.batches import Data
+from gramlab.measures.batches import Data, iterate_batches, row_count
 from gramlab.measures.cotangents import Outputs
 from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.measure import measure
 from gramlab.measures.measurement import Measurement
+from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import unwrapped
@@ -45,7 +47,8 @@ class Recorder:
     x : array of shape (n, ...), mapping of arrays, or list of batches
         The samples to measure on; a few hundred to a few thousand are enough.
     y : array of shape (n, ...) or None
-        Their targets.
+        Their targets, None if they come with the batches or if there are none: then the quantities of the loss and
+        target linearity are left out.
     path : Path or str
         The Parquet file to write.
     every : int, default 100
@@ -86,7 +89,8 @@ class Recorder:
     Raises
     ------
     ValueError
-        If ``every`` is below 1, or no layer matches ``layers``.
+        If ``every`` is no whole number of at least 1, ``path`` is a folder, ``x`` can be read only once, or no layer
+        matches ``layers``.
 
     Examples
     --------
@@ -126,17 +130,25 @@ class Recorder:
         case: str = "",
         seed: int = 0,
     ) -> None:
-        if every < 1:
-            raise ValueError(f"every must be at least 1, not {every}")
+        _check_every(every)
+        if Path(path).is_dir():
+            raise ValueError(f"path is the folder {str(path)!r}: name the Parquet file to write in it")
+        check_rereadable(x)
         model = unwrapped(model)
         with preserved_state(model):
             self._layers = find_layers(model, layers)
-        if quantities is None:
-            quantities = [name for name, needs in NEEDS.items() if "centered_ptk" not in needs]
-            if not weight_decay:
-                quantities = [name for name in quantities if not name.endswith("fact")]
         self.model, self.x, self.path = model, x, Path(path)
         self.y = None if y is None else as_tensor(y, "y")
+        if isinstance(quantities, str):
+            quantities = [quantities]
+        if quantities is None:
+            without = {
+                "centered_ptk",
+                *(() if _has_targets(model, x, y, batch_size) else ("loss_outer", "weight_gradient")),
+            }
+            quantities = [name for name, needs in NEEDS.items() if not needs & without]
+            if not weight_decay:
+                quantities = [name for name in quantities if not name.endswith("fact")]
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
                                         "batch_size": batch_size, "quantities": list(quantities), "outputs": outputs,
@@ -191,11 +203,10 @@ class Recorder:
             If the network cannot be measured; for instance, its weights are NaN.
         """
         measurement = measure(self.model, self.x, self.y, initial=self._initial, **self.options)
-        layer_inputs: Mapping[str, Tensor] = {}
-        if self.linearity:
-            options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
-            layer_inputs = features(self.model, self.x, **options)
-        numbers, undefined = summarize(measurement, layer_inputs, self.y)
+        layer_inputs, targets = self._inputs_and_targets() if self.linearity else ({}, None)
+        numbers, undefined = summarize(measurement, layer_inputs, targets)
+        if self.linearity and targets is None:
+            undefined["target_linearity"] = "the samples have no targets that make one tensor"
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
             self._set_learning_rate()
             numbers += self._shifts.add(measurement, step)
@@ -207,6 +218,20 @@ class Recorder:
         self.undefined |= {f"step {step} {key}": reason for key, reason in undefined.items()}
         self._last = step
         return measurement
+
+    def _inputs_and_targets(self) -> tuple[Mapping[str, Tensor], Tensor | None]:
+        """The layers' inputs and the targets of the same samples; none of both without targets."""
+        x, y, size = self.x, self.y, self.options["batch_size"]
+        if y is None:  # they come with the batches, whose order a loader may draw anew
+            with preserved_state(self.model, x):
+                x = x if row_count(x) is not None else list(x)
+                parts = [batch.targets for batch in iterate_batches(self.model, x, None, None, size)]
+            targets = [part for part in parts if part is not None]
+            if len(targets) < len(parts) or len({part.shape[1:] for part in targets}) > 1:
+                return {}, None
+            y = torch.cat(targets)
+        options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
+        return features(self.model, x, **options), y
 
     def _accumulated_numbers(self, measurement: Measurement) -> list[tuple[str, str, float]]:
         """The accumulated FACT's correlation with WᵀW, and its relative error, by layer."""
@@ -254,7 +279,14 @@ class Recorder:
         -------
         Recorder
             Itself.
+
+        Raises
+        ------
+        RuntimeError
+            If it is attached to this optimizer already, whose steps would count twice.
         """
+        if self._handles and self._optimizer is optimizer:
+            raise RuntimeError("the recorder is attached to this optimizer already: detach() it first")
         self._follow(optimizer)
         self.begin()
         self._handles.append(optimizer.register_step_post_hook(lambda *_: self.step()))
@@ -308,3 +340,16 @@ class Recorder:
             )
             for name, layer in self._layers.items()
         }
+
+
+def _check_every(every: Any) -> None:
+    if not isinstance(every, Integral) or every < 1:
+        raise ValueError(f"every must be a whole number of at least 1, not {every!r}")
+
+
+def _has_targets(model: nn.Module, x: Data, y: Array | None, batch_size: int) -> bool:
+    """Whether targets come as ``y``, or with the first batch."""
+    if y is not None:
+        return True
+    with preserved_state(model, x):
+        return next(iterate_batches(model, x, None, None, batch_size)).targets is not None

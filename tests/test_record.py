@@ -389,11 +389,72 @@ def test_rows_from_before_an_error_in_lightnings_trainer_are_written(tmp_path):
 
 
 def test_misuse_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="every must be at least 1, not 0"):
-        recorder(network(), tmp_path / "t", every=0)
+    for every in (0, 2.5, "5"):
+        with pytest.raises(ValueError, match=f"every must be a whole number of at least 1, not {every!r}"):
+            recorder(network(), tmp_path / "t", every=every)
+    with pytest.raises(ValueError, match=r"is the folder .*: name the Parquet file"):
+        recorder(network(), tmp_path)
+    with pytest.raises(ValueError, match="read only once"):
+        gramlab.Recorder(network(), iter([data()]), None, tmp_path / "t")
     with pytest.raises(ValueError, match="nearest"):
         recorder(network(), tmp_path / "t", layers="7")
     with pytest.raises(RuntimeError, match="begin"):
         recorder(network(), tmp_path / "t").step()
     with pytest.raises(AttributeError):
         _ = recorder(network(), tmp_path / "t").callback().training
+
+
+def test_attaching_twice_is_refused(tmp_path):
+    """Each step would count twice. After detach() it may follow again."""
+    model = network()
+    optimizer, recording = sgd(model), recorder(model, tmp_path / "t", every=1)
+    recording.attach(optimizer)
+    with pytest.raises(RuntimeError, match="attached to this optimizer already"):
+        recording.attach(optimizer)
+    recording.detach()
+    recording.attach(optimizer)
+    optimizer.step()
+    assert recording.steps == 1
+
+
+def values_of(recording):
+    return {(row["layer"], row["quantity"]): row["value"] for row in recording.rows}
+
+
+def test_without_targets_the_quantities_of_the_loss_are_left_out(tmp_path):
+    model, (x, _) = network(), data()
+    recording = gramlab.Recorder(model, x, None, tmp_path / "t", weight_decay=DECAY)
+    recording.begin()
+    expected = gramlab.measure(model, x)
+    assert values_of(recording)["0", "nfa"] == pytest.approx(expected["0"].cosine("gram", "agop"))
+    assert not {"pearson_enfa", "pearson_fact", "target_linearity"} & {row["quantity"] for row in recording.rows}
+    assert "no targets" in recording.undefined["step 0 target_linearity"]
+
+
+def test_a_single_quantity_may_be_its_name(tmp_path):
+    recording = recorder(network(), tmp_path / "t", quantities="agop", linearity=False)
+    recording.begin()
+    assert {"nfa", "pearson_agop"} <= {row["quantity"] for row in recording.rows}
+
+
+@pytest.mark.parametrize("kind", ["loader", "list", "mapping"])
+def test_targets_within_the_data_are_those_of_target_linearity(kind, tmp_path):
+    """As with y; a shuffled loader gives both in one order."""
+    model, (x, y) = network(), data()
+    given = {"loader": batches(), "list": list(zip(x.split(25), y.split(25), strict=True))}
+    mapping = {"forward": lambda model, batch: model(batch["x"])} if kind == "mapping" else {}
+    found, expected = (
+        gramlab.Recorder(model, samples, targets, tmp_path / "t", loss="cross_entropy", **options)
+        for samples, targets, options in (
+            (given.get(kind, {"x": x, "labels": y}), None, mapping),
+            (x, y, {}),
+        )
+    )
+    found.begin()
+    expected.begin()
+    for layer in ("0", "3", "5"):
+        for quantity in ("target_linearity", "nc1", "pearson_enfa"):
+            assert values_of(found)[layer, quantity] == pytest.approx(values_of(expected)[layer, quantity], rel=1e-4), (
+                layer,
+                quantity,
+            )
