@@ -14,6 +14,7 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.products import symmetric
 from gramlab.measures.results import single
 from gramlab.measures.shards import unwrapped
+from gramlab.measures.undefined import Undefined
 
 FORMS = ("sgd", "momentum", "adam", "adamw")
 
@@ -136,8 +137,10 @@ class AccumulatedFact(Mapping[str, Tensor]):
         return symmetric(W, W)
 
     def relative_error(self, name: str) -> float:
-        """Return ‖P − WᵀW‖ / ‖WᵀW‖ of a layer: the second-order terms that P leaves out."""
+        """Return ‖P − WᵀW‖ / ‖WᵀW‖ of a layer: the second-order terms that P leaves out. Undefined for W = 0."""
         gram = self.gram(name)
+        if not float(gram.norm()):
+            raise Undefined(f"layer {name!r}: WᵀW is zero, so that P has no relative error")
         return float((self._totals[name] - gram).norm() / gram.norm())
 
     def detach(self) -> None:

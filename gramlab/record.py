@@ -1,6 +1,7 @@
 """Measure a network while it trains, in any training loop, without changing what it learns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from gramlab.measures.results import NEEDS
 from gramlab.measures.shards import unwrapped
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
+from gramlab.measures.undefined import Undefined
 from gramlab.virtual_shifts import VirtualShifts
 
 
@@ -210,7 +212,7 @@ class Recorder:
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
             self._set_learning_rate()
             numbers += self._shifts.add(measurement, step)
-        numbers += self._accumulated_numbers(measurement)
+        numbers += self._accumulated_numbers(measurement, undefined)
         dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
         for layer, quantity, value in numbers:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
@@ -233,20 +235,23 @@ class Recorder:
         options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
         return features(self.model, x, **options), y
 
-    def _accumulated_numbers(self, measurement: Measurement) -> list[tuple[str, str, float]]:
+    def _accumulated_numbers(self, measurement: Measurement, undefined: dict[str, str]) -> list[tuple[str, str, float]]:
         """The accumulated FACT's correlation with WᵀW, and its relative error, by layer."""
         if not self.accumulate:
             return []
-        if self.accumulated is None:
+        if (accumulated := self.accumulated) is None:
             raise RuntimeError("accumulate=True follows the optimizer: attach the recorder to it")
-        return [
-            number
-            for name, P in self.accumulated.items()
-            for number in (
-                (name, "pearson_accumulated_fact", pearson(measurement[name].gram, P)),
-                (name, "accumulated_fact_error", self.accumulated.relative_error(name)),
-            )
-        ]
+        numbers = []
+        for name, P in accumulated.items():
+            for quantity, compute in (
+                ("pearson_accumulated_fact", partial(pearson, measurement[name].gram, P)),
+                ("accumulated_fact_error", partial(accumulated.relative_error, name)),
+            ):
+                try:
+                    numbers.append((name, quantity, compute()))
+                except Undefined as reason:
+                    undefined[f"{name} {quantity}"] = str(reason)
+        return numbers
 
     def write(self) -> Path:
         """Measure the last step if it was not measured, and write the table, completely or not at all.

@@ -458,3 +458,12 @@ def test_targets_within_the_data_are_those_of_target_linearity(kind, tmp_path):
                 layer,
                 quantity,
             )
+
+
+def test_a_head_of_zeros_has_no_accumulated_correlation_yet(tmp_path):
+    model, (x, y) = network(), data()
+    nn.init.zeros_(model[5].weight)
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t", accumulate=True).attach(sgd(model))
+    assert "WᵀW is zero" in recording.undefined["step 0 5 accumulated_fact_error"]
+    assert "step 0 5 pearson_accumulated_fact" in recording.undefined
+    assert values_of(recording)["0", "accumulated_fact_error"] < 1e-12

@@ -15,7 +15,7 @@ from gramlab.measures.captured import CapturedNetwork, Run
 from gramlab.measures.cotangents import Cotangents, Outputs, Pass, ThroughReadout, choose
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import at_least_float32
-from gramlab.measures.losses import Loss, check_targets, default_loss, per_sample
+from gramlab.measures.losses import Loss, check_differentiable, check_targets, default_loss, per_sample
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
@@ -54,6 +54,8 @@ class Accumulator:
             self._allocate(batch)
         elif "loss" in self.needs and batch.targets is None:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
+        elif "loss" not in self.needs and batch.targets is not None:
+            raise ValueError(f"batch {number} has targets and the batches before it had none")
         run = self._with_rows_of_samples(batch, number, self._run(self.current, batch, number))
         outputs = run.outputs
         with self._failing_together():
@@ -124,6 +126,8 @@ class Accumulator:
                 losses = self._losses(batch, number, run)
             self.total_loss += float(losses.detach().double().sum())
             if self.needs & {"loss_outer", "weight_gradient"}:
+                with self._failing_together():
+                    check_differentiable(losses)
                 self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
         if by_output:
             self._add_outputs(batch, run, initial_run)

@@ -108,6 +108,11 @@ class Comparisons:
         """Return the standard error of an estimated matrix in the Frobenius norm, relative to its norm.
 
         0 for an exact quantity.
+
+        Raises
+        ------
+        Undefined
+            If the estimate is zero, or made from a single cotangent.
         """
         self._check_names(quantity)
         if not (draws := [getattr(draw, quantity) for draw in self._layer.by_draw()]):
@@ -116,7 +121,9 @@ class Comparisons:
             raise Undefined(f"layer {self.name!r}: a single cotangent has no standard error; give outputs=2 or more")
         values = torch.stack(draws)
         spread = float((values - values.mean(0)).square().sum()) / (len(draws) - 1) / len(draws)
-        return math.sqrt(spread) / float(values.mean(0).norm())
+        if not (size := float(values.mean(0).norm())):
+            raise Undefined(f"layer {self.name!r}: {quantity} is zero, so that it has no relative error")
+        return math.sqrt(spread) / size
 
     def _check_names(self, *names: str) -> None:
         """Raise ValueError, with the nearest name, unless each name is that of a matrix."""

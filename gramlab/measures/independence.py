@@ -66,9 +66,9 @@ def batch_independence(
             f"x is a {type(x).__name__} of batches, which cannot be cut into other ones here: give arrays of a few"
             " dozen samples"
         )
-    *others, last = batch_sizes if isinstance(batch_sizes, Sequence) and len(batch_sizes) else (None,)
-    if not others:
+    if not isinstance(batch_sizes, Sequence) or len(batch_sizes) < 2:
         raise ValueError(f"batch_sizes must name two sizes or more, not {batch_sizes!r}")
+    *others, last = batch_sizes
     if len({min(size, n) for size in batch_sizes}) == 1:
         raise ValueError(f"batches of {batch_sizes!r} rows are the same for {n} samples: give more samples or sizes")
     reference = measure(model, x, y, batch_size=last, **options)

@@ -1,7 +1,7 @@
 """Find the layers of a model that are measured, and name the parameters that are not."""
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -56,6 +56,8 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         chosen = {name: layer for name, layer in measurable.items() if not _is_inside(name, adapted)}
     elif callable(layers):
         chosen = {name: layer for name, layer in measurable.items() if layers(name, layer.module)}
+    elif not isinstance(layers, Iterable):
+        raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {layers!r}")
     else:
         names = _projections([layers] if isinstance(layers, str) else list(layers), modules)
         for name in names:

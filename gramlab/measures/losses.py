@@ -40,6 +40,8 @@ def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
 
 def check_loss(loss: Loss | None) -> None:
     """Raise ValueError unless ``loss`` is a known name, a callable, or None for the default."""
+    if isinstance(loss, type):
+        raise ValueError(f"loss is the class {loss.__name__}: give an instance, {loss.__name__}(reduction='none')")
     if loss is not None and not callable(loss) and loss not in LOSSES:
         allowed = f"one of {sorted(LOSSES)} or a callable of (outputs, targets)"
         raise ValueError(f"loss must be {allowed}, not {loss!r}{did_you_mean(loss, LOSSES)}")
@@ -114,6 +116,15 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
         counted = counted & mask.reshape(*mask.shape, *[1] * (lead - 2))
     losses, counted = losses.where(counted, 0.0).flatten(1), counted.flatten(1)
     return losses.sum(1) / counted.sum(1).clamp_min(1)
+
+
+def check_differentiable(losses: Tensor) -> None:
+    """Raise ValueError if the losses are not computed from the outputs in torch, so that they have no gradient."""
+    if not losses.requires_grad:
+        raise ValueError(
+            "the loss has no gradient: it is constant, or computed from detached outputs or outside of torch; the"
+            " quantities that need none can be named in quantities="
+        )
 
 
 def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:

@@ -13,7 +13,7 @@ from gramlab.files import did_you_mean
 from gramlab.measures.accumulate import Accumulator
 from gramlab.measures.arrays import all_finite
 from gramlab.measures.batches import Data, iterate_batches, row_count
-from gramlab.measures.capture import capture_calls
+from gramlab.measures.capture import address_of, capture_calls
 from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
 from gramlab.measures.identity import DataDigest, identity
@@ -259,6 +259,8 @@ def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, ce
 
 def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Tensor]) -> nn.Module:
     """A copy of the model with the initial weights."""
+    if not isinstance(initial, (nn.Module, Mapping)):
+        raise ValueError(f"initial must be a module or its state dict, not {initial!r}")
     weights = unwrapped(initial).state_dict() if isinstance(initial, nn.Module) else initial
     if not model.state_dict().keys() <= weights.keys():
         weights = unwrapped_weights(weights)
@@ -272,6 +274,12 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
             raise ValueError(f"the initial {name!r} has shape {shapes}")
         if not all_finite(weights[name]):
             raise ValueError(f"the initial {name!r} holds a NaN or an infinity")
+    own = [_is_same_memory(weights[name], p) for name, p in model.named_parameters() if name in weights]
+    if own and all(own):
+        raise ValueError(
+            "the initial weights are the model's own tensors, so that W - W₀ is zero: copy them before training, as"
+            " copy.deepcopy(model.state_dict())"
+        )
     # weights that a hook computes (weight_norm of torch.nn.utils, pruning) are in a graph, which deepcopy refuses
     memo = {
         id(t): t.detach().clone()
@@ -282,3 +290,7 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
     copied = copy.deepcopy(model, memo)
     copied.load_state_dict({name: weights[name] for name in model.state_dict()})
     return copied
+
+
+def _is_same_memory(a: Tensor, b: Tensor) -> bool:
+    return a is b or (b.numel() > 0 and address_of(a) is not None and address_of(a) == address_of(b))

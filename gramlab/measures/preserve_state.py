@@ -123,6 +123,8 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             if type(value) in (list, dict):
                 yield partial(_restore_items, value, value.copy())
         for names in (module._parameters, module._buffers, module._modules):
+            if not isinstance(names, dict):  # those of a traced module are fixed
+                continue
             yield partial(_restore_names, names, dict(names))
     for tensor in tensors.values():
         if tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None):

@@ -204,7 +204,7 @@ def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
     Raises
     ------
     ValueError
-        If ``a`` is not square, or an entry is not finite.
+        If ``a`` is not square, an entry is not finite, or ``random`` is no generator.
 
     Examples
     --------
@@ -216,6 +216,8 @@ def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
     A = as_float64(a, "a")
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"random_eigenvectors needs a symmetric matrix, not an array of shape {tuple(A.shape)}")
+    if not isinstance(random, np.random.Generator):
+        raise ValueError(f"random must be a numpy generator, np.random.default_rng(seed), not {random!r}")
     Q, R = torch.linalg.qr(torch.from_numpy(random.normal(size=A.shape)).to(A.device))
     Q = Q * R.diagonal().sign()  # without it Q would not be uniform over orthogonal matrices
     return Q @ A @ Q.mT

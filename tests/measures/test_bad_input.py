@@ -1,5 +1,6 @@
 """Bad input raises a ValueError that names the argument, before anything long is done."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -383,3 +384,68 @@ def test_single_samples_are_no_batches(act, data):
         act(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)), data(torch.randn(9, 4)))
     batches = list(torch.randn(9, 4).split(3))
     assert len(gramlab.features(nn.Linear(4, 4), batches)[""]) == 9
+
+
+def detached(outputs, targets):
+    return outputs.detach().square().sum(1)
+
+
+def constant(outputs, targets):
+    return torch.ones(len(outputs))
+
+
+@pytest.mark.parametrize("loss", [detached, constant])
+def test_a_loss_without_a_gradient_is_refused(loss):
+    with pytest.raises(ValueError, match="the loss has no gradient"):
+        gramlab.measure(net(), X, Y, loss=loss)
+    assert gramlab.measure(net(), X, Y, loss=loss, quantities="agop").loss is not None  # which needs no gradient
+
+
+@pytest.mark.parametrize("act", [gramlab.measure, gramlab.plan])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": nn.CrossEntropyLoss}, r"loss is the class CrossEntropyLoss: give an instance"),
+        ({"layers": 3}, "layers must be names"),
+        ({"initial": 3}, "initial must be a module or its state dict, not 3"),
+    ],
+)
+def test_options_of_another_kind_are_refused(act, options, message):
+    with pytest.raises(ValueError, match=message):
+        act(net(), X, Y, **options)
+
+
+def test_initial_weights_that_are_the_models_own_are_refused():
+    model = net()
+    before = copy.deepcopy(model.state_dict())
+    alias = model.state_dict()
+    with torch.no_grad():
+        model[0].weight.add_(1.0)
+    for initial in (alias, model):
+        with pytest.raises(ValueError, match="the model's own tensors"):
+            gramlab.measure(model, X, initial=initial)
+    frozen = before | {name: alias[name] for name in alias if name.startswith("2")}  # a part that never moves
+    moved = gramlab.measure(model, X, initial=frozen, quantities="centered_gram")["0"].centered_gram
+    torch.testing.assert_close(moved, torch.full((4, 4), 5.0).double(), rtol=1e-5, atol=0)
+
+
+def test_targets_that_begin_later_are_refused():
+    with pytest.raises(ValueError, match="batch 1 has targets and the batches before it had none"):
+        gramlab.measure(net(), [(X,), (X, Y)])
+
+
+def test_a_matrix_of_zeros_has_no_relative_error():
+    model = net()
+    nn.init.zeros_(model[2].weight)
+    layer = gramlab.measure(model, X, outputs=4)["0"]
+    with pytest.raises(gramlab.Undefined, match="agop is zero"):
+        layer.relative_error("agop")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    accumulated = gramlab.AccumulatedFact(model, optimizer)
+    with pytest.raises(gramlab.Undefined, match="layer '2'"):
+        accumulated.relative_error("2")
+
+
+def test_random_eigenvectors_need_a_generator():
+    with pytest.raises(ValueError, match=r"random must be a numpy generator, np.random.default_rng\(seed\), not 0"):
+        gramlab.random_eigenvectors(np.eye(3), 0)
