@@ -21,7 +21,7 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
 
     It is for a radial kernel, whose values are at most 1; for a ridge above n eps, below which the matrix counts as
     singular; for inputs of comparable columns, because an update may find that a small column alone matters; and for
-    targets whose squares are far from the range of numbers.
+    inputs and targets whose squares are within the range of numbers.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
     """
     if not kernel.radial or ridge < len(x) * np.finfo(np.float32).eps:
         return False
-    spreads, peak = np.ptp(x, axis=0), np.abs(y).max()
+    spreads = np.ptp(x, axis=0)
     comparable = not spreads.any() or bool(spreads.max() <= 1e3 * spreads[spreads > 0].min())
-    return comparable and bool(peak == 0 or 1e-10 < peak < 1e10)
+    return comparable and all(peak == 0 or 1e-10 < peak < 1e10 for peak in (np.abs(x).max(), np.abs(y).max()))
 
 
 def typical_size(kernel: Kernel, x: Tensor, M: Tensor | None = None) -> float:

@@ -203,8 +203,14 @@ def neural_collapse(H: Array, labels: Array, *, batch_size: int = 4096) -> Colla
 def _class_labels(labels: Array, n: int) -> Tensor:
     y = as_finite(labels, "labels")
     if y.ndim == 2 and y.shape[1] > 1:
+        if bool((several := (y == y.amax(1, keepdim=True)).sum(1) > 1).any()):
+            row = int(several.nonzero()[0])
+            raise ValueError(f"row {row} of the labels names several classes or none: each sample needs one class")
         y = y.argmax(1)
     y = y.reshape(-1)
+    if bool((ignored := y == -100).any()):
+        row = int(ignored.nonzero()[0])
+        raise ValueError(f"row {row} of the labels is -100, which losses leave out: leave these samples out of both")
     if len(y) != n:
         raise ValueError(f"H has {n} rows and there are {len(y)} labels")
     return y

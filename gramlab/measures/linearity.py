@@ -56,8 +56,8 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     residuals in float64. All others are solved in float64: features whose scaled Gram matrix has a condition number
     below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative refinement; the rest by the QR of [H Y]
     and the singular values of its H part, where values up to max(n, d)·eps of the largest count as zero (numpy's
-    lstsq). The error therefore grows with the condition number of H, not with its square as for the printed inverse,
-    and repeated, dead, or more than n features are allowed.
+    lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the condition number of H, not with
+    its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
             residual = _by_qr(X, T, mean, ridge)
         except torch.linalg.LinAlgError:
             residual = float("nan")
-    return _check_range(1.0 - residual / total, "target linearity", "H")
+    return _check_range(1.0 - max(residual, 0.0) / total, "target linearity", "H")  # below 0 by round-off alone
 
 
 def _refuse_classes(Y: Array, name: str) -> None:
@@ -206,12 +206,21 @@ def _by_qr(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float:
     for rows, block in _blocks(X, mean, 2 * _ROWS):
         R = torch.linalg.qr(torch.cat([R, torch.cat([block, T[rows]], 1)]), mode="r").R
     R = torch.cat([R, R.new_zeros(width - R.shape[0], width)])
-    U, sigma, _ = torch.linalg.svd(R[:d, :d])
+    features = R[:d, :d]
+    if d and ridge == 0.0:  # the span is the same in all units of the features, and so is what counts as zero
+        features = _unit_columns(_unit_columns(features, features.abs().amax(0)))
+    U, sigma, _ = torch.linalg.svd(features)
     nonzero = sigma > max(n, d) * _EPS * sigma.max() if d else sigma > 0
     # the unfitted share of the target along each direction; all of it where the features are zero
     share = torch.where(nonzero, ridge / (sigma.square() + ridge).clamp_min(torch.finfo(torch.float64).tiny), 1.0)
     inside = (U.mT @ R[:d, d:]) * share.unsqueeze(1)
     return float(inside.square().sum()) + float(R[d:, d:].square().sum())
+
+
+def _unit_columns(A: Tensor, size: Tensor | None = None) -> Tensor:
+    """Columns divided by their sizes, by default their lengths; zeros stay zeros."""
+    size = A.norm(dim=0) if size is None else size
+    return A / torch.where(size > 0, size, 1.0)
 
 
 def surrogate(H: Array, W: Array, Y: Array) -> float:

@@ -219,3 +219,40 @@ def test_bad_arrays_are_refused(name):
     act, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         act()
+
+
+@pytest.mark.parametrize("beside", ["dead", "repeated"])
+@pytest.mark.parametrize("center", [False, True])
+def test_features_in_any_units_explain_as_much(beside, center):
+    """A dead or a repeated feature takes the way of singular values, which do depend on the units."""
+    H, Y = draw(60, 8, 2, 3)
+    H[:, 5] = 0.0 if beside == "dead" else H[:, 2]
+    A, T = (H - H.mean(0), Y - Y.mean(0)) if center else (H, Y)
+    residual = np.sum((T - A @ np.linalg.pinv(A) @ T) ** 2)
+    expected = 1 - residual / np.sum((Y - Y.mean(0)) ** 2)
+    scales = np.logspace(-8, 7, 8)
+    assert gramlab.target_linearity(H * scales, Y, center=center) == pytest.approx(expected, abs=1e-9)
+    tiny = gramlab.target_linearity(H * 1e-200, Y, center=center)
+    assert tiny == pytest.approx(expected, abs=1e-9)
+
+
+def test_target_linearity_is_at_most_1():
+    for seed in range(40):
+        H, _ = draw(30, 6, 1, seed)
+        for features in (H, np.hstack([H, H[:, :1]]), H.astype(np.float32)):
+            assert gramlab.target_linearity(features, features @ np.ones((features.shape[1], 2))) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, -100, 1], "row 2 of the labels is -100"),
+        ([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 0]], "row 1 of the labels names several classes or none"),
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], "row 3 of the labels names several classes or none"),
+    ],
+)
+def test_labels_that_name_no_class_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        gramlab.neural_collapse(np.eye(4), labels)
+    with pytest.raises(ValueError, match=message):
+        gramlab.RunningCollapse().add(np.eye(4), labels)
