@@ -132,11 +132,11 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             yield partial(setattr, tensor, "grad", tensor.grad)
             tensor.grad = None
         part = local_tensor(tensor.detach()) if hasattr(tensor, "to_local") else tensor
-        if type(part) not in (Tensor, nn.Parameter):
+        if type(part) not in (Tensor, nn.Parameter) or part.is_meta or part.is_nested:
             continue
-        if part.layout == torch.strided:
+        if part.layout == torch.strided and _has_memory(part):
             yield partial(_restore_contents, part, part.detach().clone())
-        else:
+        elif part.layout != torch.strided:
             alias = part.detach()
             yield partial(_restore_sparse, part, alias)
             for dense in _dense_parts(alias):
@@ -162,8 +162,9 @@ def _restore_names(values: dict[str, Any], before: dict[str, Any]) -> None:
     for name in values.keys() - before.keys():
         del values[name]
     for name, value in before.items():
+        now = values.get(name)
         # FSDP itself puts whole weights in place of its pieces, and the pieces back
-        if values.get(name) is not value and not hasattr(value, "to_local"):
+        if now is not value and not hasattr(value, "to_local") and not hasattr(now, "to_local"):
             values[name] = value
 
 
@@ -185,7 +186,14 @@ def _restore_sparse(tensor: Tensor, before: Tensor) -> None:
         tensor.data = before
 
 
+def _has_memory(tensor: Tensor) -> bool:
+    """Whether a tensor has the memory of its entries, which FSDP frees of whole weights."""
+    return tensor.numel() == 0 or tensor.untyped_storage().nbytes() > 0
+
+
 def _restore_contents(tensor: Tensor, contents: Tensor) -> None:
+    if not _has_memory(tensor):
+        return
     with torch.inference_mode(tensor.is_inference()), torch.no_grad():
         if tensor.shape != contents.shape or tensor.dtype != contents.dtype or tensor.device != contents.device:
             tensor.data = contents

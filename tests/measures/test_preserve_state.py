@@ -347,3 +347,12 @@ def test_fused_encoder_layers_are_off_whatever_is_measured():
     frozen = model.requires_grad_(False)
     assert list(gramlab.measure(frozen, data, layers=["e.layers.0.linear1", "o"])) == ["e.layers.0.linear1", "o"]
     assert torch.backends.mha.get_fastpath_enabled() == enabled
+
+
+def test_attributes_without_plain_numbers_are_left_alone():
+    model = nn.Sequential(nn.Linear(4, 2))
+    kept = torch.empty(3, device="meta"), torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    model.shape, model.rows = kept
+    gramlab.measure(model, torch.randn(5, 4))
+    assert model.shape is kept[0]
+    assert model.rows is kept[1]
