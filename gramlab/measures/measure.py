@@ -1,6 +1,7 @@
 """Every layer's feature matrices in one streaming pass over the data."""
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -276,9 +277,10 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
             raise ValueError(f"the initial {name!r} holds a NaN or an infinity")
     own = [_is_same_memory(weights[name], p) for name, p in model.named_parameters() if name in weights]
     if own and all(own):
-        raise ValueError(
+        warnings.warn(
             "the initial weights are the model's own tensors, so that W - W₀ is zero: copy them before training, as"
-            " copy.deepcopy(model.state_dict())"
+            " copy.deepcopy(model.state_dict())",
+            stacklevel=2,
         )
     # weights that a hook computes (weight_norm of torch.nn.utils, pruning) are in a graph, which deepcopy refuses
     memo = {

@@ -415,17 +415,20 @@ def test_options_of_another_kind_are_refused(act, options, message):
         act(net(), X, Y, **options)
 
 
-def test_initial_weights_that_are_the_models_own_are_refused():
+def test_initial_weights_that_are_the_models_own_are_noticed():
     model = net()
     before = copy.deepcopy(model.state_dict())
     alias = model.state_dict()
     with torch.no_grad():
         model[0].weight.add_(1.0)
     for initial in (alias, model):
-        with pytest.raises(ValueError, match="the model's own tensors"):
-            gramlab.measure(model, X, initial=initial)
+        with pytest.warns(UserWarning, match="the model's own tensors"):
+            measured = gramlab.measure(model, X, initial=initial, quantities="centered_gram")
+        assert not measured["0"].centered_gram.any()
     frozen = before | {name: alias[name] for name in alias if name.startswith("2")}  # a part that never moves
-    moved = gramlab.measure(model, X, initial=frozen, quantities="centered_gram")["0"].centered_gram
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        moved = gramlab.measure(model, X, initial=frozen, quantities="centered_gram")["0"].centered_gram
     torch.testing.assert_close(moved, torch.full((4, 4), 5.0).double(), rtol=1e-5, atol=0)
 
 
