@@ -333,8 +333,8 @@ def _gradients(
     scalar: Tensor, calls: list[LayerCall], retain: bool, others: Sequence[Tensor] = ()
 ) -> Sequence[Tensor | None]:
     # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
-    edges = [call.edge for call in calls if call.edge is not None]
-    return torch.autograd.grad(scalar, [*edges, *others], retain_graph=retain, allow_unused=True)
+    places: list[Any] = [*(call.edge for call in calls if call.edge is not None), *others]
+    return torch.autograd.grad(scalar, places, retain_graph=retain, allow_unused=True)
 
 
 def _weight(layer: Layer) -> Tensor:

@@ -65,7 +65,7 @@ class CapturedNetwork:
             raise ValueError(f"the model fails on inputs of shape {inputs}: {reason}") from error
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
-        readout = None if self.last is None else self.last.take(outputs)
+        readout = None if self.last is None else self.last.take(outputs, calls, self.layers)
         if number == 0 and (missed := [name for name in self.layers if name not in {call.layer for call in calls}]):
             raise ValueError(
                 f"the batch never reaches layers {missed}: the model does not call them;"
