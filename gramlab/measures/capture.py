@@ -11,7 +11,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from gramlab.measures.attention import capture_projections
 from gramlab.measures.kinds import Layer, Projection
-from gramlab.measures.layers import check_product
+from gramlab.measures.layers import check_forward, check_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         ``requires_grad``. The place is the node in the graph, not the tensor, which may be changed in place afterwards
         (by a ReLU, say). Without gradients, copies of inputs and outputs are kept.
     products : bool, default True
-        Whether to check that the first call of each layer gives W h + b.
+        Whether to check that each layer gives W h + b, for its first input and for a random one.
 
     Yields
     ------
@@ -121,7 +121,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     Raises
     ------
     ValueError
-        In the first call of a layer that does not give W h + b, if ``products``.
+        Before or in the first call of a layer that does not give W h + b, if ``products``.
     """
     record = CallRecord()
     projections = {name: layer for name, layer in layers.items() if isinstance(layer, Projection)}
@@ -133,6 +133,10 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
             if record.recording:
+                if name in unchecked:  # before the call, whose own state then comes last
+                    record.recording = False
+                    check_forward(name, layers[name], args, kwargs)
+                    record.recording = True
                 h = args[0] if args else next(iter(kwargs.values()))
                 arguments[name].append(h if gradients else h.detach().clone())
 

@@ -63,6 +63,27 @@ class Masked(nn.Linear):
         return nn.functional.linear(x, self.weight * (self.weight > 0), self.bias)
 
 
+class Recurrent(nn.Module):
+    """A recurrent network whose first state is zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter, self.again, self.head = nn.Linear(4, 5), Masked(5, 5), nn.Linear(5, 3)
+
+    def forward(self, x):
+        h = torch.zeros(len(x), 5)
+        for _ in range(3):
+            h = torch.tanh(self.enter(x) + self.again(h))
+        return self.head(h)
+
+
+def with_a_large_bias():
+    layer = Masked(4, 3)
+    with torch.no_grad():
+        layer.bias.fill_(1e5)
+    return nn.Sequential(layer, nn.LayerNorm(3))
+
+
 class Adapted(nn.Linear):
     def forward(self, x):
         return super().forward(x) + x @ torch.ones(self.in_features, self.out_features)
@@ -213,6 +234,14 @@ CASES = {
     ),
     "masked layer": (
         lambda: gramlab.measure(nn.Sequential(Masked(4, 3)), X),
+        "layer '0' is a Masked whose forward",
+    ),
+    "masked layer, called with zeros": (
+        lambda: gramlab.measure(Recurrent(), X),
+        "layer 'again' is a Masked whose forward",
+    ),
+    "masked layer, large bias": (
+        lambda: gramlab.measure(with_a_large_bias(), X),
         "layer '0' is a Masked whose forward",
     ),
     "adapted layer": (lambda: gramlab.measure(Adapted(4, 3), X), "is a Adapted whose forward does not compute"),

@@ -371,6 +371,44 @@ def test_an_overridden_forward_may_compute_the_same(dtype):
     )
 
 
+class Storing(nn.Linear):
+    """A layer that overrides forward, keeps what it computed, counts its calls, and takes another argument."""
+
+    calls, drawn = 0, 0.0
+
+    def forward(self, x, *, scale):
+        self.calls += 1
+        self.drawn = float(torch.rand(()))
+        self.kept = x @ self.weight.mT + self.bias
+        return self.kept * scale
+
+
+class Reader(nn.Module):
+    """A network that reads what its layer kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head, self.seen = Storing(4, 3), nn.Linear(3, 2), []
+
+    def forward(self, x):
+        z = self.layer(x, scale=1.0)
+        self.seen.append((self.layer.calls, self.layer.drawn))
+        return self.head(self.layer.kept.detach().tanh() * z)
+
+
+def test_the_check_of_an_overridden_forward_leaves_no_trace():
+    torch.manual_seed(0)
+    model, x = Reader().double(), torch.randn(9, 4, dtype=torch.float64)
+    measured = gramlab.measure(model, x, quantities=["ptk"])["layer"]
+    state = torch.get_rng_state()
+    assert [calls for calls, _ in model.seen] == list(range(1, len(model.seen) + 1))
+    assert model.seen[0][1] == float(torch.rand(()))
+    torch.set_rng_state(state)
+
+    J = model.head.weight * torch.nn.functional.linear(x, model.layer.weight, model.layer.bias).tanh().unsqueeze(1)
+    torch.testing.assert_close(measured.ptk, torch.einsum("noi,noj->ij", J, J) / 9)
+
+
 def test_hooks_that_compute_the_weight_and_the_initial_weights():
     """Old-style weight_norm and pruning: the same numbers as with weights that are parameters."""
     torch.manual_seed(0)
