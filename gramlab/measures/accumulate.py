@@ -87,7 +87,7 @@ class Accumulator:
         if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
             return run
         layers, union = self.current.layers, set if self.processes is None else self.processes.union
-        suspected = set(suspects(layers, run, batch))
+        suspected = set(suspects(layers, run))
         if number == 0:
             suspected |= self._fixed_calls(batch, run)
         keys = union(suspected - self.checked if len(run.outputs) > 1 else set())

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.batches import Data, iterate_batches, run_model
+from gramlab.measures.batches import Data, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.kinds import Embedding
 from gramlab.measures.layers import Layers, find_layers
@@ -71,7 +71,7 @@ def features(
         batches = iterate_batches(model, x, None, None, batch_size)
         with capture_calls(measured, gradients=False, products=False) as record:
             for batch in batches:
-                n = len(run_model(model, batch.inputs, forward))
+                n = len(run_model(model, copied(batch.inputs), forward))
                 counts: dict[str, int] = {}
                 for call in record.take():
                     counts[call.layer] = counts.get(call.layer, 0) + 1

@@ -80,7 +80,7 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
     if callable(loss) or loss not in _TORCH_LOSSES:
         if isinstance(loss, str):
             check_targets(loss, tuple(outputs.shape), targets)
-        # a function of the caller's may work in place: the outputs are differentiated again, the targets are the caller's
+        # copies, since a function of the caller's may work in place
         losses = loss(outputs.clone(), targets.clone()) if callable(loss) else LOSSES[loss](outputs, targets)
     else:
         losses = _torch_loss(loss, outputs, targets, mask)

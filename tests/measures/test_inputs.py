@@ -343,6 +343,44 @@ def test_features_of_layers_and_of_calls():
     torch.testing.assert_close(gramlab.features(body, x, "0.0", what="output")["0.0"], shared[0](x))
 
 
+class Scales(nn.Module):
+    """A network that scales its inputs in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = net()
+
+    def forward(self, x):
+        x /= 10
+        return self.layers(x)
+
+
+@pytest.mark.parametrize("batch_size", [3, 4096])
+@pytest.mark.parametrize("how", ["scaled", "rectified", "batches"])
+def test_a_model_that_changes_its_inputs_in_place(how, batch_size):
+    x, y = data()
+    if how == "rectified":
+        model, plain, seen = nn.Sequential(nn.ReLU(inplace=True), net()), net(), x.relu()
+        names = {"1.0": "0", "1.2": "2"}
+    else:
+        model, plain, seen = Scales().double(), net(), x / 10
+        names = {"layers.0": "0", "layers.2": "2"}
+    initial = {name: 0.7 * value for name, value in model.state_dict().items()}
+    first = {name: 0.7 * value for name, value in plain.state_dict().items()}
+    given = x.clone()
+    batches = (list(zip(given.split(5), y.split(5), strict=True)), None) if how == "batches" else (given, y)
+    actual = gramlab.measure(model, *batches, weight_decay=0.1, batch_size=batch_size, initial=initial)
+    assert torch.equal(given, x)
+    expected = gramlab.measure(plain, seen, y, weight_decay=0.1, initial=first)
+    for name, same in names.items():
+        for quantity in (*QUANTITIES, "centered_ptk"):
+            torch.testing.assert_close(getattr(actual[name], quantity), getattr(expected[same], quantity))
+    inputs = gramlab.features(model, given, batch_size=batch_size)
+    torch.testing.assert_close(inputs[next(iter(names))], seen)
+    gramlab.denoising(model, given, y, batch_size=batch_size)
+    assert torch.equal(given, x)
+
+
 def test_numpy_in_single_precision_meets_a_model_in_double():
     x, y = data()
     assert_same(measured(x.numpy().astype(np.float32), y), measured(x.float().double(), y))
