@@ -127,8 +127,8 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     projections = {name: layer for name, layer in layers.items() if isinstance(layer, Projection)}
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
-    weights = {name: layer.parameter() for name, layer in layers.items()}
-    places = {name: address_of(weight) for name, weight in weights.items()}
+    weights = {name: layer.own_weights() for name, layer in layers.items()}
+    places = {name: [address_of(weight) for weight in own] for name, own in weights.items()}
 
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
@@ -161,10 +161,10 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         return hook
 
     def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
-        weight = layers[name].parameter()
-        # FSDP itself puts the whole weight in place of its piece
-        if not hasattr(weights[name], "to_local") and (
-            weight is not weights[name] or address_of(weight) != places[name]
+        own = layers[name].own_weights()
+        # by identity; FSDP itself puts the whole weight in place of its piece
+        if not any(hasattr(weight, "to_local") for weight in weights[name]) and (
+            list(map(id, own)) != list(map(id, weights[name])) or list(map(address_of, own)) != places[name]
         ):
             raise ValueError(
                 f"layer {name!r} is called with another weight than its own, as torch.func.functional_call does;"

@@ -380,6 +380,35 @@ def test_a_layer_that_is_called_with_another_weight_is_refused(how):
     assert list(gramlab.measure(OtherWeight(how), torch.randn(6, 4), layers="head")) == ["head"]
 
 
+class OtherOriginal(torch.nn.Module):
+    """Calls a layer whose weight is computed from twice its parameters."""
+
+    def __init__(self, layer, names):
+        super().__init__()
+        self.layer, self.head, self.names = layer, torch.nn.Linear(5, 3), names
+
+    def forward(self, x):
+        doubled = {name: 2 * self.layer.get_parameter(name) for name in self.names}
+        return self.head(torch.func.functional_call(self.layer, doubled, (x,)).tanh())
+
+
+COMPUTED = {
+    "weight_norm": (nn.utils.parametrizations.weight_norm, "parametrizations.weight.original1"),
+    "spectral_norm": (nn.utils.parametrizations.spectral_norm, "parametrizations.weight.original"),
+    "old weight_norm": (nn.utils.weight_norm, "weight_g"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("kind", COMPUTED)
+def test_a_layer_whose_weight_is_computed_from_others_than_its_own_is_refused(kind):
+    normalise, name = COMPUTED[kind]
+    with pytest.raises(ValueError, match="'layer' is called with another weight than its own"):
+        gramlab.measure(OtherOriginal(normalise(nn.Linear(4, 5)), [name]), X)
+    for names in ([], ["bias"]):  # W is the layer's own
+        assert list(gramlab.measure(OtherOriginal(normalise(nn.Linear(4, 5)), names), X)) == ["layer", "head"]
+
+
 class Translator(torch.nn.Module):
     """An encoder's tokens with a mask, and a decoder's."""
 
