@@ -1,13 +1,16 @@
 """Record the inputs and outputs of layers during a forward pass, without changing it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn.modules.module import _global_forward_hooks, register_module_forward_hook
+from torch.utils.hooks import RemovableHandle
 
 from gramlab.measures.attention import capture_projections
 from gramlab.measures.kinds import Layer, Projection
@@ -97,6 +100,15 @@ def address_of(tensor: Tensor | None) -> int | None:
 def _repeat(values: Tensor, h: Tensor, samples: int) -> Tensor:
     """Values at a layer's input ``h`` or output with an axis of samples, in place of a first axis of 1 or before it."""
     return values.expand(samples, *(values.shape[1:] if h.shape[:1] == (1,) else values.shape))
+
+
+def first_forward_hook(module: nn.Module, hook: Callable[..., Any]) -> RemovableHandle:
+    """Register a hook that gets a module's output before all other hooks, those of all modules included."""
+    if not _global_forward_hooks:
+        return module.register_forward_hook(hook, prepend=True)
+    handle = register_module_forward_hook(lambda called, *values: hook(called, *values) if called is module else None)
+    cast(OrderedDict, _global_forward_hooks).move_to_end(handle.id, last=False)
+    return handle
 
 
 @contextmanager
@@ -191,6 +203,6 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
             # after the user's pre-hooks and before the user's forward hooks: the input and output of the layer alone
             before = layer.module.register_forward_pre_hook(keep_input(name), with_kwargs=True)
             stack.callback(before.remove)
-            after = layer.module.register_forward_hook(record_call(name), prepend=True)
+            after = first_forward_hook(layer.module, record_call(name))
             stack.callback(after.remove)
         yield record

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 from torch.nn import functional as F
+from torch.nn.modules.module import _global_backward_hooks
 
 from gramlab.measures.capture import LayerCall
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear, as_layers
@@ -143,10 +144,10 @@ class LastProduct:
     def _has_backward_hook(self, head: nn.Module | None) -> bool:
         """Whether a backward hook may change the derivatives below the head: that of a module around it or its own.
 
-        A bare product belongs to no module, so that a hook of any module counts.
+        A bare product belongs to no module, so that a hook of any module counts. So does a hook of all modules.
         """
         around = (module for module in self.model.modules() if head is None or head in module.modules())
-        return any(module._backward_hooks for module in around)
+        return bool(_global_backward_hooks) or any(module._backward_hooks for module in around)
 
 
 def _whole_bias(layer: Layer) -> Tensor | None:
