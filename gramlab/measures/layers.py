@@ -35,8 +35,8 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
     ------
     ValueError
         If no layer matches, if a name does not exist (the nearest names are listed) or is of another kind, if a layer
-        is lazy and has no weight yet, and if the model normalises by its batches even in evaluation: outputs would
-        then depend on the batch size.
+        is lazy and has no weight yet, if its weight is complex, and if the model normalises by its batches even in
+        evaluation: outputs would then depend on the batch size.
 
     Examples
     --------
@@ -76,6 +76,11 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         # not module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
         if isinstance(layer.module._parameters.get("weight"), nn.parameter.UninitializedParameter):
             raise ValueError(f"layer {name!r} is lazy and has no weight yet: run the model once before measuring")
+        if kinds := [p.dtype for p in layer.module.parameters() if p.is_complex()]:
+            raise ValueError(
+                f"layer {name!r} has weights of {kinds[0]}, and gramlab measures real ones; name the layers to measure"
+                " in layers="
+            )
     return chosen
 
 
