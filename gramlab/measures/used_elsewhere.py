@@ -81,4 +81,6 @@ class CallGradients:
 
 
 def _norm(t: Tensor) -> float:
-    return float(torch.linalg.vector_norm(t, dtype=torch.float64))
+    """The norm, in float64 only where squares leave the range of float32."""
+    quick = float(torch.linalg.vector_norm(t))
+    return quick if 1e-12 < quick < float("inf") else float(torch.linalg.vector_norm(t, dtype=torch.float64))
