@@ -22,6 +22,7 @@ from gramlab.measures.processes import Processes
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.results import LayerMeasures, single
 from gramlab.measures.shared_rows import SHARED_ROWS, fixed_calls, give_rows, shared_calls, suspects
+from gramlab.measures.used_elsewhere import CallGradients
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Accumulator:
     cotangents: Cotangents | None = None
     mixed: set[str] = field(default_factory=set)  # layers whose rows serve several samples
     checked: set[tuple[str, int]] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
     def cotangents_name(self) -> Outputs:
         """How the first batch decided to sum over outputs."""
@@ -87,7 +89,7 @@ class Accumulator:
         if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
             return run
         layers, union = self.current.layers, set if self.processes is None else self.processes.union
-        suspected = set(suspects(layers, run, batch))
+        suspected = set(suspects(layers, run))
         if number == 0:
             suspected |= self._fixed_calls(batch, run)
         keys = union(suspected - self.checked if len(run.outputs) > 1 else set())
@@ -128,7 +130,13 @@ class Accumulator:
             if self.needs & {"loss_outer", "weight_gradient"}:
                 with self._failing_together():
                     check_differentiable(losses)
-                self._add_loss(calls, _gradients(losses.sum(), calls, retain=by_output), batch.mask)
+                first = number == 0 and batch.counts and "weight_gradient" in self.needs
+                compared = CallGradients(self.current.layers) if first else None
+                weights = [] if compared is None else compared.parameters()
+                gradients = _gradients(losses.sum(), calls, retain=by_output, others=weights)
+                self._add_loss(calls, gradients[: len(calls)], batch.mask, compared)
+                if compared is not None:
+                    self.elsewhere |= compared.differing(self.current.model, weights, gradients[len(calls) :])
         if by_output:
             self._add_outputs(batch, run, initial_run)
 
@@ -203,11 +211,18 @@ class Accumulator:
                 if key in self.needs
             }
 
-    def _add_loss(self, calls: list[LayerCall], gradients: Sequence[Tensor | None], mask: Tensor | None) -> None:
+    def _add_loss(
+        self,
+        calls: list[LayerCall],
+        gradients: Sequence[Tensor | None],
+        mask: Tensor | None,
+        compared: CallGradients | None,
+    ) -> None:
         outer = BatchSums()
         for call, g in zip(calls, gradients, strict=True):
             if g is None:  # the loss does not depend on this call
                 continue
+            eps = torch.finfo(g.dtype).eps
             layer, g = self.current.layers[call.layer], at_least_float32(call.part(g))
             if "loss_outer" in self.needs:
                 outer.add(call.layer, layer.output_rows(g, mask, call.input))
@@ -217,6 +232,8 @@ class Accumulator:
                 h = at_least_float32(call.input) if call.input.is_floating_point() else call.input
                 total = layer.weight_gradient(h, g, mask)
                 self.sums[call.layer]["weight_gradient"] += total
+                if compared is not None:  # with autograd's gradient, which knows no mask
+                    compared.add(call.layer, h, g, total if mask is None else layer.weight_gradient(h, g), eps)
         outer.add_to(self.sums, "loss_outer")
 
     def _run_initial(self, batch: Batch, number: int, run: Run) -> Run | None:
@@ -316,10 +333,12 @@ class BatchSums:
             sums[name][key] += total
 
 
-def _gradients(scalar: Tensor, calls: list[LayerCall], retain: bool) -> Sequence[Tensor | None]:
+def _gradients(
+    scalar: Tensor, calls: list[LayerCall], retain: bool, others: Sequence[Tensor] = ()
+) -> Sequence[Tensor | None]:
     # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
-    edges = [call.edge for call in calls if call.edge is not None]
-    return torch.autograd.grad(scalar, edges, retain_graph=retain, allow_unused=True)
+    places: list[Any] = [*(call.edge for call in calls if call.edge is not None), *others]
+    return torch.autograd.grad(scalar, places, retain_graph=retain, allow_unused=True)
 
 
 def _weight(layer: Layer) -> Tensor:

@@ -54,6 +54,6 @@ def as_tensor(values: Array, name: str) -> Tensor:
 
 def all_finite(tensor: Tensor) -> bool:
     """Whether no entry is NaN or infinite. A finite sum decides quickly; entries are checked only where it is not."""
-    if not tensor.is_floating_point():
+    if not tensor.is_floating_point() and not tensor.is_complex():
         return True
     return bool(torch.isfinite(tensor.sum())) or bool(torch.isfinite(tensor).all())

@@ -1,6 +1,6 @@
 """Batches of inputs, targets and masks from the caller's data in any form, checked as they come."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -76,14 +76,20 @@ def iterate_batches(
 
 def first_rows(batch: Batch, rows: int) -> Batch:
     """Return the first rows of a batch."""
-
-    def cut(values: Any) -> Any:
-        if isinstance(values, Mapping):
-            return {key: cut(value) for key, value in values.items()}
-        return tuple(map(cut, values)) if isinstance(values, tuple) else values[:rows]
-
     targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
-    return Batch(cut(batch.inputs), targets, mask, 0)
+    return Batch(_changed(batch.inputs, lambda t: t[:rows]), targets, mask, 0)
+
+
+def copied(inputs: Any) -> Any:
+    """Return copies of a batch's inputs for a single run of the model, which may change them in place."""
+    return _changed(inputs, torch.clone)
+
+
+def _changed(inputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A batch's inputs with each tensor changed."""
+    if isinstance(inputs, Mapping):
+        return {key: change(t) for key, t in inputs.items()}
+    return tuple(map(change, inputs)) if isinstance(inputs, tuple) else change(inputs)
 
 
 def row_count(x: Data) -> int | None:
@@ -239,15 +245,9 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
         return t.to(device, dtype if t.is_floating_point() and dtype is not None else t.dtype)
 
     for inputs, targets, mask, start, counts in batches:
-        if isinstance(inputs, Tensor):
-            moved: Any = move(inputs)
-        elif isinstance(inputs, Mapping):
-            moved = {key: move(t) for key, t in inputs.items()}
-        else:
-            moved = tuple(move(t) for t in inputs)
         # targets keep their own precision: the loss decides
         yield Batch(
-            moved,
+            _changed(inputs, move),
             None if targets is None else (targets.clone() if targets.is_inference() else targets).to(device),
             None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
             start,

@@ -1,17 +1,20 @@
 """Record the inputs and outputs of layers during a forward pass, without changing it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn.modules.module import _global_forward_hooks, register_module_forward_hook
+from torch.utils.hooks import RemovableHandle
 
 from gramlab.measures.attention import capture_projections
 from gramlab.measures.kinds import Layer, Projection
-from gramlab.measures.layers import check_product
+from gramlab.measures.layers import check_forward, check_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,15 @@ def _repeat(values: Tensor, h: Tensor, samples: int) -> Tensor:
     return values.expand(samples, *(values.shape[1:] if h.shape[:1] == (1,) else values.shape))
 
 
+def first_forward_hook(module: nn.Module, hook: Callable[..., Any]) -> RemovableHandle:
+    """Register a hook that gets a module's output before all other hooks, those of all modules included."""
+    if not _global_forward_hooks:
+        return module.register_forward_hook(hook, prepend=True)
+    handle = register_module_forward_hook(lambda called, *values: hook(called, *values) if called is module else None)
+    cast(OrderedDict, _global_forward_hooks).move_to_end(handle.id, last=False)
+    return handle
+
+
 @contextmanager
 def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products: bool = True) -> Iterator[CallRecord]:
     """Record each call of the layers while the context is open. Hooks are removed afterwards, also on an error.
@@ -112,7 +124,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         ``requires_grad``. The place is the node in the graph, not the tensor, which may be changed in place afterwards
         (by a ReLU, say). Without gradients, copies of inputs and outputs are kept.
     products : bool, default True
-        Whether to check that the first call of each layer gives W h + b.
+        Whether to check that each layer gives W h + b, for its first input and for a random one.
 
     Yields
     ------
@@ -121,18 +133,22 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     Raises
     ------
     ValueError
-        In the first call of a layer that does not give W h + b, if ``products``.
+        Before or in the first call of a layer that does not give W h + b, if ``products``.
     """
     record = CallRecord()
     projections = {name: layer for name, layer in layers.items() if isinstance(layer, Projection)}
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
-    weights = {name: layer.parameter() for name, layer in layers.items()}
-    places = {name: address_of(weight) for name, weight in weights.items()}
+    weights = {name: layer.own_weights() for name, layer in layers.items()}
+    places = {name: [address_of(weight) for weight in own] for name, own in weights.items()}
 
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
             if record.recording:
+                if name in unchecked:  # before the call, whose own state then comes last
+                    record.recording = False
+                    check_forward(name, layers[name], args, kwargs)
+                    record.recording = True
                 h = args[0] if args else next(iter(kwargs.values()))
                 arguments[name].append(h if gradients else h.detach().clone())
 
@@ -157,10 +173,10 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         return hook
 
     def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
-        weight = layers[name].parameter()
-        # FSDP itself puts the whole weight in place of its piece
-        if not hasattr(weights[name], "to_local") and (
-            weight is not weights[name] or address_of(weight) != places[name]
+        own = layers[name].own_weights()
+        # by identity; FSDP itself puts the whole weight in place of its piece
+        if not any(hasattr(weight, "to_local") for weight in weights[name]) and (
+            list(map(id, own)) != list(map(id, weights[name])) or list(map(address_of, own)) != places[name]
         ):
             raise ValueError(
                 f"layer {name!r} is called with another weight than its own, as torch.func.functional_call does;"
@@ -187,6 +203,6 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
             # after the user's pre-hooks and before the user's forward hooks: the input and output of the layer alone
             before = layer.module.register_forward_pre_hook(keep_input(name), with_kwargs=True)
             stack.callback(before.remove)
-            after = layer.module.register_forward_hook(record_call(name), prepend=True)
+            after = first_forward_hook(layer.module, record_call(name))
             stack.callback(after.remove)
         yield record

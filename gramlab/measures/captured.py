@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures.arrays import all_finite
-from gramlab.measures.batches import Batch, input_tensors, run_model, sample_count
+from gramlab.measures.batches import Batch, copied, input_tensors, run_model, sample_count
 from gramlab.measures.capture import CallRecord, LayerCall
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear
 from gramlab.measures.readout import LastProduct, Readout
@@ -27,12 +27,15 @@ class Run:
         The product that gives the outputs, if a linear one does.
     mask : Tensor of shape (n, T), or None
         The batch's mask, if the outputs are those of its tokens.
+    inputs : Tensor, tuple or mapping of Tensor
+        What the model got: copies of the batch's inputs.
     """
 
     outputs: Tensor
     calls: list[LayerCall]
     readout: Readout | None
     mask: Tensor | None
+    inputs: Any
 
 
 class CapturedNetwork:
@@ -52,21 +55,22 @@ class CapturedNetwork:
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
         self.record.recording, self.record.samples = True, sample_count(batch.inputs) or 1
+        inputs = copied(batch.inputs)
         if self.last is not None:
             self.last.begin()
         try:
-            outputs = run_model(self.model, batch.inputs, self.forward)
+            outputs = run_model(self.model, inputs, self.forward)
         # torch's errors on shapes, types and indices that do not fit, and mistakes in the model's own code
         except (RuntimeError, LookupError, TypeError, AttributeError, NameError, AssertionError) as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
             reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
-            inputs = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(batch.inputs))
-            raise ValueError(f"the model fails on inputs of shape {inputs}: {reason}") from error
+            shapes = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(batch.inputs))
+            raise ValueError(f"the model fails on inputs of shape {shapes}: {reason}") from error
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
         check_batched(self.layers, calls, batch.inputs, outputs)
-        readout = None if self.last is None else self.last.take(outputs)
+        readout = None if self.last is None else self.last.take(outputs, calls, self.layers)
         if number == 0 and (missed := [name for name in self.layers if name not in {call.layer for call in calls}]):
             raise ValueError(
                 f"the batch never reaches layers {missed}: the model does not call them;"
@@ -95,7 +99,7 @@ class CapturedNetwork:
             self._check_mask(batch.mask, batch, outputs, calls, number == 0 and mask is None)
         if mask is not None:
             outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
-        return Run(outputs, calls, readout, mask)
+        return Run(outputs, calls, readout, mask, inputs)
 
     def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, calls: list[LayerCall], must_fit: bool) -> None:
         """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""

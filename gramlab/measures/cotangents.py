@@ -217,7 +217,8 @@ def choose(outputs: Outputs, run: Run, initial: Run | None) -> Cotangents:
     elif outputs == "readout":
         raise ValueError(
             "outputs='readout' needs outputs that a linear layer gives, W h + b without a cap, a gate or a scale after"
-            " it, nor a backward hook around it; outputs='exact' or a number of random cotangents need no such layer"
+            " it, a measured layer beside or after it, or a backward hook around it; outputs='exact' or a number of"
+            " random cotangents need no such layer"
         )
     if outputs is None and passes > MOST_PASSES:
         return Random(DEFAULT_DRAWS)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures.arrays import Array
-from gramlab.measures.batches import Data, iterate_batches, run_model
+from gramlab.measures.batches import Data, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.collapse import Collapse, RunningCollapse
 from gramlab.measures.layers import Layers, find_layers
@@ -101,7 +101,7 @@ def denoising(
         for batch in iterate_batches(model, x, labels, None, batch_size):
             if batch.targets is None:
                 raise ValueError("denoising compares classes: give labels, or batches of (inputs, labels)")
-            run_model(model, batch.inputs, forward)
+            run_model(model, copied(batch.inputs), forward)
             calls = record.take()
             called = [call.layer for call in calls]
             if not order:  # the order of calls: a model may have registered its last layer first

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.batches import Data, iterate_batches, run_model
+from gramlab.measures.batches import Data, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.captured import check_batched
 from gramlab.measures.kinds import Embedding
@@ -72,7 +72,7 @@ def features(
         batches = iterate_batches(model, x, None, None, batch_size)
         with capture_calls(measured, gradients=False, products=False) as record:
             for batch in batches:
-                outputs = run_model(model, batch.inputs, forward)
+                outputs = run_model(model, copied(batch.inputs), forward)
                 calls, n = record.take(), len(outputs)
                 check_batched(measured, calls, batch.inputs, outputs)
                 counts: dict[str, int] = {}

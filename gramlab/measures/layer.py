@@ -70,6 +70,13 @@ class Layer:
         """Return the parameters that W is made of."""
         return list(self.module.parameters())
 
+    def own_weights(self) -> list[Tensor]:
+        """Return the parameter that is the weight, or those that a computed weight comes from."""
+        parameter = self.parameter()
+        if parameter is not None:
+            return [parameter]
+        return [tensor for name, tensor in self.module.named_parameters() if name != "bias"]
+
     def has_computed_weight(self) -> bool:
         """Whether a call sets the weight, as the hooks of ``torch.nn.utils``' weight_norm and prune do."""
         return "weight" in vars(self.module)

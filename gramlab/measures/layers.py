@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures.kinds import Layer, as_layers, is_adapted
+from gramlab.measures.preserve_state import preserved_state
 
 Layers = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
 
@@ -34,8 +35,8 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
     ------
     ValueError
         If no layer matches, if a name does not exist (the nearest names are listed) or is of another kind, if a layer
-        is lazy and has no weight yet, and if the model normalises by its batches even in evaluation: outputs would
-        then depend on the batch size.
+        is lazy and has no weight yet, if its weight is complex, and if the model normalises by its batches even in
+        evaluation: outputs would then depend on the batch size.
 
     Examples
     --------
@@ -77,6 +78,11 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         # not module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
         if isinstance(layer.module._parameters.get("weight"), nn.parameter.UninitializedParameter):
             raise ValueError(f"layer {name!r} is lazy and has no weight yet: run the model once before measuring")
+        if kinds := [p.dtype for p in layer.module.parameters() if p.is_complex()]:
+            raise ValueError(
+                f"layer {name!r} has weights of {kinds[0]}, and gramlab measures real ones; name the layers to measure"
+                " in layers="
+            )
     return chosen
 
 
@@ -137,17 +143,53 @@ def left_out(model: nn.Module, measured: Mapping[str, Layer], bare: Mapping[str,
     return {**bare, **reasons}
 
 
+def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[str, Any]) -> None:
+    """Raise ValueError if the layer overrides ``forward`` and it does not give W h + b for a random input h.
+
+    The input of a call may be zero, like the first state of a recurrent network, and show nothing. The layer's own
+    attributes, buffers and the random states stay as they are.
+
+    Parameters
+    ----------
+    name : str
+    layer : Layer
+    arguments, keywords : tuple, mapping
+        Of a call of the layer, whose first one is its input.
+    """
+    if not layer.overrides_forward():
+        return
+    generator = torch.Generator().manual_seed(0)
+    first = None if arguments else next(iter(keywords))
+    given = arguments[0] if first is None else keywords[first]
+    if given.is_floating_point():
+        lead = (*given.shape[:1], *[1] * (given.ndim - 1))
+        h = (torch.randn(lead, generator=generator) * torch.randn(given.shape[1:], generator=generator)).to(given)
+    else:
+        h = torch.randint(layer.module.num_embeddings, given.shape, generator=generator).to(given)
+    with preserved_state(layer.module), torch.no_grad():
+        try:
+            if first is None:
+                z = layer.module.forward(h, *arguments[1:], **keywords)
+            else:
+                z = layer.module.forward(**{**keywords, first: h})
+        except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError):
+            z = None
+        check_product(name, layer, h, z)
+
+
 def check_product(name: str, layer: Layer, h: Tensor, z: Any) -> None:
     """Raise ValueError if the layer overrides ``forward`` and its output ``z`` for the input ``h`` is not W h + b.
 
-    Masked, standardised and quantised layers multiply by another matrix than their weight.
+    Masked, standardised and quantised layers multiply by another matrix than their weight. The error is compared with
+    W h, since a large bias would hide it.
     """
     if not layer.overrides_forward():
         return
     try:
         with torch.no_grad():
-            plain = layer.product(h)
-            bound = torch.finfo(plain.dtype).eps ** 0.5 * float(plain.double().norm())
+            plain, bias = layer.product(h), layer.product(torch.zeros_like(h))
+            eps = torch.finfo(plain.dtype).eps
+            bound = eps**0.5 * float((plain - bias).double().norm()) + 10 * eps * float(plain.double().norm())
             same = plain.shape == z.shape and float((plain - z).double().norm()) <= bound
     except (RuntimeError, TypeError, AttributeError):  # the weight is not even of this shape or kind
         same = False

@@ -33,7 +33,7 @@ def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
     >>> default_loss((5, 3), torch.zeros(5, dtype=torch.long)), default_loss((5, 3), torch.zeros(5, 3))
     ('cross_entropy', 'mse')
     """
-    integers = not targets.is_floating_point() and targets.dtype != torch.bool
+    integers = not (targets.is_floating_point() or targets.is_complex() or targets.dtype == torch.bool)
     classes = integers and len(shape) > 1 and shape[-1] > 1 and tuple(targets.shape) == tuple(shape[:-1])
     return "cross_entropy" if classes else "mse"
 
@@ -82,9 +82,12 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
     if callable(loss) or loss not in _TORCH_LOSSES:
         if isinstance(loss, str):
             check_targets(loss, tuple(outputs.shape), targets)
-        losses = (loss if callable(loss) else LOSSES[loss])(outputs, targets)
+        # copies, since a function of the caller's may work in place
+        losses = loss(outputs.clone(), targets.clone()) if callable(loss) else LOSSES[loss](outputs, targets)
     else:
         losses = _torch_loss(loss, outputs, targets, mask)
+    if isinstance(losses, Tensor) and losses.is_complex():
+        raise ValueError(f"the loss must give real numbers, not {losses.dtype}")
     if not isinstance(losses, Tensor) or losses.shape != outputs.shape[:1]:
         result = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise ValueError(
@@ -131,6 +134,8 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
     """Raise ValueError if the targets do not fit a named loss and outputs of this shape."""
     if loss not in _CHECKED:
         return
+    if targets.is_complex():
+        raise ValueError(f"{loss} needs real targets, not {targets.dtype}; a loss of your own may take them")
     target_shape = tuple(targets.shape)
     if len(target_shape) == 0 or target_shape[0] != shape[0]:
         raise ValueError(f"targets of shape {target_shape} don't fit outputs of shape {shape}: each sample needs one")

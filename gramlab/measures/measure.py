@@ -36,6 +36,7 @@ from gramlab.measures.shards import (
     unwrapped_weights,
 )
 from gramlab.measures.shared_rows import SHARED_ROWS
+from gramlab.measures.used_elsewhere import USED_ELSEWHERE
 
 
 def measure(
@@ -178,7 +179,8 @@ def measure(
                 settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
         measured = {name: layer for name, layer in networks[0].layers.items() if name not in accumulator.mixed}
         mixed = [p for name in accumulator.mixed for p in networks[0].layers[name].weight_parameters()]
-        remaining = left_out(model, measured, {} if last is None else last.bare)
+        elsewhere = dict.fromkeys(sorted(accumulator.elsewhere), USED_ELSEWHERE)
+        remaining = left_out(model, measured, elsewhere | ({} if last is None else last.bare))
         remaining |= {name: SHARED_ROWS for name, p in model.named_parameters() if any(p is other for other in mixed)}
         return accumulator.result(weight_decay, settings, remaining)
 
@@ -196,8 +198,9 @@ def _in_rounds(
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        bare = {name: reason for name, reason in results[0].left_out.items() if reason == BARE_PRODUCT}
-        remaining = left_out(model, find_layers(model, list(layers)), bare)
+        elsewhere = {name: reason for result in results for name, reason in result.left_out.items()
+                     if reason in (BARE_PRODUCT, USED_ELSEWHERE)}  # fmt: skip
+        remaining = left_out(model, find_layers(model, list(layers)), elsewhere)
     for result in results:
         remaining |= {name: reason for name, reason in result.left_out.items() if reason == SHARED_ROWS}
     return replace(results[0], layers=layers, left_out=remaining)

@@ -44,7 +44,8 @@ class Measurement(Mapping[str, LayerMeasures]):
     loss : float or None
         The samples' mean loss, None without targets.
     left_out : mapping of str to str
-        Parameters with two axes or more, by name, that belong to no measured layer, and why.
+        Parameters with two axes or more, by name, that belong to no measured layer or that the network also uses
+        outside of their layer's calls, and why.
     settings : mapping of str to value
         What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all and
         "made_from", the digests of data, weights and functions.

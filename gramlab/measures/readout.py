@@ -1,14 +1,17 @@
 """The readout: a linear product that gives the network's outputs, found by itself and verified on each batch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import get_gradient_edge
 from torch.nn import functional as F
+from torch.nn.modules.module import _global_backward_hooks
 
+from gramlab.measures.capture import LayerCall
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear, as_layers
 from gramlab.measures.shards import is_split, whole_tensor
 
@@ -97,11 +100,19 @@ class LastProduct:
                     self.bare[self.names[id(tensor)]] = BARE_PRODUCT
             self.keep(BareProduct(weight, bias), h)
 
-    def take(self, outputs: Tensor) -> Readout | None:
+    def take(self, outputs: Tensor, calls: list[LayerCall], layers: Mapping[str, Layer]) -> Readout | None:
         """Return the last call if it gave the outputs and their derivative, and forget it.
 
         A head that is capped, gated or scaled afterwards gives other numbers than W h + b, or another derivative: one
-        that scales gradients leaves the numbers as they are.
+        that scales gradients leaves the numbers as they are. So does a branch beside the head that is zero for now.
+
+        Parameters
+        ----------
+        outputs : Tensor of shape (n, ...)
+        calls : list of LayerCall
+            Those of the measured layers.
+        layers : mapping of str to Layer
+            The measured layers.
         """
         layer, h, self.layer, self.h, self.recording = self.layer, self.h, None, None, False
         if not self.verified or layer is None or h is None or not h.requires_grad or h._version != self.version:
@@ -125,15 +136,18 @@ class LastProduct:
             same = float((product.double() - outputs.detach().double()).abs().max()) <= bound
         if not outputs.requires_grad or not (same or self.split):  # a pass through a split model needs all processes
             return None
-        return Readout(layer, h, W) if _same_derivative(W, h, outputs) and same else None
+        if not _same_derivative(W, h, outputs) or not same:
+            return None
+        own = [call for call in calls if layer.module is not None and layers[call.layer].module is layer.module][-1:]
+        return None if _reaches(outputs, [call for call in calls if call not in own], h) else Readout(layer, h, W)
 
     def _has_backward_hook(self, head: nn.Module | None) -> bool:
         """Whether a backward hook may change the derivatives below the head: that of a module around it or its own.
 
-        A bare product belongs to no module, so that a hook of any module counts.
+        A bare product belongs to no module, so that a hook of any module counts. So does a hook of all modules.
         """
         around = (module for module in self.model.modules() if head is None or head in module.modules())
-        return any(module._backward_hooks for module in around)
+        return bool(_global_backward_hooks) or any(module._backward_hooks for module in around)
 
 
 def _whole_bias(layer: Layer) -> Tensor | None:
@@ -152,6 +166,27 @@ def _same_derivative(W: Tensor, h: Tensor, outputs: Tensor) -> bool:
     expected = (u.flatten(0, -2) @ W.to(u)).reshape(h.shape).double()
     bound = torch.finfo(outputs.dtype).eps ** 0.75 * float(expected.norm())
     return float((gradient.double() - expected).norm()) <= bound
+
+
+def _reaches(outputs: Tensor, calls: list[LayerCall], h: Tensor) -> bool:
+    """Whether the outputs depend on one of the calls by a path in the graph beside the readout's input.
+
+    The path itself decides, since its derivative may be zero for now, and the numbers cannot show it.
+    """
+    # autograd keeps one object for each of its nodes while a reference to it is held
+    ends = {(call.edge.node, call.edge.output_nr) for call in calls if call.edge is not None}
+    readout = get_gradient_edge(h)
+    start = get_gradient_edge(outputs)
+    waiting, seen = [(start.node, start.output_nr)], {(readout.node, readout.output_nr)}
+    while waiting:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        if place in ends:
+            return True
+        seen.add(place)
+        waiting += [(node, number) for node, number in place[0].next_functions if node is not None]
+    return False
 
 
 @contextmanager

@@ -134,11 +134,12 @@ def reduce_over_processes(
         "loss": accumulator.loss if isinstance(accumulator.loss, str) else "callable",
     }
     everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (content, draws))
-    for rank, (other, _) in enumerate(everyone):
+    dist.all_gather_object(everyone, (content, draws, accumulator.elsewhere))
+    for rank, (other, *_) in enumerate(everyone):
         if differing := differences(everyone[0][0], other):
             raise ValueError(f"processes 0 and {rank} measure different things: their {', '.join(differing)} differ")
-    for _, theirs in everyone:  # a process whose samples never reach a layer has no sums for it
+    accumulator.elsewhere = set().union(*(elsewhere for *_, elsewhere in everyone))
+    for _, theirs, _ in everyone:  # a process whose samples never reach a layer has no sums for it
         for layer, shapes in theirs.items():
             for key, shape in shapes.items():
                 device = next(iter(accumulator.sums[layer].values())).device

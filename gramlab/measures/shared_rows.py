@@ -38,10 +38,10 @@ def fixed_calls(layers: Mapping[str, Layer], run: Run, few: Run) -> set[Call]:
     return {key for key, length in first_axes(layers, run).items() if length == n == axes.get(key)}
 
 
-def suspects(layers: Mapping[str, Layer], run: Run, batch: Batch) -> dict[Call, LayerCall]:
+def suspects(layers: Mapping[str, Layer], run: Run) -> dict[Call, LayerCall]:
     """Return the calls whose rows may serve several samples: by their shape, or because they never saw the batch."""
     n = len(run.outputs)
-    addresses = {address_of(t) for t in input_tensors(batch.inputs)} - {None}
+    addresses = {address_of(t) for t in input_tensors(run.inputs)} - {None}
     chosen = {}
     for key, call in numbered(run.calls):
         h = call.input

@@ -64,6 +64,38 @@ class Masked(nn.Linear):
         return nn.functional.linear(x, self.weight * (self.weight > 0), self.bias)
 
 
+class Recurrent(nn.Module):
+    """A recurrent network whose first state is zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter, self.again, self.head = nn.Linear(4, 5), Masked(5, 5), nn.Linear(5, 3)
+
+    def forward(self, x):
+        h = torch.zeros(len(x), 5)
+        for _ in range(3):
+            h = torch.tanh(self.enter(x) + self.again(h))
+        return self.head(h)
+
+
+def with_a_large_bias():
+    layer = Masked(4, 3)
+    with torch.no_grad():
+        layer.bias.fill_(1e5)
+    return nn.Sequential(layer, nn.LayerNorm(3))
+
+
+class Complex(nn.Module):
+    """A network whose first layer is complex."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.Linear(4, 5, dtype=torch.complex64), nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.head(self.layer(x.to(torch.complex64)).abs())
+
+
 class Adapted(nn.Linear):
     def forward(self, x):
         return super().forward(x) + x @ torch.ones(self.in_features, self.out_features)
@@ -97,6 +129,12 @@ def patched():
 
 
 IMAGES = torch.randn(2, 3, 5, 5)
+
+
+def nan_in(model):
+    with torch.no_grad():
+        next(model.parameters())[0, 0] = float("nan")
+    return model
 
 
 def weights_with_nan():
@@ -216,6 +254,33 @@ CASES = {
         lambda: gramlab.measure(nn.Sequential(Masked(4, 3)), X),
         "layer '0' is a Masked whose forward",
     ),
+    "masked layer, called with zeros": (
+        lambda: gramlab.measure(Recurrent(), X),
+        "layer 'again' is a Masked whose forward",
+    ),
+    "masked layer, large bias": (
+        lambda: gramlab.measure(with_a_large_bias(), X),
+        "layer '0' is a Masked whose forward",
+    ),
+    "complex layer": (lambda: gramlab.measure(Complex(), X), "layer 'layer' has weights of torch.complex64"),
+    "complex layer by name": (
+        lambda: gramlab.measure(Complex(), X, layers="layer"),
+        "layer 'layer' has weights of torch.complex64",
+    ),
+    "complex outputs": (
+        lambda: gramlab.measure(net(), X, forward=lambda m, x: torch.fft.fft(m(x))),
+        "outputs must be real, .* not torch.complex64",
+    ),
+    "complex loss": (lambda: gramlab.measure(net(), X, Y, loss=lambda f, y: f.sum(1) * 1j), "loss must give real"),
+    "complex targets": (lambda: gramlab.measure(net(), X, torch.randn(6, 3) * 1j), "mse needs real targets"),
+    "nan in complex inputs": (
+        lambda: gramlab.measure(net(), nan_at(5) * (1 + 1j), forward=lambda m, x: m(x.abs())),
+        "input row 5",
+    ),
+    "nan in a complex weight": (
+        lambda: gramlab.measure(nan_in(Complex()), X, layers="head"),
+        "parameter 'layer.weight' holds a NaN",
+    ),
     "adapted layer": (lambda: gramlab.measure(Adapted(4, 3), X), "is a Adapted whose forward does not compute"),
     "padded layer": (
         lambda: gramlab.measure(Padded(3, 2, 3), IMAGES),
@@ -261,6 +326,15 @@ def test_inputs_of_inference_mode_are_measured():
     with torch.inference_mode():
         x, y = X * 1, Y * 1
     assert torch.equal(gramlab.measure(net(), x, y)["0"].enfa, gramlab.measure(net(), X, Y)["0"].enfa)
+
+
+def test_a_real_layer_beside_a_complex_one_is_measured():
+    torch.manual_seed(0)
+    model = Complex()
+    measured = gramlab.measure(model, X, Y, layers="head")
+    assert measured.left_out == {"layer.weight": "not named in layers="}
+    (gradient,) = torch.autograd.grad(nn.functional.cross_entropy(model(X), Y), model.head.weight)
+    torch.testing.assert_close(measured["head"].weight_gradient, gradient.double())
 
 
 def test_a_traced_part_is_left_out():
@@ -350,6 +424,35 @@ def test_a_layer_that_is_called_with_another_weight_is_refused(how):
     with pytest.raises(ValueError, match="'layer' is called with another weight than its own"):
         gramlab.measure(OtherWeight(how), torch.randn(6, 4))
     assert list(gramlab.measure(OtherWeight(how), torch.randn(6, 4), layers="head")) == ["head"]
+
+
+class OtherOriginal(torch.nn.Module):
+    """Calls a layer whose weight is computed from twice its parameters."""
+
+    def __init__(self, layer, names):
+        super().__init__()
+        self.layer, self.head, self.names = layer, torch.nn.Linear(5, 3), names
+
+    def forward(self, x):
+        doubled = {name: 2 * self.layer.get_parameter(name) for name in self.names}
+        return self.head(torch.func.functional_call(self.layer, doubled, (x,)).tanh())
+
+
+COMPUTED = {
+    "weight_norm": (nn.utils.parametrizations.weight_norm, "parametrizations.weight.original1"),
+    "spectral_norm": (nn.utils.parametrizations.spectral_norm, "parametrizations.weight.original"),
+    "old weight_norm": (nn.utils.weight_norm, "weight_g"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("kind", COMPUTED)
+def test_a_layer_whose_weight_is_computed_from_others_than_its_own_is_refused(kind):
+    normalise, name = COMPUTED[kind]
+    with pytest.raises(ValueError, match="'layer' is called with another weight than its own"):
+        gramlab.measure(OtherOriginal(normalise(nn.Linear(4, 5)), [name]), X)
+    for names in ([], ["bias"]):  # W is the layer's own
+        assert list(gramlab.measure(OtherOriginal(normalise(nn.Linear(4, 5)), names), X)) == ["layer", "head"]
 
 
 class Translator(torch.nn.Module):

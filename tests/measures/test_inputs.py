@@ -343,6 +343,44 @@ def test_features_of_layers_and_of_calls():
     torch.testing.assert_close(gramlab.features(body, x, "0.0", what="output")["0.0"], shared[0](x))
 
 
+class Scales(nn.Module):
+    """A network that scales its inputs in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = net()
+
+    def forward(self, x):
+        x /= 10
+        return self.layers(x)
+
+
+@pytest.mark.parametrize("batch_size", [3, 4096])
+@pytest.mark.parametrize("how", ["scaled", "rectified", "batches"])
+def test_a_model_that_changes_its_inputs_in_place(how, batch_size):
+    x, y = data()
+    if how == "rectified":
+        model, plain, seen = nn.Sequential(nn.ReLU(inplace=True), net()), net(), x.relu()
+        names = {"1.0": "0", "1.2": "2"}
+    else:
+        model, plain, seen = Scales().double(), net(), x / 10
+        names = {"layers.0": "0", "layers.2": "2"}
+    initial = {name: 0.7 * value for name, value in model.state_dict().items()}
+    first = {name: 0.7 * value for name, value in plain.state_dict().items()}
+    given = x.clone()
+    batches = (list(zip(given.split(5), y.split(5), strict=True)), None) if how == "batches" else (given, y)
+    actual = gramlab.measure(model, *batches, weight_decay=0.1, batch_size=batch_size, initial=initial)
+    assert torch.equal(given, x)
+    expected = gramlab.measure(plain, seen, y, weight_decay=0.1, initial=first)
+    for name, same in names.items():
+        for quantity in (*QUANTITIES, "centered_ptk"):
+            torch.testing.assert_close(getattr(actual[name], quantity), getattr(expected[same], quantity))
+    inputs = gramlab.features(model, given, batch_size=batch_size)
+    torch.testing.assert_close(inputs[next(iter(names))], seen)
+    gramlab.denoising(model, given, y, batch_size=batch_size)
+    assert torch.equal(given, x)
+
+
 def test_numpy_in_single_precision_meets_a_model_in_double():
     x, y = data()
     assert_same(measured(x.numpy().astype(np.float32), y), measured(x.float().double(), y))
@@ -369,6 +407,44 @@ def test_an_overridden_forward_may_compute_the_same(dtype):
         rtol=1e-6 if dtype != torch.bfloat16 else 0.1,
         atol=1e-9 if dtype != torch.bfloat16 else 1e-3,
     )
+
+
+class Storing(nn.Linear):
+    """A layer that overrides forward, keeps what it computed, counts its calls, and takes another argument."""
+
+    calls, drawn = 0, 0.0
+
+    def forward(self, x, *, scale):
+        self.calls += 1
+        self.drawn = float(torch.rand(()))
+        self.kept = x @ self.weight.mT + self.bias
+        return self.kept * scale
+
+
+class Reader(nn.Module):
+    """A network that reads what its layer kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head, self.seen = Storing(4, 3), nn.Linear(3, 2), []
+
+    def forward(self, x):
+        z = self.layer(x, scale=1.0)
+        self.seen.append((self.layer.calls, self.layer.drawn))
+        return self.head(self.layer.kept.detach().tanh() * z)
+
+
+def test_the_check_of_an_overridden_forward_leaves_no_trace():
+    torch.manual_seed(0)
+    model, x = Reader().double(), torch.randn(9, 4, dtype=torch.float64)
+    measured = gramlab.measure(model, x, quantities=["ptk"])["layer"]
+    state = torch.get_rng_state()
+    assert [calls for calls, _ in model.seen] == list(range(1, len(model.seen) + 1))
+    assert model.seen[0][1] == float(torch.rand(()))
+    torch.set_rng_state(state)
+
+    J = model.head.weight * torch.nn.functional.linear(x, model.layer.weight, model.layer.bias).tanh().unsqueeze(1)
+    torch.testing.assert_close(measured.ptk, torch.einsum("noi,noj->ij", J, J) / 9)
 
 
 def test_hooks_that_compute_the_weight_and_the_initial_weights():

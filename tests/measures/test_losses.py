@@ -46,6 +46,25 @@ def test_unsigned_classes(dtype, loss):
     assert measurement.loss == gramlab.measure(model, x, y, loss=loss).loss
 
 
+def test_a_loss_that_works_in_place_changes_no_outputs_and_no_targets():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 1)).double()
+    x, y = torch.randn(6, 4).double(), torch.tensor([[0.0], [1.0], [1.0], [0.0], [1.0], [0.0]]).double()
+
+    def in_place(outputs, targets):
+        signs = targets.mul_(2).sub_(1)
+        return F.binary_cross_entropy(torch.sigmoid_(outputs), (signs + 1) / 2, reduction="none")[:, 0]
+
+    before = y.clone()
+    measured = gramlab.measure(model, x, y, loss=in_place, weight_decay=0.1, batch_size=4)
+    assert torch.equal(y, before)
+    J = torch.func.vmap(torch.func.jacrev(model))(x)[:, 0]
+    torch.testing.assert_close(measured["0"].agop, J.mT @ J / 6)
+    expected = gramlab.measure(model, x, y, loss="bce_with_logits", weight_decay=0.1)
+    for quantity in ("agop", "enfa", "fact"):
+        torch.testing.assert_close(getattr(measured["2"], quantity), getattr(expected["2"], quantity))
+
+
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy", "bce_with_logits", "classes"])
 def test_masked_tokens_do_not_count_in_a_loss(loss):
     """As if each sample had been cut to its unmasked tokens, whatever the masked ones' targets are."""

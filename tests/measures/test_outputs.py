@@ -166,6 +166,40 @@ def test_a_backward_hook_around_the_head_is_obeyed(name):
         gramlab.measure(hooked, x, outputs="readout")
 
 
+class Beside(nn.Module):
+    """A network with a layer that reaches the outputs by another way than the head's input."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.body, self.head = how, nn.Linear(4, 3), nn.Linear(3, 9)
+        self.more = nn.Conv1d(9, 9, 1, bias=False) if how == "after" else nn.Linear(4, 9, bias=False)
+        with torch.no_grad():
+            self.more.weight.copy_(torch.eye(9)[..., None] if how == "after" else torch.zeros(9, 4))
+
+    def forward(self, x):
+        if self.how == "after":
+            return self.more(self.head(torch.tanh(self.body(x))).unsqueeze(-1)).squeeze(-1)
+        beside = self.more(x)
+        if self.how == "straight through":
+            beside = beside + x.sum()
+            beside = beside - beside.detach()
+        return beside + self.head(torch.tanh(self.body(x)))
+
+
+@pytest.mark.parametrize("how", ["zero", "straight through", "after"])
+def test_a_layer_beside_the_head_is_measured_where_it_adds_nothing(how):
+    torch.manual_seed(0)
+    model, x = Beside(how).double(), inputs()
+    assert torch.equal(model(x), model.head(torch.tanh(model.body(x))))
+    chosen = gramlab.measure(model, x)
+    assert chosen.settings["outputs"] == "exact"
+    torch.testing.assert_close(chosen["more"].ptk, torch.eye(9, dtype=torch.float64))  # its outputs are the network's
+    # where the layer is not measured, the others' derivatives come through the head alone
+    assert gramlab.measure(model, x, layers=["body", "head"]).settings["outputs"] == "readout"
+    with pytest.raises(ValueError, match="a measured layer beside or after it"):
+        gramlab.measure(model, x, outputs="readout")
+
+
 class Untied(Tied):
     """The language model with the product of its head written out, in one of several ways."""
 

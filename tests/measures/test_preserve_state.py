@@ -129,6 +129,57 @@ def test_the_users_hooks_are_not_part_of_the_layer():
     torch.testing.assert_close(doubled, 4 * torch.eye(2, dtype=torch.float64))
 
 
+def doubles(module, arguments, z):
+    return 2 * z if isinstance(module, nn.Linear) else None
+
+
+@pytest.mark.parametrize("hook", [doubles, lambda module, arguments, z: None], ids=["doubles", "only looks"])
+def test_hooks_of_all_modules_are_not_part_of_the_layer(hook):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+    x, y = torch.randn(9, 4).double(), torch.randn(9, 3).double()
+    factor = 2 if hook is doubles else 1
+    first, act, last = model
+    z = first(x).detach()
+
+    def of_first(z):
+        return factor * last(act(factor * z))
+
+    J = torch.func.vmap(torch.func.jacrev(of_first))(z)
+    handle = nn.modules.module.register_module_forward_hook(hook)
+    try:
+        hooks = list(nn.modules.module._global_forward_hooks)
+        measured = gramlab.measure(model, x, y)
+        seen = gramlab.features(model, x, what="output")
+        assert list(nn.modules.module._global_forward_hooks) == hooks
+    finally:
+        handle.remove()
+    torch.testing.assert_close(seen["0"], z)
+    torch.testing.assert_close(measured["0"].ptk, torch.einsum("noi,noj->ij", J, J) / 9)
+    (gradient,) = torch.autograd.grad(nn.functional.mse_loss(of_first(first(x)), y), first.weight)
+    torch.testing.assert_close(measured["0"].weight_gradient, gradient)
+    assert not measured.left_out
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+def test_a_backward_hook_of_all_modules_is_obeyed():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 9)).double(), torch.randn(9, 4).double()
+    plain = gramlab.measure(model, x)
+
+    def triples(module, inputs, outputs):
+        return (3 * inputs[0],) if module is model[2] else None
+
+    handle = nn.modules.module.register_module_full_backward_hook(triples)
+    try:
+        hooked = gramlab.measure(model, x)
+    finally:
+        handle.remove()
+    assert (plain.settings["outputs"], hooked.settings["outputs"]) == ("readout", "exact")
+    torch.testing.assert_close(hooked["0"].ptk, 9 * plain["0"].ptk)
+    torch.testing.assert_close(hooked["2"].ptk, plain["2"].ptk)
+
+
 def test_training_with_and_without_measuring_ends_in_the_same_weights():
     def train(measured):
         model, data = network(), loader()

@@ -1,0 +1,86 @@
+"""Weights that the network also uses outside of their layers' calls, found by comparing gradients of the loss."""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from gramlab.measures.kinds import Layer, as_layers
+
+USED_ELSEWHERE = "also used outside of its layer's calls, and weight_gradient, FACT and stationarity lack that part"
+
+
+class CallGradients:
+    """The weight gradients of a batch by layer, summed over calls, and how far round-off may move them.
+
+    Autograd's gradients with respect to the parameters have a part for every use of a parameter. A parameter whose
+    gradient is not the sum over its layers' calls has another use: tied weights that the model multiplies by itself,
+    a division by the weight's norm, or a gradient that belongs to the outputs.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+    """
+
+    def __init__(self, layers: Mapping[str, Layer]) -> None:
+        self.layers = layers
+        self.totals: dict[str, Tensor] = {}
+        self.bounds: dict[str, float] = {}
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Return the weights that can be compared: leaves in full precision, trained, whole, and without hooks."""
+        weights = {id(p): p for p in (layer.parameter() for layer in self.layers.values()) if p is not None}
+        return [
+            p
+            for p in weights.values()
+            if p.requires_grad
+            and p.is_leaf
+            and p.dtype in (torch.float32, torch.float64)
+            and not hasattr(p, "to_local")
+            and not p._backward_hooks  # a hook changes autograd's gradient
+        ]
+
+    def add(self, name: str, h: Tensor, g: Tensor, total: Tensor, eps: float) -> None:
+        """Add the weight gradient of a call with input ``h`` and gradient ``g``, computed in the precision ``eps``.
+
+        Of half precision, autocast's too, the bound is so wide that no use is found.
+        """
+        self.totals[name] = self.totals[name] + total if name in self.totals else total
+        size = _norm(h) if h.is_floating_point() else h.numel() ** 0.5
+        rows = g.numel() / total.shape[:2].numel()  # over which the entries of g hᵀ are sums
+        rounding = eps * (100 + rows**0.5)
+        self.bounds[name] = self.bounds.get(name, 0.0) + rounding * size * _norm(g)
+
+    def differing(
+        self, model: nn.Module, parameters: Iterable[nn.Parameter], gradients: Iterable[Tensor | None]
+    ) -> set[str]:
+        """Return the names of the parameters whose gradients are not the sums over their layers' calls.
+
+        Entries that an unmeasured layer multiplies by are not compared.
+        """
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        others = [layer for key, module in model.named_modules()
+                  for name, layer in as_layers(key, module).items() if name not in self.layers]  # fmt: skip
+        found = set()
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            if gradient is None:  # the calls use the weight's numbers without their graph
+                continue
+            rest = gradient.to_dense() if gradient.is_sparse else gradient
+            rest = rest.clone(memory_format=torch.contiguous_format)
+            bound = 0.0
+            for name, layer in self.layers.items():
+                if layer.parameter() is parameter and name in self.totals:
+                    layer.matrices(rest).sub_(self.totals[name])  # a view
+                    bound += self.bounds[name]
+            for layer in others:
+                if layer.parameter() is parameter:
+                    layer.matrices(rest).zero_()
+            if _norm(rest) > bound:
+                found.add(names[id(parameter)])
+        return found
+
+
+def _norm(t: Tensor) -> float:
+    """The norm, in float64 only where squares leave the range of float32."""
+    quick = float(torch.linalg.vector_norm(t))
+    return quick if 1e-12 < quick < float("inf") else float(torch.linalg.vector_norm(t, dtype=torch.float64))
