@@ -422,25 +422,26 @@ class Storing(nn.Linear):
 
 
 class Reader(nn.Module):
-    """A network that reads what its layer kept."""
+    """A network that reads what its layer kept, and tells ``see`` of each call."""
 
-    def __init__(self):
+    def __init__(self, see):
         super().__init__()
-        self.layer, self.head, self.seen = Storing(4, 3), nn.Linear(3, 2), []
+        self.layer, self.head, self.see = Storing(4, 3), nn.Linear(3, 2), see
 
     def forward(self, x):
         z = self.layer(x, scale=1.0)
-        self.seen.append((self.layer.calls, self.layer.drawn))
+        self.see((self.layer.calls, self.layer.drawn))
         return self.head(self.layer.kept.detach().tanh() * z)
 
 
 def test_the_check_of_an_overridden_forward_leaves_no_trace():
     torch.manual_seed(0)
-    model, x = Reader().double(), torch.randn(9, 4, dtype=torch.float64)
+    seen: list[tuple[int, float]] = []  # outside of the model, whose lists are set back
+    model, x = Reader(seen.append).double(), torch.randn(9, 4, dtype=torch.float64)
     measured = gramlab.measure(model, x, quantities=["ptk"])["layer"]
     state = torch.get_rng_state()
-    assert [calls for calls, _ in model.seen] == list(range(1, len(model.seen) + 1))
-    assert model.seen[0][1] == float(torch.rand(()))
+    assert [calls for calls, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[0][1] == float(torch.rand(()))
     torch.set_rng_state(state)
 
     J = model.head.weight * torch.nn.functional.linear(x, model.layer.weight, model.layer.bias).tanh().unsqueeze(1)
