@@ -44,6 +44,7 @@ STATEMENTS = (
         reads=("prop1/ratio",),
         printed="|σ(W⁺h) − σ(Wh)| ≤ L²|h⁺ − h|",
         cases=7,
+        forms=("claim",),
     ),
     Statement(
         name="equal signs",
