@@ -161,11 +161,12 @@ def outcome(form: dict[str, Any]) -> str:
 
 def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any] | None:
     """The condition that leaves a statement undecided; None where another reason does."""
+    if statement["verdict"] != "inconclusive":
+        return None
     for hypothesis in claim["hypotheses"]:
         needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
         met = deciding_condition(hypothesis, statement).get("holds") is True
-        because = statement["verdict"] == "inconclusive" and statement["reason"] == hypothesis["reason"]
-        if needed and not met and because:
+        if needed and not met and statement["reason"] == hypothesis["reason"]:
             return hypothesis
     return None
 
