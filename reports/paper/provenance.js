@@ -1,195 +1,195 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 2.044,
+  "seconds": 0.958,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.858,
+  "seconds": 0.514,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.597,
+  "seconds": 0.932,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.833,
+  "seconds": 0.474,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 6.587,
+  "seconds": 3.048,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.855,
+  "seconds": 0.628,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.354,
+  "seconds": 0.973,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.63,
+  "seconds": 0.723,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 2.096,
+  "seconds": 0.808,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 2.128,
+  "seconds": 0.824,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.159,
+  "seconds": 0.669,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 2.099,
+  "seconds": 0.691,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ebc58a6e",
+  "commit": "62e597fc",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 5.375,
+  "seconds": 2.626,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.598,
+  "seconds": 0.23,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.716,
+  "seconds": 0.517,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 2.061,
+  "seconds": 1.221,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 2.796,
+  "seconds": 1.024,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ebc58a6e",
+  "commit": "62e597fc",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 1.057,
+  "seconds": 0.683,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 1.103,
+  "seconds": 0.573,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 2.576,
+  "seconds": 1.311,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 1.873,
+  "seconds": 0.939,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.684,
+  "seconds": 1.087,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 1.131,
+  "seconds": 0.647,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 5.272,
+  "seconds": 4.702,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
@@ -201,11 +201,11 @@ provenance.paper = {
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 2.712,
+  "seconds": 1.475,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
@@ -217,51 +217,51 @@ provenance.paper = {
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.596,
+  "seconds": 0.911,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 1.308,
+  "seconds": 0.803,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 5.448,
+  "seconds": 3.134,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.853,
+  "seconds": 1.169,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.636,
+  "seconds": 0.47,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 1.92,
+  "seconds": 4.644,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "62e597fc",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
@@ -748,11 +748,11 @@ provenance.paper = {
   "settings": "f5667125df3b80b8"
  },
  "measure@a_prop1": {
-  "seconds": 297.75,
+  "seconds": 59.623,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5e05dcb",
+  "commit": "6324426c",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "9edc77a7b4c50b9c"
@@ -798,11 +798,11 @@ provenance.paper = {
   "settings": "f0840482866b1eee"
  },
  "measure@a_whiten": {
-  "seconds": 63.511,
+  "seconds": 18.478,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1851206",
+  "commit": "6324426c",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "f5667125df3b80b8"
@@ -845,11 +845,11 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@b_fig3": {
-  "seconds": 1058.18,
+  "seconds": 546.917,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "7241471",
+  "commit": "6324426c",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8adf9d643104c77d"
@@ -978,11 +978,11 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@d_alg1": {
-  "seconds": 61.415,
+  "seconds": 30.29,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ab45588",
+  "commit": "6324426c",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8ec2ab3ae22e50fb"
@@ -1288,35 +1288,35 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.078,
+  "seconds": 0.784,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51500c98",
+  "commit": "f8764288",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.071,
+  "seconds": 0.787,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51500c98",
+  "commit": "f8764288",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.062,
+  "seconds": 0.769,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51500c98",
+  "commit": "f8764288",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.213,
+  "seconds": 0.118,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ebc58a6e",
+  "commit": "f8764288",
   "settings": "4f53cda18c2baa0c"
  }
 };
