@@ -193,11 +193,11 @@ provenance.paper = {
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.851,
+  "seconds": 1.16,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
@@ -209,11 +209,11 @@ provenance.paper = {
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 2.665,
+  "seconds": 1.36,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
@@ -265,355 +265,355 @@ provenance.paper = {
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.485,
+  "seconds": 0.232,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.68,
+  "seconds": 0.291,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 4.424,
+  "seconds": 2.905,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.631,
+  "seconds": 0.346,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 3.423,
+  "seconds": 2.343,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 3.754,
+  "seconds": 2.062,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 2.749,
+  "seconds": 1.754,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 6.074,
+  "seconds": 3.57,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 5.696,
+  "seconds": 3.547,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.578,
+  "seconds": 0.958,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.842,
+  "seconds": 0.43,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.78,
+  "seconds": 0.367,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 3.403,
+  "seconds": 1.685,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.952,
+  "seconds": 0.507,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 3.284,
+  "seconds": 2.103,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.184,
+  "seconds": 0.053,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "cc5df7ab",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.77,
+  "seconds": 0.321,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 1.292,
+  "seconds": 0.66,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.768,
+  "seconds": 0.428,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "cc5df7ab",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.986,
+  "seconds": 0.527,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "b40e92a7",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.956,
+  "seconds": 0.662,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "cc5df7ab",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 2.25,
+  "seconds": 1.433,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "f8764288",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
+  "seconds": 0.466,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.512,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.38,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "cc5df7ab",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 1.331,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 0.718,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 0.46,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.201,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 0.815,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.529,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 1.193,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f8764288",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 1.083,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.358,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig3": {
+  "seconds": 0.673,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 0.725,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 0.375,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 0.449,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.494,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 1.038,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b40e92a7",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
   "seconds": 0.731,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.96,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 2.489,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 2.319,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 1.474,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_mnist": {
-  "seconds": 0.908,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.493,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 1.263,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.845,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 2.107,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.946,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 0.713,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig3": {
-  "seconds": 1.467,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 1.299,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 0.617,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 0.785,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_lemb_1": {
-  "seconds": 0.737,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_lemb_2": {
-  "seconds": 1.735,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_propa_1": {
-  "seconds": 0.981,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e80bce03",
+  "commit": "b40e92a7",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.078,
+  "seconds": 0.618,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "b40e92a7",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 7.36,
+  "seconds": 4.533,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "b40e92a7",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.533,
+  "seconds": 0.825,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e80bce03",
+  "commit": "b40e92a7",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1288,35 +1288,35 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.784,
+  "seconds": 1.185,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "8374903f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.787,
+  "seconds": 1.096,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "8374903f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.769,
+  "seconds": 1.039,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "8374903f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.118,
+  "seconds": 0.1,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "8374903f",
   "settings": "4f53cda18c2baa0c"
  }
 };
