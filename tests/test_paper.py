@@ -36,7 +36,7 @@ def same(first, second) -> bool:
 
 def judged(paper: str) -> dict[str, dict]:
     """Today's verdicts on the paper's claims whose table is in git and holds what the statements need, by key."""
-    findings, keys = {}, set(SETTINGS.claims_of(paper))
+    findings, keys = {}, SETTINGS.claims_of(paper)
     letter = papers.paper(paper).LETTER
     for key in keys:
         experiment = SETTINGS.claims[key]
@@ -47,7 +47,7 @@ def judged(paper: str) -> dict[str, dict]:
                 findings[key] = find(
                     papers.claim(paper, key), letter, Rows(table), experiment, "paper", tables.seeds(table)
                 )
-    statements = [statement for key in keys - findings.keys() for statement in papers.claim(paper, key).STATEMENTS]
+    statements = [statement for key in keys if key not in findings for statement in papers.claim(paper, key).STATEMENTS]
     waiting = sum(statement.kind == "asserted" for statement in statements)
     return judge(json.loads(json.dumps(findings)), waiting)
 

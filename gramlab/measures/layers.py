@@ -173,7 +173,7 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
             else:
                 z = layer.module.forward(**{**keywords, first: h})
         except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError):
-            z = None
+            return  # it may refuse random numbers; its own call is checked in any case
         check_product(name, layer, h, z)
 
 

@@ -46,6 +46,8 @@ def test_identities_are_measured_along_training_too(experiment, cases, monkeypat
     measured = [row for row in experiment.measure(SimpleNamespace(instances=1)) if row["arm"] == "claim"]
     double = [row for row in measured if row["dtype"] == "float64"]
     for case in cases:
-        residuals = [row["value"] for row in double if row.get("case", "").startswith(case)]
+        # a remainder of second order is no identity
+        residuals = [row["value"] for row in double
+                     if row.get("case", "").startswith(case) and not row["quantity"].endswith("remainder")]  # fmt: skip
         assert residuals
         assert max(residuals) <= 8 * UNIT["float64"]

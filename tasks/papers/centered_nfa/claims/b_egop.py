@@ -21,7 +21,7 @@ from tasks.judging.statistics import curves, fisher
 
 ID = "B.egop"
 KIND = "statistical"
-TITLE = "The AGOP of a network that approximates the target approaches the target's EGOP"
+TITLE = "The AGOP of a good approximation approaches the target's EGOP"
 PRINTED = "the AGOP “will approximate” and “resembles” the EGOP, Section 2.1 and Figure 1"
 MATH = (
     r"\bar G \to \mathbb{E}_x\left[ \nabla f^\star(x)\, \nabla f^\star(x)^\top \right] = A^2 \quad\text{as "

@@ -24,16 +24,14 @@ TITLE = "The whitened update keeps the Gram and is the closest to W"
 PRINTED = "W⁺ = UVᵀ(W − γG), UVᵀ by Newton–Schulz, Section B.1"
 MATH = (
     r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",
-    r"(W^+)^\top W^+ = (W - \gamma G)^\top (W - \gamma G)",
     (
         r"W^+ = \underset{Z}{\operatorname{argmin}}\; \| Z - W \|_F \quad\text{subject to } Z^\top Z = (W "
         r"- \gamma G)^\top (W - \gamma G)"
     ),
     (
-        r"(W - \gamma \Delta)^\top (W - \gamma \Delta) = (W - \gamma G)^\top (W - \gamma G) + O(\gamma^2), \quad "
-        r"\Delta = G - \Delta'"
+        r"(W - \gamma G + \gamma \Delta')^\top (W - \gamma G + \gamma \Delta') = (W - \gamma G)^\top (W - \gamma G) + "
+        r"O(\gamma^2) \quad\text{where } W^\top \Delta' + \Delta'^\top W = 0"
     ),
-    r"\Delta' = \underset{D}{\operatorname{argmin}}\; \| G - D \|_F \quad\text{subject to } W^\top D + D^\top W = 0",
 )
 GRIDS = {
     **{f"whiten/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("gram", "distance", "newton-schulz")},
