@@ -257,19 +257,19 @@ provenance.paper = {
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 4.644,
+  "seconds": 4.265,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "6988459a",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.232,
+  "seconds": 0.214,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "6988459a",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
@@ -1288,35 +1288,35 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.185,
+  "seconds": 0.662,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8374903f",
+  "commit": "6988459a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 1.096,
+  "seconds": 0.65,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8374903f",
+  "commit": "6988459a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.039,
+  "seconds": 0.633,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8374903f",
+  "commit": "6988459a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.1,
+  "seconds": 0.073,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8374903f",
+  "commit": "6988459a",
   "settings": "4f53cda18c2baa0c"
  }
 };
