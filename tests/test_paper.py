@@ -92,3 +92,20 @@ def test_the_committed_tables_give_the_committed_results(copy_project, environme
         assert (clone / "reports" / "paper" / name).read_bytes() == (PAPER / name).read_bytes(), name
     for path in (PAPER / "rows").glob("*.csv"):
         assert (clone / "reports" / "paper" / "rows" / path.name).read_bytes() == path.read_bytes(), path
+
+
+def test_every_asserted_statement_of_a_claim_that_has_not_run_is_a_test(copy_project, environment):
+    """Holm's factor of the smallest p-value counts them, whether the claims that have not run have tables or not."""
+    clone = copy_project("family")
+    (clone / "data" / "paper" / "tables").mkdir(parents=True)
+    shutil.copy2(PAPER / "tables" / "c_tabular.parquet", clone / "data" / "paper" / "tables")
+    for command in ("tasks.check c_tab3", "tasks.verdicts fact"):
+        program = [sys.executable, "-m", *command.split(), "--scale", "paper"]
+        done = subprocess.run(program, cwd=clone, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    judged = json.loads((clone / "data" / "paper" / "verdicts" / "fact.json").read_text())["c_tab3"]
+    forms = [form for statement in judged["statements"] if statement["kind"] == "asserted"
+             for form in statement["forms"].values()]  # fmt: skip
+    smallest = min(forms, key=lambda form: form["p"])
+    others = sum(claim["asserted"] for name, claim in CLAIMS.items() if name[0] == "C" and name != "C.tab3")
+    assert smallest["p, Holm"] / smallest["p"] == pytest.approx(len(forms) + others)
