@@ -140,7 +140,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
     weights = {name: layer.own_weights() for name, layer in layers.items()}
-    places = {name: [address_of(weight) for weight in own] for name, own in weights.items()}
+    places = {name: [address_of(weight) for weight in tensors] for name, tensors in weights.items()}
 
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
@@ -173,10 +173,11 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         return hook
 
     def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
-        own = layers[name].own_weights()
+        weights_now = layers[name].own_weights()
         # by identity; FSDP itself puts the whole weight in place of its piece
         if not any(hasattr(weight, "to_local") for weight in weights[name]) and (
-            list(map(id, own)) != list(map(id, weights[name])) or list(map(address_of, own)) != places[name]
+            list(map(id, weights_now)) != list(map(id, weights[name]))
+            or list(map(address_of, weights_now)) != places[name]
         ):
             raise ValueError(
                 f"layer {name!r} is called with another weight than its own, as torch.func.functional_call does;"

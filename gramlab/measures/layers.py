@@ -160,12 +160,13 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
         return
     generator = torch.Generator().manual_seed(0)
     first = None if arguments else next(iter(keywords))
-    given = arguments[0] if first is None else keywords[first]
-    if given.is_floating_point():
-        lead = (*given.shape[:1], *[1] * (given.ndim - 1))
-        h = (torch.randn(lead, generator=generator) * torch.randn(given.shape[1:], generator=generator)).to(given)
+    layer_input = arguments[0] if first is None else keywords[first]
+    if layer_input.is_floating_point():
+        lead = (*layer_input.shape[:1], *[1] * (layer_input.ndim - 1))
+        random = torch.randn(lead, generator=generator) * torch.randn(layer_input.shape[1:], generator=generator)
+        h = random.to(layer_input)
     else:
-        h = torch.randint(layer.module.num_embeddings, given.shape, generator=generator).to(given)
+        h = torch.randint(layer.module.num_embeddings, layer_input.shape, generator=generator).to(layer_input)
     with preserved_state(layer.module), torch.no_grad():
         try:
             if first is None:

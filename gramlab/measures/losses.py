@@ -151,8 +151,10 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
             )
     elif loss == "signed_mse":
         if target_shape != shape[:-1] or not classes:
-            given = f"{targets.dtype} {target_shape}"
-            raise ValueError(f"signed_mse with outputs {shape} needs integer targets {shape[:-1]}, not {given}")
+            raise ValueError(
+                f"signed_mse with outputs {shape} needs integer targets {shape[:-1]},"
+                f" not {targets.dtype} {target_shape}"
+            )
     elif not classes:
         reshape_targets(targets, shape)
     if classes and len(targets):

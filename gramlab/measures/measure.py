@@ -278,8 +278,8 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
             raise ValueError(f"the initial {name!r} has shape {shapes}")
         if not all_finite(weights[name]):
             raise ValueError(f"the initial {name!r} holds a NaN or an infinity")
-    own = [_is_same_memory(weights[name], p) for name, p in model.named_parameters() if name in weights]
-    if own and all(own):
+    same_memory = [_is_same_memory(weights[name], p) for name, p in model.named_parameters() if name in weights]
+    if same_memory and all(same_memory):
         warnings.warn(
             "the initial weights are the model's own tensors, so that W - W₀ is zero: copy them before training, as"
             " copy.deepcopy(model.state_dict())",

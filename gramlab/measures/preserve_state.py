@@ -115,11 +115,11 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
     """Yield what restores the tensors of the model, then its attributes, to be called in the reverse order."""
     tensors: dict[int, Tensor] = {}
     for module in model.modules():
-        own = {name: value for name, value in vars(module).items() if name not in _OF_EVERY_MODULE}
-        for values in (module._parameters, module._buffers, own):
+        attributes = {name: value for name, value in vars(module).items() if name not in _OF_EVERY_MODULE}
+        for values in (module._parameters, module._buffers, attributes):
             tensors |= {id(value): value for value in values.values() if isinstance(value, Tensor)}
-        yield partial(_restore_attributes, module, own)
-        for value in own.values():
+        yield partial(_restore_attributes, module, attributes)
+        for value in attributes.values():
             if type(value) in (list, dict):
                 yield partial(_restore_items, value, value.copy())
         for names in (module._parameters, module._buffers, module._modules):
@@ -204,5 +204,5 @@ def _restore_contents(tensor: Tensor, contents: Tensor) -> None:
 def _generators(x: Any) -> list[torch.Generator]:
     """The generators of a DataLoader and of its sampler, from which a pass over the data draws."""
     owners = x, getattr(x, "sampler", None), getattr(x, "batch_sampler", None)
-    found = {id(g): g for owner in owners if isinstance(g := getattr(owner, "generator", None), torch.Generator)}
-    return list(found.values())
+    generators = {id(g): g for owner in owners if isinstance(g := getattr(owner, "generator", None), torch.Generator)}
+    return list(generators.values())

@@ -138,8 +138,10 @@ class LastProduct:
             return None
         if not _same_derivative(W, h, outputs) or not same:
             return None
-        own = [call for call in calls if layer.module is not None and layers[call.layer].module is layer.module][-1:]
-        return None if _reaches(outputs, [call for call in calls if call not in own], h) else Readout(layer, h, W)
+        is_called = layer.module is not None
+        of_module = [call for call in calls if is_called and layers[call.layer].module is layer.module]
+        other_calls = [call for call in calls if call not in of_module[-1:]]
+        return None if _reaches(outputs, other_calls, h) else Readout(layer, h, W)
 
     def _has_backward_hook(self, head: nn.Module | None) -> bool:
         """Whether a backward hook may change the derivatives below the head: that of a module around it or its own.

@@ -61,23 +61,23 @@ class CallGradients:
         names = {id(parameter): name for name, parameter in model.named_parameters()}
         others = [layer for key, module in model.named_modules()
                   for name, layer in as_layers(key, module).items() if name not in self.layers]  # fmt: skip
-        found = set()
+        used_elsewhere = set()
         for parameter, gradient in zip(parameters, gradients, strict=True):
             if gradient is None:  # the calls use the weight's numbers without their graph
                 continue
-            rest = gradient.to_dense() if gradient.is_sparse else gradient
-            rest = rest.clone(memory_format=torch.contiguous_format)
+            unexplained = gradient.to_dense() if gradient.is_sparse else gradient
+            unexplained = unexplained.clone(memory_format=torch.contiguous_format)
             bound = 0.0
             for name, layer in self.layers.items():
                 if layer.parameter() is parameter and name in self.totals:
-                    layer.matrices(rest).sub_(self.totals[name])  # a view
+                    layer.matrices(unexplained).sub_(self.totals[name])  # a view
                     bound += self.bounds[name]
             for layer in others:
                 if layer.parameter() is parameter:
-                    layer.matrices(rest).zero_()
-            if _norm(rest) > bound:
-                found.add(names[id(parameter)])
-        return found
+                    layer.matrices(unexplained).zero_()
+            if _norm(unexplained) > bound:
+                used_elsewhere.add(names[id(parameter)])
+        return used_elsewhere
 
 
 def _norm(t: Tensor) -> float:
