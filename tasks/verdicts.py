@@ -7,7 +7,7 @@ import json
 
 from tasks import papers
 from tasks import stage as stages
-from tasks.judging.finding import asserted
+from tasks.judging.finding import number_asserted
 from tasks.judging.verdict import judge
 from tasks.settings import refuse
 
@@ -30,7 +30,7 @@ def main() -> None:
             again = f"`dvc repro --force {stage.address(f'check@{key}')}` makes it anew"
             raise SystemExit(f"{path.relative_to(stages.ROOT)} is {state}; {again}") from error
     with stages.recorded(stage):
-        waiting = sum(asserted(papers.claim(stage.key, key)) for key in keys if key not in findings)
+        waiting = sum(number_asserted(papers.claim(stage.key, key)) for key in keys if key not in findings)
         stages.write_json(stage.verdicts(stage.key), judge(findings, waiting))
 
 

@@ -156,7 +156,7 @@ def test_claims_that_the_report_lacks_are_listed_as_not_run(capsys, monkeypatch,
     assert status == 0
     assert output.startswith(f"D.fig12: {quick['D.fig12']['title']}\n{quick['D.fig12']['statement']}\n")
     if "D.fig12" not in remaining:
-        assert "verdict at the paper scale: not run (data or machine not here)\n" in output
+        assert "verdict at the paper scale: not run (takes too long here)\n" in output
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "A.fig7"), ("show", "A.fig7", "--json")])

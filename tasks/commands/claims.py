@@ -12,6 +12,8 @@ from gramlab.cli.errors import one_line
 from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
+from tasks.judging.statement import absent
+from tasks.judging.verdict import VERDICTS as JUDGED
 from tasks.reporting.counts import counts
 from tasks.reporting.words import controls, estimate
 from tasks.settings import ROOT, SCALES, load
@@ -19,7 +21,7 @@ from tasks.settings import ROOT, SCALES, load
 Scale = Literal["quick", "paper"]
 AtScale = Annotated[Scale, typer.Option(help="quick, or the papers' own scale")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON in place of text")]
-VERDICTS = ("holds", "holds corrected", "fails", "inconclusive", "not run")
+VERDICTS = (*JUDGED, "not run")
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="List, show and judge the papers' claims."
@@ -63,7 +65,7 @@ def _not_in_the_report(paper: str, key: str, scale: str) -> dict[str, Any]:
         "experiment": load(scale).claims[key],
         "scale": scale,
         "verdict": "not run",
-        "reason": "data or machine not here",
+        "reason": absent(getattr(claim, "NEEDS", "")),
         "supported": 0,
         "asserted": sum(statement.kind == "asserted" for statement in claim.STATEMENTS),
     }

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from gramlab.streams import stream
-from tasks.judging.power import seeds_needed
+from tasks.judging.power import ALPHA, seeds_needed
 from tasks.judging.rows import Rows
-from tasks.judging.rules import ALPHA, Finding, all_of, equals, positive, rate, trend, within
+from tasks.judging.rules import Finding, all_of, equals, positive, rate, trend, within
 from tasks.judging.statistics import log_variance_ratio, welch
 
 DRAWS = 10_000
@@ -97,7 +97,7 @@ def _rules(seeds: int) -> dict[str, Rule]:
 
 
 def _control(random: np.random.Generator, seeds: int, spread: float) -> Finding:
-    """Whether a control that is like its claim, with another spread, is taken to be worse, or to be better."""
+    """Compare a control of the claim's mean and another spread: True if judged worse, False if judged better."""
     claim, control = random.normal(size=seeds), random.normal(scale=spread, size=seeds)
     _, low, high = welch(control, claim)
     return Finding(True if high < 0 else False if low > 0 else None, 0.0, "", "direction")

@@ -48,14 +48,14 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
         for readers in (statements, (*statements, *getattr(claim, "HYPOTHESES", ())))
     )
     refuse = _Refusal(claim.ID, with_hypotheses)
-    refuse.where(with_hypotheses["experiment"] != experiment, f"of another experiment than {experiment}")
-    refuse.where(with_hypotheses["scale"] != scale, f"of another scale than {scale}")
+    refuse.if_any(with_hypotheses["experiment"] != experiment, f"of another experiment than {experiment}")
+    refuse.if_any(with_hypotheses["scale"] != scale, f"of another scale than {scale}")
     not_finite = ~np.isfinite(with_hypotheses["value"]) | ~np.isfinite(with_hypotheses["x"])
-    refuse.where(not_finite, "without a finite number")
-    refuse.where(with_hypotheses.duplicated(KEYS, keep=False), "with the same key as another row")
+    refuse.if_any(not_finite, "without a finite number")
+    refuse.if_any(with_hypotheses.duplicated(KEYS, keep=False), "with the same key as another row")
     all_rows = _Refusal(claim.ID, rows.frame)  # figures show rows that no rule reads
     for limits, at_fault in outside(rows.frame).items():
-        all_rows.where(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
+        all_rows.if_any(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
     if unknown := set(judged["arm"]) - set(FORMS) - {arm for arm in judged["arm"] if arm.startswith(CONTROL)}:
         raise ContractError(f"{claim.ID}: no arm {min(unknown)!r}; claim, corrected or 'control: ...'")
     arms = set(judged["arm"])
@@ -77,7 +77,7 @@ class _Refusal:
     def __init__(self, name: str, frame: pd.DataFrame):
         self.name, self.frame = name, frame
 
-    def where(self, at_fault: pd.Series, words: str, *more: str) -> None:
+    def if_any(self, at_fault: pd.Series, words: str, *more: str) -> None:
         """Raise if a row is at fault, with the keys of the first ones, and more of their columns."""
         if at_fault.any():
             keys = self.frame.loc[at_fault, [*KEYS, *more]].head(3).to_dict("records")
@@ -112,7 +112,7 @@ def _complete(claim: Any, statement: Statement, frame: pd.DataFrame, forms: tupl
                     f"the statement needs {statement.rows}"
                 )
             if claim.KIND != "statistical":
-                _Refusal(f"{claim.ID}, {statement.name}", part).where(part["case"] == "", "without a case")
+                _Refusal(f"{claim.ID}, {statement.name}", part).if_any(part["case"] == "", "without a case")
 
 
 def _all_kinds(claim: Any, statement: Statement, frame: pd.DataFrame, scale: str) -> None:

@@ -29,8 +29,8 @@ SETTINGS, DATA_SETS
     The names of the settings that the report shows; those of the training run's data sets that the claim concerns.
 
 A rule sees the rows of one arm at a time: ``claim`` as printed, ``corrected`` where the print is wrong, and each
-``control: ...``, where the hypothesis is broken on purpose. A control whose name ends in ", corrected" is set against
-the corrected form, its namesake without these words against the printed form, and any other control against both.
+``control: ...``, where the hypothesis is broken on purpose. The control "X, corrected" tests the corrected form; if it
+exists, "X" tests the printed form alone. Any other control tests both.
 """
 
 import math
@@ -82,7 +82,7 @@ def not_run(claim: Any, letter: str, reasons: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def asserted(claim: Any) -> int:
+def number_asserted(claim: Any) -> int:
     """The number of a claim's asserted statements, each of which is a test."""
     return sum(statement.kind == "asserted" for statement in claim.STATEMENTS)
 
@@ -96,7 +96,7 @@ def _description(claim: Any, letter: str) -> dict[str, Any]:
         "statement": " ".join((claim.__doc__ or "").split()),
         "printed": claim.PRINTED,
         "correction": getattr(claim, "CORRECTION", ""),
-        "tests": asserted(claim),
+        "tests": number_asserted(claim),
         "data sets": list(getattr(claim, "DATA_SETS", ())),
         "settings": getattr(claim, "SETTINGS", None),
     }

@@ -2,7 +2,8 @@
 
 import math
 
-ALPHA, POWER = 0.025, 0.9
+ALPHA = 0.025  # one-sided level of every test, as of the two sides of a 95 % interval
+POWER, MOST = 0.9, 1000  # the probability of finding an effect; the largest number of seeds that is tried
 
 
 def power_of(effect: float, seeds: int, alpha: float = ALPHA) -> float:
@@ -13,7 +14,7 @@ def power_of(effect: float, seeds: int, alpha: float = ALPHA) -> float:
     return float(stats.nct.sf(stats.t.ppf(1 - alpha, freedom), freedom, effect * math.sqrt(seeds)))
 
 
-def seeds_needed(effect: float, tests: int = 1, power: float = POWER, most: int = 1000) -> int:
+def seeds_needed(effect: float, tests: int = 1) -> int:
     """The least number of seeds with this power, where Holm's correction divides the level by up to ``tests``.
 
     Parameters
@@ -22,15 +23,11 @@ def seeds_needed(effect: float, tests: int = 1, power: float = POWER, most: int 
         The mean that the paper shows over the pilot's standard deviation.
     tests
         The number of asserted statements of the paper: Holm's strictest level is 0.025 over it.
-    power
-        The probability of finding the effect.
-    most
-        The largest number that is tried.
 
     Raises
     ------
     ValueError
-        If ``most`` seeds are too few.
+        If 1,000 seeds are too few.
 
     Examples
     --------
@@ -39,7 +36,7 @@ def seeds_needed(effect: float, tests: int = 1, power: float = POWER, most: int 
     >>> seeds_needed(2.0, tests=20)
     10
     """
-    for seeds in range(2, most + 1):
-        if power_of(effect, seeds, ALPHA / tests) >= power:
+    for seeds in range(2, MOST + 1):
+        if power_of(effect, seeds, ALPHA / tests) >= POWER:
             return seeds
-    raise ValueError(f"an effect of {effect:g} standard deviations needs more than {most} seeds")
+    raise ValueError(f"an effect of {effect:g} standard deviations needs more than {MOST} seeds")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import special
 
+from tasks.judging.power import ALPHA
 from tasks.judging.rows import Rows
 from tasks.judging.statistics import (
     JudgeError,
@@ -23,7 +24,6 @@ from tasks.judging.statistics import (
     round_off,
 )  # fmt: skip
 
-ALPHA = 0.025  # one-sided level of every test, as of the two sides of a 95 % interval
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}  # unit round-off
 
 
@@ -52,7 +52,7 @@ class Finding:
             object.__setattr__(self, "certain", self.holds)
 
 
-def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5) -> Finding:
+def exact(rows: Rows, factor: float = 8.0, cases: int = 5) -> Finding:
     """Both sides of an identity agree to round-off.
 
     ``value`` is ||A - B||_F over (the sum's length) x (the norms of the factors), so that round-off alone stays
@@ -67,13 +67,13 @@ def exact(rows: Rows, unit: str = "float64", factor: float = 8.0, cases: int = 5
     double, single = rows.where(dtype="float64"), rows.where(dtype="float32")
     if not len(double) or not len(single):
         raise JudgeError("an exact check needs residuals in float64 and in float32")
-    worst = float(double.value.max() / UNIT[unit])
+    worst = float(double.value.max() / UNIT["float64"])
     levels = [_mean_log2(precision.value) for precision in (single, double)]
     # residuals that are 0 throughout cannot shrink: both sides are one computation
     shrink = levels[0] - levels[1] if all(map(math.isfinite, levels)) else 0.0
     enough = len(set(double.case.tolist())) >= cases
     holds = bool(enough and worst <= factor and (25 <= shrink <= 33))
-    within = float(np.mean(double.value <= factor * UNIT[unit]))
+    within = float(np.mean(double.value <= factor * UNIT["float64"]))
     numbers = {"log2 of float32 / float64": float(shrink), "share of instances within": within}
     return Finding(holds, worst, rule, "exact", high=factor, numbers=numbers)
 
@@ -180,11 +180,12 @@ def decided(p: float | None, p_against: float | None, certain: bool | None = Tru
     return True if certain and (p is None or p <= ALPHA) else None
 
 
-def below(rows: Rows, least: float) -> Finding:
-    """On every instance ``value`` comes below a fixed number at its smallest ``x``."""
+def below(rows: Rows, limit: float, label: str, x: str = "") -> Finding:
+    """On every instance ``value``, with this label, is at most a fixed number at its smallest ``x``, if it has one."""
     ends = np.array([group.value[group.x.argmin()] for group in rows.by("case", "layer").values()])
-    rule = f"at the smallest x of every instance at most {least:g}"
-    return Finding(bool(ends.max() <= least), float(ends.max()), rule, "exact", high=least)
+    where = f"at the smallest {x} of" if x else "on"
+    rule = f"{label}: at most {limit:g} {where} every instance"
+    return Finding(bool(ends.max() <= limit), float(ends.max()), rule, "exact", high=limit)
 
 
 def never(rows: Rows, event: str) -> Finding:

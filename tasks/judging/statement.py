@@ -11,11 +11,11 @@ from tasks.judging.rules import Finding
 
 KINDS = ("asserted", "printed level", "ours")
 REDUCED, OLD_TABLE = "reduced too far", "table out of date"
-NO_DATA, NOT_HERE = "data or machine not here", "takes too long here"
+NOT_AT_HAND, TOO_LONG = "data or machine not here", "takes too long here"
 # why a statement is not found; a Hypothesis gives "hypothesis not met" or "reduced too far"
 REASONS = (
     "refuted", "hypothesis not met", "too few seeds", "seeds disagree", REDUCED, "control kept", "print differs",
-    OLD_TABLE, NO_DATA, NOT_HERE,
+    OLD_TABLE, NOT_AT_HAND, TOO_LONG,
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _data_sets(frame: pd.DataFrame) -> pd.Series:
 
 def absent(needs: str) -> str:
     """Why a run is missing: what it needs is not at hand, or it takes too long on the machine that made the report."""
-    return NO_DATA if needs else NOT_HERE
+    return NOT_AT_HAND if needs else TOO_LONG
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,9 @@ class Control:
 class Drawn:
     """A quantity or a kind of case whose number of instances is not that of the experiment's settings.
 
-    ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. The instances of the quantity may have
-    different numbers of rows, but in a form only if the share is above 0. The instances of the kind are not counted.
+    ``DRAWN`` of a claim's module has it by the name of the quantity or the kind. Instances of the quantity may have
+    different numbers of rows: in a control always, in a form if the share is above 0. The instances of the kind are not
+    counted.
 
     Parameters
     ----------

@@ -37,13 +37,13 @@ def deviation(values: Any) -> float:
     return 0.0 if np.ptp(values) <= round_off(values) else float(values.std(ddof=1))
 
 
-def interval(values: Any, level: float = 0.95) -> tuple[float, float, float]:
-    """Mean over seeds and Student's t interval."""
+def interval(values: Any) -> tuple[float, float, float]:
+    """Mean over seeds and Student's t interval at 95 %."""
     values = np.asarray(values, float)
     if len(values) < 2:
         raise JudgeError("an interval needs at least two seeds")
-    half = quantile(0.5 + level / 2, len(values) - 1) * deviation(values) / math.sqrt(len(values))
-    return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
+    half_width = quantile(0.975, len(values) - 1) * deviation(values) / math.sqrt(len(values))
+    return float(values.mean()), float(values.mean() - half_width), float(values.mean() + half_width)
 
 
 def quantile(probability: float, freedom: float) -> float:
@@ -92,12 +92,14 @@ def log_variance_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     two variances, which does not assume a normal distribution.
     """
 
-    def log_ratio(seeds: np.ndarray) -> float:
-        variances = (max(float(curves[seeds].var(0, ddof=1).sum()), 1e-12) for curves in (first, second))
-        return math.log(next(variances) / next(variances))
+    def log_ratio(kept: np.ndarray) -> float:
+        first_variance, second_variance = (
+            max(float(curves[kept].var(0, ddof=1).sum()), 1e-12) for curves in (first, second)
+        )
+        return math.log(first_variance / second_variance)
 
     seeds = np.arange(len(first))
-    estimate = log_ratio(seeds >= 0)
+    estimate = log_ratio(np.full(len(seeds), True))
     return np.array([len(seeds) * estimate - (len(seeds) - 1) * log_ratio(seeds != seed) for seed in seeds])
 
 

@@ -2,19 +2,20 @@
 
 A statement
   holds            its rule supports it after Holm's correction, and at least one control breaks it
-  holds corrected  its printed form is not found to hold, and its corrected form is
+  holds corrected  its printed form does not hold, and its corrected form holds
   fails            its rule refutes it after Holm's correction
   inconclusive     the data decide nothing, no control breaks it, or a hypothesis of the paper is not met
 
 A statement whose data are not here, or whose table is older than it, is not judged. A claim fails if one of its
-asserted statements fails. It is inconclusive if one of them is inconclusive, or if none of them rejects a control. It
-holds if all that are judged hold. A verdict that is not ``holds`` has a reason.
+asserted statements fails. Otherwise it is inconclusive if one of them is inconclusive, or if there is a control that
+none of them rejects. Otherwise it holds; corrected, if one of them holds corrected. A verdict that is not ``holds``
+has a reason.
 """
 
 import re
 from typing import Any
 
-from tasks.judging.rules import ALPHA
+from tasks.judging.rules import decided
 from tasks.judging.statement import OLD_TABLE
 
 VERDICTS = ("holds", "holds corrected", "fails", "inconclusive")
@@ -70,12 +71,8 @@ def correct(forms: list[dict[str, Any]], name: str, others: int = 0) -> None:
 
 def decision(form: dict[str, Any]) -> bool | None:
     """Whether a form is supported (True), refuted (False) or undecided (None), after Holm's correction."""
-    if form["certain"] is False:
-        return False
     p, p_against = (form.get(f"{name}, Holm", form[name]) for name in ("p", "p_against"))
-    if p_against is not None and p_against <= ALPHA:
-        return False
-    return True if form["certain"] and (p is None or p <= ALPHA) else None
+    return decided(p, p_against, form["certain"])
 
 
 def _claim(finding: dict[str, Any]) -> dict[str, Any]:

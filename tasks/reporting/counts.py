@@ -2,7 +2,9 @@
 
 from typing import Any
 
-VERDICTS = ("holds", "holds corrected", "fails", "inconclusive", "not run")
+from tasks.judging.verdict import VERDICTS as JUDGED
+
+VERDICTS = (*JUDGED, "not run")
 
 
 def counts(claims: dict[str, dict[str, Any]]) -> dict[str, int | str]:

@@ -6,7 +6,7 @@ They are sentences for a reader who has not met our rules. The table of statemen
 import re
 from typing import Any
 
-from tasks.judging.rules import ALPHA
+from tasks.judging.power import ALPHA
 from tasks.judging.statement import OLD_TABLE
 from tasks.judging.verdict import SUPPORTED
 from tasks.reporting.statements import probability
@@ -20,6 +20,7 @@ from tasks.reporting.words import (
     measure,
     outcome,
     part_names,
+    shortfall,
     sought,
     statistic_of,
     subjects_once,
@@ -98,10 +99,12 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
     if form["measured"]:
         lines.append(("Measured", _measured(printed, form) if corrected else typeset(subjects_once(form["measured"]))))
     if claim["verdict"] == "holds corrected":
-        return [*lines, ("Why", _corrected(printed, form))]
+        return [*lines, ("Why", _corrected(claim, statement))]
     reason = _why(claim, statement, form)
     if corrected and printed and not unmet_condition(claim, statement):
-        reason += f". This is the corrected form, which decides; as printed the statement is {_printed(printed)}"
+        found = _printed(claim, statement)
+        reason += f". As printed the statement is {found}. So it is not found to hold as printed, and the corrected " \
+                  "form decides"  # fmt: skip
     return [*lines, ("Why", reason)]
 
 
@@ -144,27 +147,29 @@ def _number_of(form: dict[str, Any]) -> str:
     name = measure(form).removesuffix(": ") or "the rule’s number"
     if statistic_of(deciding_part(form)["rule"]):  # which leaves out the part
         name = ", ".join((*part_names(form), name))
-    return name + ", in units of round-off" * bool(unit(deciding_part(form)))
+    return name + " (in units of round-off)" * bool(unit(deciding_part(form)))
 
 
-def _corrected(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
+def _corrected(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     """What the rule finds in both forms of a statement that holds corrected."""
+    printed, form = statement["forms"].get("claim"), deciding_form(statement)
     if not printed:
         return _asked(form)
+    but = shortfall(claim, statement, "claim")
+    found = outcome(printed) + (f", {but}" if but else "")
     name, wanted = _number_of(form), sought(form)
     if wanted and (name, wanted) == (_number_of(printed), sought(printed)):
         values = [estimate(deciding_part(of_form)) for of_form in (printed, form)]
-        return f"{name} must be {wanted}. As printed it is {values[0]}: {outcome(printed)}. In the corrected form, " \
+        return f"{name} must be {wanted}. As printed it is {values[0]}: {found}. In the corrected form, " \
                f"below, it is {values[1]}"  # fmt: skip
-    return f"as printed the statement is {outcome(printed)}: {_asked(printed)}. In the corrected form, below, it " \
-           f"holds: {_asked(form)}"  # fmt: skip
+    return f"as printed the statement is {found}: {_asked(printed)}. In the corrected form, below, it holds: " \
+           f"{_asked(form)}"  # fmt: skip
 
 
-def _printed(form: dict[str, Any]) -> str:
+def _printed(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     """What the rule finds in the printed form, where the corrected one decides."""
-    value = f"{outcome(form)} ({estimate(deciding_part(form))}{_by_holm(form)})"
-    accepted = _accepted(form) if outcome(form) == "supported" else ""
-    return value + (f", but the rule does not reject the control {accepted}" if accepted else "")
+    form, but = statement["forms"]["claim"], shortfall(claim, statement, "claim")
+    return f"{outcome(form)} ({estimate(deciding_part(form))}{_by_holm(form)})" + (f", {but}" if but else "")
 
 
 def _by_holm(form: dict[str, Any]) -> str:
@@ -192,14 +197,18 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
     if statement["verdict"] in SUPPORTED or statement["reason"] == "control kept":
         finds = f"the rule finds it ({_asked(form)})"
         if accepted := _accepted(form):
+            kept = [control for control in form["controls"].values() if not control["rejected"]]
+            if all(control["undecided"] for control in kept):
+                return f"{finds}, but it leaves the control {accepted} undecided; so the check cannot tell the claim " \
+                       "from its control"  # fmt: skip
             return (
-                f"{finds}, but it does not reject the control {accepted}, where the statement is false on purpose; so "
-                "the check shows nothing"
+                f"{finds}, but it does not reject the control {accepted}, where the hypothesis is broken on purpose; "
+                "so the check shows nothing"
             )
         return f"{finds}, but no control breaks it, so that the check shows nothing"
     if statement["verdict"] == "fails":
         against = form.get("p_against, Holm", form["p_against"])
-        sure = f" (p of the opposite {probability(against)} after Holm’s correction)" if against is not None else ""
+        sure = f" (p against it {probability(against)} after Holm’s correction)" if against is not None else ""
         return f"{_asked(form)}{sure}"
     if form["p"] is None:
         return f"{_asked(form)}, which neither supports nor refutes the statement"
@@ -209,10 +218,12 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
 def _undecided(form: dict[str, Any]) -> str:
     """Which p-value is too large, before or after Holm's correction."""
     opposite = None not in (form["p"], form["p_against"]) and form["p_against"] < form["p"]
-    name, words = ("p_against", "p of the opposite") if opposite else ("p", "p")
+    name, words = ("p_against", "p against it") if opposite else ("p", "p")
     alone, corrected = form[name], form.get(f"{name}, Holm", form[name])
     if alone <= ALPHA:
         return f"alone this would decide, but not among all the paper’s statements: {words} after Holm’s correction " \
                f"is {probability(corrected)}, and must be at most {ALPHA:g}"  # fmt: skip
+    if opposite and form.get("parts"):
+        words += ", corrected for the number of the rule’s parts,"
     before = " before Holm’s correction" if corrected != alone else ""
     return f"this does not decide: {words} is {probability(alone)}{before}, and must be at most {ALPHA:g}"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.judging.rules import ALPHA
+from tasks.judging.power import ALPHA
 from tasks.reporting.words import (
     deciding,
     deciding_form,
@@ -14,6 +14,7 @@ from tasks.reporting.words import (
     outcome,
     part_names,
     rejection,
+    shortfall,
     sought,
     statistic_of,
     typeset,
@@ -86,7 +87,7 @@ def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     elif reason == "control kept":
         accepted = [name for name, control in deciding_form(statement)["controls"].items() if not control["rejected"]]
         notes = [f"{reason}: {', '.join(accepted)}" if accepted else reason]
-    notes += [outcomes(statement)] if outcomes(statement) else []
+    notes += [outcomes(claim, statement)] if len(statement["forms"]) > 1 else []
     return "; ".join(notes)
 
 
@@ -95,24 +96,16 @@ def in_forms(claim: dict[str, Any]) -> str:
     statement = deciding(claim)
     if not statement or claim["verdict"] not in ("fails", "inconclusive"):
         return ""
-    return outcomes(statement)
+    return outcomes(claim, statement)
 
 
-def outcomes(statement: dict[str, Any]) -> str:
-    """What a statement's rule finds in each of its forms; empty with one form."""
-    forms = statement["forms"]
-    return (
-        ", ".join(f"{FORMS[name]} {outcome(form)}{_kept(form)}" for name, form in forms.items())
-        if len(forms) > 1
-        else ""
-    )
-
-
-def _kept(form: dict[str, Any]) -> str:
-    """A remark where a form is supported although no control breaks it."""
-    controls = form["controls"].values()
-    kept = bool(controls) and not any(control["rejected"] for control in controls)
-    return " (but no control breaks it)" if kept and outcome(form) == "supported" else ""
+def outcomes(claim: dict[str, Any], statement: dict[str, Any]) -> str:
+    """What a statement's rule finds in each of its forms, and what a supported form lacks; empty with one form."""
+    texts = []
+    for name, form in statement["forms"].items():
+        but = shortfall(claim, statement, name)
+        texts.append(f"{FORMS[name]} {outcome(form)}{f' ({but})' if but else ''}")
+    return ", ".join(texts) if len(texts) > 1 else ""
 
 
 def control_lines(statement: dict[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ SOUGHT = (
     (r"left / right <= 1", "at most 1"),
     (r"<= 1 on every", "at most 1"),
     (r"<= ([\d.]+) on every", "at most {0}"),
-    (r"every instance at most ([\d.e+-]*\d)", "at most {0}"),
+    (r": at most (\S+) (?:at the smallest \S+ of|on) every instance", "at most {0}"),
     (r"^no .* on any instance", "0"),
     (r": in all of \d+ seeds", "1"),
 )
@@ -26,9 +26,9 @@ STATISTICS = (
     (r"float64 residual <=", "largest residual: "),
     (r"slope's 95 % interval", "median slope: "),
     (r"^(\w+ / \w+) <=", "largest {0}: "),
-    (r"^no (.*) on any instance", "{0}, counted over all instances: "),
+    (r"^no (.*) on any instance", "number of times that “{0}” occurs: "),
     (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),
-    (r"at the smallest x of every instance at most", "largest value at the smallest x: "),
+    (r"^(.*): at most \S+ (?:at the smallest \S+ of|on) every instance", "largest {0}: "),
 )
 LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
@@ -171,6 +171,20 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
     return None
 
 
+def shortfall(claim: dict[str, Any], statement: dict[str, Any], name: str) -> str:
+    """Why a form does not hold although the rule supports it: an unmet condition, or no control that breaks it."""
+    form = statement["forms"][name]
+    if outcome(form) != "supported":
+        return ""
+    for hypothesis in claim["hypotheses"]:
+        needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
+        if needed and condition_in_form(hypothesis, name).get("holds") is not True:
+            return f"but the condition “{hypothesis['name']}” is not met"
+    controls = form["controls"].values()
+    kept = bool(controls) and not statement["stands in"] and not any(control["rejected"] for control in controls)
+    return "but no control breaks it" if kept else ""
+
+
 def deciding_condition(hypothesis: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any]:
     """The finding on a hypothesis in the form that decides the statement; empty if the table lacks its numbers."""
     return condition_in_form(hypothesis, "corrected" if statement["form"] == "corrected" else "claim")
@@ -178,7 +192,16 @@ def deciding_condition(hypothesis: dict[str, Any], statement: dict[str, Any]) ->
 
 def condition(form: dict[str, Any]) -> str:
     """What a condition's rule measures, its value, and what was measured beside it."""
-    return _of_condition(form) + interval(deciding_part(form)) + _beside(form)
+    return _of_condition(form) + _condition_value(form) + _beside(form)
+
+
+def _condition_value(form: dict[str, Any]) -> str:
+    """The value of a condition's statistic, with its bound unless the rule's text says it."""
+    part = deciding_part(form)
+    has_interval = part["low"] is not None and part["high"] is not None
+    if has_interval or not re.search("at least|at most|must be", part["rule"]):
+        return interval(part)
+    return number(part["statistic"]) + unit(part)
 
 
 def _of_condition(form: dict[str, Any]) -> str:
@@ -204,7 +227,7 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
         of_name = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
         for form_name, form in ((key, form) for hypothesis in of_name for key, form in hypothesis["forms"].items()):
             where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
-            value = f"{interval(deciding_part(form))}, {MET[form['holds']]}{_beside(form)}"
+            value = f"{_condition_value(form)}, {MET[form['holds']]}{_beside(form)}"
             values.setdefault(_of_condition(form), []).append(f"{where} {value}")
     return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
 
@@ -234,9 +257,10 @@ def part_names(form: dict[str, Any]) -> list[str]:
     names: list[str] = []
     while form.get("part") and form["part"] in form.get("parts", {}):
         if len(form["parts"]) > 1:
-            names.append(form["part"].replace("_", " ").replace("=", " "))
+            names.append(" ".join(form["part"].replace("_", " ").replace("=", " ").split()))
         form = form["parts"][form["part"]]
-    return names
+    inner = [*names[1:], ""]
+    return [name for name, next_name in zip(names, inner, strict=True) if not next_name.startswith(name)]
 
 
 def verdict(thing: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from gramlab import tables
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, positive, trend
-from tasks.judging.statement import NO_DATA, NOT_HERE
+from tasks.judging.statement import NOT_AT_HAND, TOO_LONG
 from tasks.reporting.in_short import how_many, in_short
 from tasks.reporting.statements import probability
 
@@ -46,9 +46,12 @@ def test_statements_are_counted_by_verdict(verdicts, text):
 
 
 def test_statements_that_were_not_judged_are_counted_with_their_reasons():
-    waiting = [statement("not judged", judged=False, reason=reason) for reason in (NOT_HERE, NO_DATA)]
+    waiting = [statement("not judged", judged=False, reason=reason) for reason in (TOO_LONG, NOT_AT_HAND)]
     counted = how_many({"statements": [statement("holds"), *waiting, waiting[0]]})
-    assert counted == f"Of the paper's 4 statements 1 holds, 2 are not judged ({NOT_HERE}), 1 is not judged ({NO_DATA})"
+    assert (
+        counted
+        == f"Of the paper's 4 statements 1 holds, 2 are not judged ({TOO_LONG}), 1 is not judged ({NOT_AT_HAND})"
+    )
 
 
 def test_a_claim_that_holds_shows_what_was_measured_alone():
@@ -62,7 +65,7 @@ def test_a_claim_that_fails_shows_the_papers_words_the_threshold_and_the_p_value
     assert lines["Fails"] == "“faster”. The paper: “it is faster” (Section 2)"
     assert lines["Measured"] == "5 epochs later"
     assert lines["Why"].startswith("whitened minus original must be above 0, and is −0.2 [−0.4")
-    assert lines["Why"].endswith(" (p of the opposite 0.0025 after Holm’s correction)")
+    assert lines["Why"].endswith(" (p against it 0.0025 after Holm’s correction)")
 
 
 def test_a_quotation_is_followed_by_what_it_leads_to_unless_it_has_a_formula():
@@ -99,7 +102,7 @@ def test_an_interval_that_does_not_decide_is_told_from_a_p_value_among_many():
 def test_a_trend_against_the_claim_shows_the_p_value_of_the_opposite():
     falling = form(trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "loss"), **{"p, Holm": 1.0, "p_against, Holm": 0.0961})
     text = dict(in_short(claim("inconclusive", "too few seeds", falling)))["Why"]
-    assert "p of the opposite after Holm’s correction is 0.096, and must be at most 0.025" in text
+    assert "p against it after Holm’s correction is 0.096, and must be at most 0.025" in text
 
 
 def test_a_control_that_passes_is_named():
@@ -107,7 +110,7 @@ def test_a_control_that_passes_is_named():
     of_form["controls"]["shuffled labels"]["rejected"] = False
     text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
     assert text.startswith("the rule finds it (lead must be above 0, and is 0.2 [")
-    assert "it does not reject the control “shuffled labels”, where the statement is false on purpose" in text
+    assert "it does not reject the control “shuffled labels”, where the hypothesis is broken on purpose" in text
 
 
 def test_a_condition_that_is_not_met_is_named_with_what_was_measured_all_the_same():

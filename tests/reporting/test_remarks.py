@@ -30,5 +30,17 @@ def test_a_form_that_is_open_by_itself_needs_no_remark():
 @pytest.mark.parametrize(("rejected", "remark"), [(False, " (but no control breaks it)"), (True, "")])
 def test_a_supported_form_that_no_control_breaks_says_so(rejected, remark):
     supported = {"certain": True, "p": 0.001, "p_against": 0.999, "controls": {"shuffled": {"rejected": rejected}}}
-    both = {"forms": {"claim": supported, "corrected": supported}}
-    assert statements.outcomes(both) == f"as printed supported{remark}, corrected supported{remark}"
+    both = {"forms": {"claim": supported, "corrected": supported}, "stands in": ""}
+    assert statements.outcomes({"hypotheses": []}, both) == f"as printed supported{remark}, corrected supported{remark}"
+
+
+def test_a_supported_form_that_misses_a_condition_names_it():
+    supported = {"certain": True, "p": 0.001, "p_against": 0.999, "controls": {"shuffled": {"rejected": True}}}
+    statement = {"name": "s", "forms": {"claim": supported, "corrected": supported}, "stands in": ""}
+    forms = {"claim": {"holds": False}, "corrected": {"holds": True}}
+    claim = {"hypotheses": [{"name": "memorisation", "statements": ["s"], "forms": forms}]}
+    assert statements.outcomes(claim, statement) == (
+        "as printed supported (but the condition “memorisation” is not met), corrected supported"
+    )
+    claim["hypotheses"][0]["statements"] = ["another"]
+    assert statements.outcomes(claim, statement) == "as printed supported, corrected supported"

@@ -261,8 +261,8 @@ def test_headings_labels_and_tables_are_named(page, site):
 
 
 def test_a_heading_is_seen_where_a_link_leads_to_it(page, site):
-    page.goto((site / "index.html").as_uri() + "#errata")
-    box = page.locator("#errata").bounding_box()
+    page.goto((site / "index.html").as_uri() + "#corrections")
+    box = page.locator("#corrections").bounding_box()
     assert 0 <= box["y"] < 700
     hit = page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", [box["x"] + 5, box["y"] + box["height"] / 2])
-    assert hit == "errata"
+    assert hit == "corrections"

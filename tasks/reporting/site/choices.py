@@ -67,7 +67,8 @@ class Universe:
         if self.own == VERDICTS["ahead"]:
             return f"{agree}: {self.says}."
         finds = "the opposite" if self.own == VERDICTS["behind"] else "a tie"
-        return f"“{self.says}”: the paper’s own choice finds {finds}; {agree} with it."
+        same = f"{self.agree} of {self.choices} defensible choices give the same"
+        return f"“{self.says}”: the paper’s own choice gives {finds}; {same}."
 
     @property
     def axes_in_words(self) -> str:

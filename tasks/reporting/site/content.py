@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks import papers
-from tasks.judging.statement import NOT_HERE, OLD_TABLE
+from tasks.judging.statement import OLD_TABLE, absent
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.in_short import PAPER_WORDS, in_short
 from tasks.reporting.settings import left_out, settings_of, stages_of
@@ -73,7 +73,9 @@ class Claim:
 
     def reason(self, scale: str) -> str:
         """Why the claim is not found to hold at a scale; empty if it holds."""
-        return self.results[scale]["reason"] if scale in self.results else NOT_HERE
+        if scale in self.results:
+            return self.results[scale]["reason"]
+        return absent(getattr(papers.claim(self.paper.name, self.key), "NEEDS", ""))
 
     @property
     def statements(self) -> list[tuple[str, dict[str, dict[str, Any]]]]:
@@ -162,9 +164,9 @@ class Claim:
     @property
     def refuted(self) -> list[tuple[str, str, str]]:
         """The asserted statements that are refuted: the scale, the name, and what is found in each of several forms."""
-        refuted = [(scale, statement) for scale in self.run for statement in self.results[scale]["statements"]
-                   if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
-        return [(scale, statement["name"], outcomes(statement)) for scale, statement in refuted]
+        return [(scale, statement["name"], outcomes(self.results[scale], statement))
+                for scale in self.run for statement in self.results[scale]["statements"]
+                if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
 
     def formulas(self, name: str) -> tuple[str, ...]:
         """The lines of LaTeX of its constant MATH or MATH_CORRECTED; none where it has no such constant."""

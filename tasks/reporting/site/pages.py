@@ -29,16 +29,18 @@ TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
 VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
     "every asserted statement that is judged is found to hold, and a control breaks each of them, or the page says why "
     "none can",
-    "some asserted statement is not found to hold as printed; each of these holds in our corrected form, and the "
-    "others that are judged hold as printed",
+    "some asserted statement is not found to hold as printed. In a corrected form, a formula that we derive or another "
+    "setting, each of these holds. The others that are judged hold as printed",
     "an asserted statement is refuted, at this scale's settings",
-    "no asserted statement is refuted, and not all are decided",
-    "no asserted statement can be judged: the data are not here, the run takes too long, or the table is out of date",
+    "no asserted statement is refuted, and some are undecided, lack a condition or rest on a table that is out of date",
+    "no asserted statement can be judged: the data are not here, the run takes too long, or the table has no "
+    "numbers for them",
 ), strict=True))  # fmt: skip
 REASONS = dict(zip(REASON_NAMES, (
     "the rule finds the opposite, after Holm's correction",
     "the paper states it under a condition that the measured networks do not meet",
-    "the interval does not decide, or not after Holm's correction over the paper's statements",
+    "the interval over the observations (seeds, or data sets) does not decide, alone or after Holm's correction "
+    "over the paper's statements. More of them could decide",
     "the rule asks for the same in every run; some runs show it and some do not, so that more seeds would not decide",
     "the settings that were run are smaller than the paper's and miss a condition that the paper's meet, or cannot be "
     "compared with the print",

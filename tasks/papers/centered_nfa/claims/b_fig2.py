@@ -1,8 +1,8 @@
-"""The centered NFA is high throughout training at every initial scale, and highest and most alike early.
+"""The centered NFA is high throughout training at every initial scale; it is highest and varies least early.
 
 C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The final UC-NFA depends on the scale s₀ of
-the initial weights. Both are means over both hidden layers; the data are isotropic. The paper prints curves and no
-thresholds.
+the initial weights. C-NFA and UC-NFA are means over both hidden layers; the data are isotropic. The paper prints curves
+and no thresholds.
 “High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors.
 Early is the paper's first measurement, after five steps; later is the mean of all others.
 """

@@ -3,7 +3,7 @@
 The data are alignment-reversing: X₁, a share γ (the balance) of them with the label 1, and X₂, built from X₁ so that
 the two derivatives disagree. A single network serves all data sets. “Closely match” is read as an error of at most a
 tenth of a correlation's range, 0 to 1, and as R² above 1/2 over the balances where the observed correlation varies.
-Numbers in parentheses are 95 % intervals over data seeds. The observed correlation falls with the balance.
+Numbers in parentheses are 95 % intervals over data seeds. The observed correlation falls as the balance decreases.
 """
 
 import textwrap
@@ -39,10 +39,10 @@ MATH_CORRECTED = (
 CORRECTION = (
     "Appendix F prints the covariance 𝟏𝟏ᵀ + ε₁I of X₁ without a factor. So taken, the alignment is not reversed: all "
     "correlations are 1. The prediction matches them, and the first-order term alone matches them as well. The factor "
-    "d^−0.8 on X₁ is ours. We chose it by a scan of factors, as the only one with which the correlation falls with "
-    "the balance. The paper's own quantity, the alignment of XᵀX with XᵀYX, is tabulated in docs/centered_nfa.md; over "
-    "the balance it is not monotone with this factor. Both forms use (28) as derived, because its printed form is "
-    "negative on the data sets of balances from 0.6 to 0.9 and then gives no correlation."
+    "d^−0.8 on X₁ is ours. We chose it by a scan of factors, as the only one with which the correlation falls as the "
+    "balance decreases. The paper's own quantity, the alignment of XᵀX with XᵀYX, is tabulated in "
+    "docs/centered_nfa.md; over the balance it is not monotone with this factor. Both forms use (28) as derived, "
+    "because its printed form is negative on the data sets of balances from 0.6 to 0.9 and then gives no correlation."
 )
 ERROR = 0.1  # a tenth of the range of the correlation of two positive semi-definite matrices, 0 to 1
 VARIES = 0.1  # least range of the observed correlation over the balances at which R² says something
@@ -146,7 +146,7 @@ STATEMENTS = (
         place="Section 3.2",
         rule=falls_with_the_balance,
         reads=("fig3/observed",),
-        printed="the correlation falls with the balance",
+        printed="the correlation falls as the balance decreases",
         rows=30,
     ),
     Statement(

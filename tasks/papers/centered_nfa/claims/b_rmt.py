@@ -58,8 +58,8 @@ MATH_CORRECTED = (
     ),
 )
 CORRECTION = (
-    "(10): both exponents in the denominator are +1/2, as the paper has it in (4); it prints −1/2. (19): the last term "
-    "has tr[R³], as the paper has it in (20); it prints tr[R]³. These two are slips that change no prediction. (28): "
+    "(10): both exponents in the denominator are +1/2, as in (4); (10) prints −1/2. (19): the last term "
+    "has tr[R³], as in (20); (19) prints tr[R]³. These two are slips that change no prediction. (28): "
     "the last term is tr[Ā²] tr[B]² tr[R²]². The printed tr[Ā]² tr[B²] tr[R²]² is 0, since tr[Ā] = 0."
 )
 _NUMERATOR, _NFM, _AGOP = "tr(XᵀY𝒦YX XᵀY𝒦²YX)", "tr((XᵀY𝒦YX)²)", "tr((XᵀY𝒦²YX)²)"

@@ -42,7 +42,7 @@ KERNEL = "k a kernel in every dimension"
 
 def psd(rows: Rows) -> Finding:
     """The least eigenvalue of FACT M^T is above -1e-9 of its norm."""
-    finding = below(rows, 1e-9)
+    finding = below(rows, 1e-9, "negative part of the least eigenvalue of FACT Mᵀ, over its norm")
     measured = f"least eigenvalue of FACT Mᵀ, over its norm: {0 - finding.statistic:.1g} on the worst instance"
     return replace(finding, measured=measured)
 

@@ -32,10 +32,10 @@ MATH = (
 MATH_CORRECTED = r"\text{the same at weight decay } \lambda = 10^{-3}"
 CORRECTION = (
     "Weight decay 10⁻³ instead of 10⁻⁴. At the printed decay the 3,200 steps at n = 1K leave 85 % of the initial "
-    "weights (e^-0.16) in directions that no sample has. FACT is 0 there and WᵀW is not, so the network is far from"
-    " the critical point of Theorem 3.1. On digits, where both decays are scaled so that as much of the initial "
-    "weights is left, FACT is behind √AGOP at the printed decay and ahead at ten times it. The cause may also lie "
-    "in a setting that the paper does not print."
+    "weights (e^-0.16) in directions orthogonal to all samples. FACT is 0 there and WᵀW is not, so the network is far "
+    "from the critical point of Theorem 3.1. On digits, where both decays are scaled so that as much of the initial "
+    "weights is left, FACT is behind √AGOP at the printed decay and ahead at ten times it. The cause may also lie in "
+    "a setting that the paper does not print."
 )
 STATEMENTS = table_statements(TABLE, cases=2, behind=("1K", "700 digits"))
 CONTROLS = shuffled_labels("agop", "root agop")

@@ -26,9 +26,9 @@ MATH = (FACT_AHEAD_OF_ROOTS, r"\text{weight decay } \lambda = 10^{-4}")
 MATH_CORRECTED = r"\text{the same at weight decay } \lambda = 10^{-3}"
 CORRECTION = (
     "Weight decay 10⁻³ instead of 10⁻⁴ at n = 5K, as in C.tab2. At the printed decay the 15,800 steps leave 45 % of the"
-    " initial weights (e^-0.79) in directions that no sample has. FACT is 0 there and WᵀW is not. At ten times the "
-    "decay 0.04 % are left (e^-7.9). The quick scale's decay lies between those of n = 5K and n = 60K and needs no "
-    "correction. The cause may also lie in a setting that the paper does not print."
+    " initial weights (e^-0.79) in directions orthogonal to all samples. FACT is 0 there and WᵀW is not. At ten times "
+    "the decay 0.04 % are left (e^-7.9). The quick scale's decay lies between those of n = 5K and n = 60K and needs "
+    "no correction. The cause may also lie in a setting that the paper does not print."
 )
 # at the quick scale the printed form reaches a critical point
 STATEMENTS = tuple(replace(statement, corrected_at=("paper",)) for statement in table_statements(TABLE, cases=1))

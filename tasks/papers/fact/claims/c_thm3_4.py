@@ -43,7 +43,7 @@ TARGET = 1 / 16  # the theorem's epsilon, for which the table must have hyperpar
 
 def uncorrelated(rows: Rows) -> Finding:
     """For every power s the smallest tau, p and lambda of the table bring the correlation below 1/16."""
-    finding = below(rows, TARGET)
+    finding = below(rows, TARGET, "correlation", x="e")
     at = f"e = 1/{1 / float(rows.x.min()):.0f}"
     measured = f"correlation at most {finding.statistic:.3f} at {at} (must be at most 1/{1 / TARGET:.0f})"
     return replace(finding, measured=measured)

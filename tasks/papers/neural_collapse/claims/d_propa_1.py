@@ -42,7 +42,8 @@ CORRECTION = (
     "Distances decrease. The closed form and the variance are as printed, but the text after them concludes that "
     "the distances between data points generally increase, whatever their angle. The mean product is never below r,"
     " so that the squared distance of two unit vectors shrinks on average: it halves at r = −1, and hardly changes for"
-    " r near 1. Near points shrink less than far ones, so that NC1 still rises, as the paper says."
+    " r near 1. Distances between near points shrink less than those between far points. So NC1 does not fall, as the "
+    "paper says."
 )
 
 

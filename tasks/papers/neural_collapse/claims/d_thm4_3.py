@@ -1,13 +1,13 @@
 """In linearised kernels the Gram of Deep RFM's features converges to yy^T, up to second order in lambda_k.
 
 A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X, to which the feature map adds lambda_Phi I. The distance from
-collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open; here C =
-1, as in its proof, but of partial collapse, eps_A / lambda_Phi < 1/2, some C is asked for. It prints no constant for
-the remainder: its size is judged with 4.5 n (lambda_k / lambda_Phi)^2. Its order is the slope in lambda_k of the
-largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. Three
-bounds of the proof are judged too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*||
-after one layer, A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. The controls violate the condition, or have lambda_Phi =
-0, no nonlinearity.
+collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open. We take
+C = 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, we ask for some C. The paper prints no constant
+for the remainder: we judge the printed form with 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in
+lambda_k of the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition
+allows. Three bounds of the proof are judged too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where
+eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. The controls violate the condition, or
+have lambda_Phi = 0, no nonlinearity.
 """
 
 from dataclasses import replace
@@ -61,11 +61,10 @@ CORRECTION = (
     f"{REMAINDER} and the rate at most λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no "
     "remainder. M must be the mean over the points (Section 3.3); Algorithm 1 and the proof write the sum. Of the "
     "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. κ > 1/2 fails for every C where λ_Φ/n is large: κ = 1 − C(1−ε)λ_Φ/n. "
-    "Partial collapse, ε_A < λ_Φ/2, does not follow from what the proof shows. On this grid it holds with C = 1/4 "
-    "where κ > 0, so that a constant as printed exists. With C = 1 it fails at ε = 0.1: for n = 2, ε_A/λ_Φ reaches 0.9 "
-    "at λ_Φ = 0.1 and 1.5 at λ_Φ = 1. As the printed κ nears 0, where λ_Φ is just below n/(C(1−ε)), no C is small "
-    "enough; κ > 1/2 excludes this. With our κ partial collapse holds for λ_k ≤ λ_Φ²/(12n). The theorem does not need "
-    "it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ."
+    "Partial collapse, ε_A < λ_Φ/2, does not follow from what the proof shows. On our grid it holds with C = 1/4 "
+    "where κ > 0; with C = 1 it fails. Off the grid, where λ_Φ is just below n/(C(1−ε)) and the printed κ is near 0, "
+    "it fails for every C; the proof excludes this by κ > 1/2. With our κ partial collapse holds for λ_k ≤ "
+    "λ_Φ²/(12n). The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ."
 )
 
 

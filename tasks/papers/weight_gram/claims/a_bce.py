@@ -1,8 +1,8 @@
-"""For binary cross-entropy, y^T K g is an inner product of sums over the two classes, and positive for similar ones.
+"""For binary cross-entropy, y^T K g is an inner product of sums over the two classes, and positive under a condition.
 
 The loss is summed over samples with y in {0, 1}; g is the residual, and S0 and S1 are the samples with y = 0 and y = 1.
 K = H^T H. The paper says that the product is positive whenever features of a class are more similar to each other than
-to those of the other class. It need not be, where the residuals of S0 outweigh those of S1.
+to those of the other class. It can be negative where the residuals of S0 outweigh those of S1.
 """
 
 from functools import partial
@@ -75,7 +75,7 @@ STATEMENTS = (
         forms=("claim",),
     ),
     Statement(
-        name="positive for similar classes",
+        name="positive where within-class similarity dominates",
         quote="This makes the inner product positive whenever within-class similarity dominates cross-class similarity",
         place="Section 4.2",
         rule=lambda rows: never(rows, "product of 0 or less"),

@@ -1,6 +1,6 @@
 """Training with the whitened gradient, which keeps only the change of the weight Gram, matches gradient descent.
 
-A statement for each data set says how well. We compare a network's best test accuracy over the epochs. “Matches or
+The paper says for each data set how well. We compare a network's best test accuracy over the epochs. “Matches or
 exceeds” is read as: not more than 0.01 below. “Reaches GD's best performance” is read as: its best test accuracy within
 five epochs is above gradient descent's best of all 20. The paper prints neither a width nor a learning rate nor a
 momentum nor the number of Newton-Schulz steps. Our networks have the width 256 of the paper's other fully connected

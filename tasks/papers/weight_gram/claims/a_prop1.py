@@ -1,8 +1,8 @@
 """The actual update of a layer's features is bounded by the virtual one, and has its sign, element by element.
 
 It is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for L-Lipschitz sigma,
-the signs are for increasing sigma. Only where sigma is constant somewhere, as ReLU is, does the paper grant either sign
-to 0.
+the signs are for increasing sigma. The paper lets 0 count as either sign only where sigma is constant somewhere, as
+ReLU is.
 """
 
 from functools import partial
@@ -26,7 +26,8 @@ MATH_CORRECTED = (
 )
 CORRECTION = (
     "Only the convention on 0 is corrected: 0 has either sign for every increasing σ, unless σ′ > 0 everywhere. "
-    "σ(z) = z − sin z increases strictly and has σ′(0) = 0. At W = 0 its actual step is 0, and the virtual step is not."
+    "σ(z) = z − sin z increases strictly and has σ′(0) = 0. A step from W = 0 leaves the layer's output unchanged, "
+    "while the virtual step is not 0."
 )
 CONTROLS = {
     "L halved": Control(),

@@ -9,7 +9,7 @@ even target). There the surrogate S of layer l = 0 is 0, and the bound is positi
 replaces this 0. The theorem fails there because for m = 1 the proof's S = C_l ||Y||^4 omits the error ε of Lemma 4,
 which its bound of C_l contains. Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two
 inequalities lose a factor N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear. Reported beside the claim: the bound before
-these inequalities, and the bound with the readout among the layers, by which C_0 is at most ||f||^2 = ||Y||^2.
+these inequalities, and the bound with the readout counted as a layer; then C_0 is at most ||f||^2 = ||Y||^2.
 """
 
 from dataclasses import replace
@@ -202,8 +202,8 @@ STATEMENTS = (
         printed="Φ_l⁻¹ and Ψ_l⁻¹ grow with l",
         cases=4,
         rows=90,
-        stands_in="Φ_l depends on the degree and the depth alone, and of every network fewer units lie above a higher "
-        "layer, so no control has bounds that fall. The exact permutation test rejects layers in random order.",
+        stands_in="Φ_l depends on the degree and the depth alone, and fewer units lie above a higher layer. So the "
+        "bounds grow in every control too. The exact permutation test rejects layers in random order.",
     ),
     *(
         Statement(

@@ -29,7 +29,7 @@ DASHES = {"claim": "-", "control: lambda doubled": ":"}
 
 def vanishes(errors: Rows) -> Finding:
     """The error is proportional to the gradient's norm (slope 1) and at most END at the critical point."""
-    slope, end = order(errors, 1), below(errors, END)
+    slope, end = order(errors, 1), below(errors, END, "error", x="gradient")
     measured = f"error at most {end.statistic:.1g} at the critical points; it falls with slope {slope.statistic:.2f}"
     return replace(all_of(slope=slope, end=end), measured=measured)
 

@@ -77,8 +77,8 @@ def grok(rows: Rows, decay: float) -> Finding:
     of_decay = networks(rows.where(case=case_of(decay)))
     groks = [network.groks for case in of_decay.values() for network in case]
     rule = (
-        f"every network has a training accuracy of {MEMORISED:g} before a test accuracy of {EMERGED:g}, and reaches "
-        "the latter"
+        f"share of the networks that reach a training accuracy of {MEMORISED:g} first and a test accuracy of "
+        f"{EMERGED:g} later must be 1"
     )
     share = float(np.mean(groks)) if groks else 0.0  # a decay that is not in the table has no statement to void
     return Finding(share == 1 if groks else None, share, rule, "direction", numbers={"networks": float(len(groks))})

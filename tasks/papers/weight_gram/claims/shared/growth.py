@@ -195,8 +195,9 @@ def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
         falling = {layer: f"{tau:+.2f}" for layer, tau in taus.items() if tau < 0}
         if falling:
             layers = f"layer{'s' * (len(falling) > 1)} {', '.join(falling)}"
-            falls = f"falls with the epoch in {layers} (Kendall's τ {', '.join(falling.values())})"
-            texts.append(f"{data_set}: {_name(rows)} {falls}; it starts at {start} and ends at {end} in the last layer")
+            falls = f"has a falling trend with the epoch in {layers} (Kendall's τ {', '.join(falling.values())})"
+            ends = f"the last layer's goes from {start} to {end}, first to last epoch"
+            texts.append(f"{data_set}: {_name(rows)} {falls}; {ends}")
         else:
             texts.append(f"{data_set}: {_name(rows)} of the last layer goes from {start} to {end} in training")
     return "; ".join(texts)
