@@ -259,8 +259,8 @@ def part_names(form: dict[str, Any]) -> list[str]:
         if len(form["parts"]) > 1:
             names.append(" ".join(form["part"].replace("_", " ").replace("=", " ").split()))
         form = form["parts"][form["part"]]
-    inner = [*names[1:], ""]
-    return [name for name, next_name in zip(names, inner, strict=True) if not next_name.startswith(name)]
+    # a part of a part may repeat the outer name, as "ReLU², digits" does in "ReLU²"
+    return [name for index, name in enumerate(names) if not any(inner.startswith(name) for inner in names[index + 1 :])]
 
 
 def verdict(thing: dict[str, Any]) -> str:

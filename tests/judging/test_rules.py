@@ -89,9 +89,9 @@ def test_below_reads_the_end_of_each_line():
     def line(case: str, last: float) -> list[dict]:
         return [{"case": case, "x": x, "value": value} for x, value in ((1.0, 5.0), (0.01, last), (0.1, 3.0))]
 
-    assert below(rows(line("a", 0.1) + line("b", 0.2)), 0.2).holds
-    assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2).holds is False
-    assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2).statistic == 0.3
+    assert below(rows(line("a", 0.1) + line("b", 0.2)), 0.2, "error", x="step").holds
+    assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2, "error", x="step").holds is False
+    assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2, "error", x="step").statistic == 0.3
 
 
 @given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))

@@ -23,7 +23,8 @@ def form(finding, **more):
 
 def claim(verdict, reason, of_form, **more):
     statement = {"name": "faster", "kind": "asserted", "verdict": verdict, "reason": reason, "form": "printed",
-                 "quote": "it is faster", "printed": "", "place": "Section 2", "forms": {"claim": of_form}}  # fmt: skip
+                 "quote": "it is faster", "printed": "", "place": "Section 2", "stands in": "",
+                 "forms": {"claim": of_form}}  # fmt: skip
     return {"verdict": verdict, "reason": reason, "deciding": "faster", "statements": [statement | more],
             "hypotheses": [], "measured": of_form["measured"]}  # fmt: skip
 
@@ -107,10 +108,16 @@ def test_a_trend_against_the_claim_shows_the_p_value_of_the_opposite():
 
 def test_a_control_that_passes_is_named():
     of_form = form(positive(-LEAD, "lead"))
-    of_form["controls"]["shuffled labels"]["rejected"] = False
+    control = of_form["controls"]["shuffled labels"]
+    control |= {"rejected": False, "undecided": False}
     text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
     assert text.startswith("the rule finds it (lead must be above 0, and is 0.2 [")
     assert "it does not reject the control “shuffled labels”, where the hypothesis is broken on purpose" in text
+    control["undecided"] = True
+    text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
+    assert text.endswith(
+        "it leaves the control “shuffled labels” undecided; so the check cannot tell the claim from its control"
+    )
 
 
 def test_a_condition_that_is_not_met_is_named_with_what_was_measured_all_the_same():
@@ -143,15 +150,17 @@ def test_a_print_that_a_control_passes_too_says_why_the_corrected_form_decides()
     undecided = claim("inconclusive", "too few seeds", open_form, form="corrected", forms=forms)
     text = dict(in_short(undecided))["Why"]
     assert "this does not decide" in text
-    assert ". This is the corrected form, which decides; as printed the statement is supported (0.21 [" in text
-    assert text.endswith("), but the rule does not reject the control “shuffled labels”")
+    assert ". As printed the statement is supported (0.21 [" in text
+    assert text.endswith(
+        "), but no control breaks it. So it is not found to hold as printed, and the corrected form decides"
+    )
 
 
 def test_units_of_round_off_are_spelled_out():
     rows = Rows(tables.table([{"arm": "claim", "quantity": "q", "value": 2.0}]))
     large = form(Finding(False, 3e15, "float64 residual <= 8 u on every instance", "exact", high=8.0))
     assert dict(in_short(claim("fails", "refuted", large)))["Why"] == (
-        "largest residual, in units of round-off must be at most 8 u, and is 3.0·10¹⁵ u"
+        "largest residual (in units of round-off) must be at most 8 u, and is 3.0·10¹⁵ u"
     )
     assert dict(in_short(claim("fails", "refuted", form(bound(rows)))))["Why"] == (
         "largest left / right must be at most 1, and is 2"

@@ -125,7 +125,7 @@ def test_rules_over_instances_say_what_their_number_is():
         == "“faster”: largest left / right: 2; must be at most 1"
     )
     counted = words.why(claim("fails", "refuted", form(never(rows, "opposite sign"))))
-    assert counted == "“faster”: opposite sign, counted over all instances: 2.5; must be 0"
+    assert counted == "“faster”: number of times that “opposite sign” occurs: 2.5; must be 0"
 
 
 def test_a_trend_is_called_kendalls():
