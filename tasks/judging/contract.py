@@ -215,7 +215,7 @@ def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
         # a control may have rows at several p that the name of a case rounds to one
         if quantity not in drawn or not (drawn[quantity].share or arm.startswith(CONTROL)):
             _equal_counts(claim, rows)
-        if controls_of(claim).get(arm.removeprefix(CONTROL), Control()).share < 1:
+        if controls_of(claim).get(arm.removeprefix(CONTROL), Control()).least_share < 1:
             continue  # chance decides which cases it has: tasks/judging/parts.py counts them
         numbers = {kind: set(group["instance"]) for kind, group in rows.groupby("kind") if kind not in drawn}
         share = drawn[quantity].share if quantity in drawn else 1
@@ -260,7 +260,11 @@ def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
                 if _copied(values, arms[form], trained):
                     raise ContractError(f"{claim.ID}: the arm {arm!r} has the same numbers as the arm {form!r}")
                 for quantity, series in values.groupby(level="quantity"):
-                    if quantity not in control.shares and _many(series) and _copied(series, arms[form], trained):
+                    if (
+                        quantity not in control.equal_quantities
+                        and _many(series)
+                        and _copied(series, arms[form], trained)
+                    ):
                         raise ContractError(
                             f"{claim.ID}: {quantity!r} has the same numbers in the arm {arm!r} as in the arm {form!r}; "
                             "the claim does not say that this control shares them"

@@ -213,22 +213,23 @@ def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: p
         described = control.cases_of(quantity) or tuple(in_claim["kind"])
         in_claim = in_claim[in_claim["kind"].isin(described) & ~in_claim["kind"].isin(control.lacks)]
         in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"]) | ~in_arm["kind"].isin(described)]
-    if control.without:
+    if control.ignored_in_layers:
         in_claim, in_arm = (
-            rows.assign(layer=rows["layer"].str.replace(control.without, "", regex=True)) for rows in (in_claim, in_arm)
+            rows.assign(layer=rows["layer"].str.replace(control.ignored_in_layers, "", regex=True))
+            for rows in (in_claim, in_arm)
         )
     ours, its = ({*rows[columns].itertuples(index=False, name=None)} for rows in (in_claim, in_arm))
     for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
-        if lacking and (control.share == 1 or arm_at_fault == "claim"):
+        if lacking and (control.least_share == 1 or arm_at_fault == "claim"):
             yield (
                 f"{quantity!r} has no rows at {_words(columns, min(lacking))} in the arm {arm_at_fault!r}, "
                 f"and the arm {other!r} has some"
             )
     cases, those_left = (len(rows[["case", "seed"]].drop_duplicates()) for rows in (in_claim, in_arm))
-    if those_left < control.share * cases and control.share < 1:
+    if those_left < control.least_share * cases and control.least_share < 1:
         yield (
             f"{quantity!r} has {those_left} of the claim's {cases} cases in the arm {arm!r}; the claim says that it "
-            f"has at least {control.share:.0%} of them"
+            f"has at least {control.least_share:.0%} of them"
         )
 
 

@@ -171,9 +171,9 @@ class Control:
     has
         The quantities of the control, if it lacks some. A statement that reads another quantity is not compared with
         this control.
-    shares
+    equal_quantities
         The quantities with the same numbers in the control and in a form.
-    because
+    equal_because
         The reason: these quantities do not depend on what the control breaks.
     scales
         The scales at which a table must have it. A table of the papers' scale may be older than the control.
@@ -185,10 +185,10 @@ class Control:
         has no other kinds.
     lacks
         The kinds of the claim's cases that the control lacks.
-    share
+    least_share
         The least share of the claim's cases that each quantity has, if chance decides which cases the control has. Its
         cases may then lack layers.
-    without
+    ignored_in_layers
         A regular expression that is removed from the names of layers before they are compared: the control's own
         setting, which the names contain.
     grids
@@ -198,23 +198,30 @@ class Control:
     """
 
     has: tuple[str, ...] = ()
-    shares: tuple[str, ...] = ()
-    because: str = ""
+    equal_quantities: tuple[str, ...] = ()
+    equal_because: str = ""
     scales: tuple[str, ...] = ("quick", "paper")
     parts: tuple[str, ...] = ("case", "layer", "step")
     cases: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
     lacks: tuple[str, ...] = ()
-    share: float = 1.0
-    without: str = ""
+    least_share: float = 1.0
+    ignored_in_layers: str = ""
     grids: dict[str, Grid] = field(default_factory=dict)
     parts_because: str = ""
 
     def __post_init__(self) -> None:
-        differs = len(self.parts) < 3 or self.cases or self.lacks or self.share < 1 or self.without or self.grids
+        differs = (
+            len(self.parts) < 3
+            or self.cases
+            or self.lacks
+            or self.least_share < 1
+            or self.ignored_in_layers
+            or self.grids
+        )
         if differs and not self.parts_because:
             raise ValueError("say why a control's parts are not those of the claim")
-        if self.shares and not self.because:
-            raise ValueError(f"say why a control shares {', '.join(self.shares)} with the claim")
+        if self.equal_quantities and not self.equal_because:
+            raise ValueError(f"say why a control shares {', '.join(self.equal_quantities)} with the claim")
 
     def cases_of(self, quantity: str) -> tuple[str, ...]:
         """The kinds of this quantity's cases, if they are not those of the claim's arm; else empty."""

@@ -113,16 +113,16 @@ def test_one_quantity_of_a_control_with_a_forms_numbers_is_refused_unless_the_cl
     planted += table({"claim": UP, "control: c": DOWN}, "r")
     with pytest.raises(ContractError, match="'q' has the same numbers in the arm 'control: c' as in the arm 'claim'"):
         findings(planted)
-    described = claim(BOTH, controls={"c": Control(shares=("q",), because="It breaks r alone.")})
+    described = claim(BOTH, controls={"c": Control(equal_quantities=("q",), equal_because="It breaks r alone.")})
     assert find(described, "A", rows(planted), "e", "quick", {3})["ran"]
-    other = claim(BOTH, controls={"c": Control(shares=("r",), because="It breaks q alone.")})
+    other = claim(BOTH, controls={"c": Control(equal_quantities=("r",), equal_because="It breaks q alone.")})
     with pytest.raises(ContractError, match="'q' has the same numbers"):
         find(other, "A", rows(planted), "e", "quick", {3})
 
 
 def test_a_control_shares_nothing_without_a_reason():
     with pytest.raises(ValueError, match="say why a control shares q"):
-        Control(shares=("q",))
+        Control(equal_quantities=("q",))
 
 
 def test_accuracies_that_agree_in_a_control_are_no_copy():

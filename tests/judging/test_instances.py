@@ -324,8 +324,8 @@ def test_the_kind_of_a_case_and_its_instance(case, kind, instance):
 @pytest.mark.parametrize(
     "parts",
     [
-        {"cases": ("one",)}, {"lacks": ("one",)}, {"share": 0.9}, {"parts": ("case",)}, {"without": "b"},
-        {"grids": {"q": Grid(x=1)}},
+        {"cases": ("one",)}, {"lacks": ("one",)}, {"least_share": 0.9}, {"parts": ("case",)},
+        {"ignored_in_layers": "b"}, {"grids": {"q": Grid(x=1)}},
     ],
 )  # fmt: skip
 def test_a_control_says_why_its_parts_are_others(parts):

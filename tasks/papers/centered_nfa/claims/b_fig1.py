@@ -49,8 +49,8 @@ def printed_spread(rows: Rows) -> Finding:
 CONTROLS = {
     "another network's eigenvectors": Control(
         has=("nfa/K", "nfa/Q"),
-        shares=("nfa/Q",),
-        because="It replaces K alone; Q is drawn for the claim's K.",
+        equal_quantities=("nfa/Q",),
+        equal_because="It replaces K alone; Q is drawn for the claim's K.",
     ),
 }
 STATEMENTS = (

@@ -124,8 +124,8 @@ CONTROLS = {
 } | {
     name: Control(
         has=("fig3/predicted", "fig3/observed"),
-        shares=("fig3/observed",),
-        because="It leaves out terms of the prediction; what is observed does not depend on them.",
+        equal_quantities=("fig3/observed",),
+        equal_because="It leaves out terms of the prediction; what is observed does not depend on them.",
     )
     for name in ("first-order term alone", "first-order term alone, corrected")  # each on the data of its form
 }

@@ -108,12 +108,13 @@ def more_terms_are_closer(rows: Rows) -> Finding:
 READS = (OWN, "fig6/observed")
 CONTROLS = {
     "prediction for isotropic inputs": Control(
-        shares=("fig6/observed",), because="It replaces the prediction; what is observed does not depend on it."
+        equal_quantities=("fig6/observed",),
+        equal_because="It replaces the prediction; what is observed does not depend on it.",
     ),
     "prediction with all terms of φ′": Control(
         has=READS,
-        shares=("fig6/observed",),
-        because="It replaces the paper's prediction; what is observed does not depend on it.",
+        equal_quantities=("fig6/observed",),
+        equal_because="It replaces the paper's prediction; what is observed does not depend on it.",
     ),
 }
 STATEMENTS = (

@@ -33,7 +33,7 @@ IMAGES: dict[str, Image] = {
 
 CONTROLS = {
     "units exchanged, signs drawn": Control(
-        shares=("pearson/Q",), because="It replaces K alone; Q is drawn for the claim's K."
+        equal_quantities=("pearson/Q",), equal_because="It replaces K alone; Q is drawn for the claim's K."
     ),
 }
 STATEMENTS = (

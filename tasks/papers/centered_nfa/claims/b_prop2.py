@@ -42,7 +42,7 @@ DRAWN = {
 CONTROLS = {
     "another layer": Control(
         lacks=("a dead layer",),
-        share=0.7,
+        least_share=0.7,
         parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one; "
         "the network with a dead layer has none.",
     ),

@@ -37,7 +37,7 @@ GRIDS = {
 }
 CONTROLS = {
     "kernel of another layer": Control(
-        share=0.5,
+        least_share=0.5,
         parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one.",
     ),
 }

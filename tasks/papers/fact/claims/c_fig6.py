@@ -111,8 +111,8 @@ CAPTION = (
 CONTROLS = {
     "no feature learning": Control(),
     "numbers relabelled": Control(
-        shares=("modular/accuracy",),
-        because="It relabels the features M alone; the accuracies are those of the claim's kernel.",
+        equal_quantities=("modular/accuracy",),
+        equal_because="It relabels the features M alone; the accuracies are those of the claim's kernel.",
     ),
 }
 STATEMENTS = (

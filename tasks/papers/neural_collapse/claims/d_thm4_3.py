@@ -132,7 +132,7 @@ DRAWN = {
 CONTROLS = {
     "condition violated": Control(
         parts=("case", "layer"),
-        without=", ε = .*",
+        ignored_in_layers=", ε = .*",
         grids={
             "thm4_3/kappa": Grid(layers_of=first_grams, x=1),
             **{f"thm4_3/{name}": Grid(layers_of=first_grams, steps=12, x=1) for name in ("collapsed", "psi")},

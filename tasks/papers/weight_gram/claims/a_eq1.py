@@ -25,7 +25,7 @@ DRAWN = {
 CONTROLS = {
     "another layer": Control(
         cases={"eq1/convolution": ("ResNet-18",)},
-        share=0.5,
+        least_share=0.5,
         parts_because="It needs another layer of the same shapes, and chance decides which networks have one. "
         "Of the networks with convolutions only the ResNet has two alike.",
     ),

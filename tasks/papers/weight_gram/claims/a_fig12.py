@@ -149,8 +149,8 @@ def _means(values: np.ndarray) -> str:
 
 UNTRAINED = Control(parts=("case", "layer"), parts_because="Before training is a single step.")
 OTHER_LABELS = Control(
-    shares=("test_accuracy", "train_accuracy"),
-    because="It measures the form's networks, and so their accuracies, beside labels that are drawn anew.",
+    equal_quantities=("test_accuracy", "train_accuracy"),
+    equal_because="It measures the form's networks, and so their accuracies, beside labels that are drawn anew.",
 )
 OLDER = ("quick",)  # at the papers' scale the table is older than the corrected form
 CONTROLS = {

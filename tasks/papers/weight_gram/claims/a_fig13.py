@@ -90,8 +90,8 @@ CONTROLS = {
     ),
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
-        shares=("test_accuracy", "train_accuracy"),
-        because="It measures the claim's networks, and so their accuracies, beside shuffled labels.",
+        equal_quantities=("test_accuracy", "train_accuracy"),
+        equal_because="It measures the claim's networks, and so their accuracies, beside shuffled labels.",
     ),
 }
 STATEMENTS = (

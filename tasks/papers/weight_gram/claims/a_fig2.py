@@ -84,8 +84,8 @@ def steadier(rows: Rows) -> Finding:
 CONTROLS = {
     "only the removed part": Control(
         has=whitening.READS,
-        shares=("original/test_accuracy",),
-        because="It replaces the whitened update; gradient descent, which both are compared with, is the same run.",
+        equal_quantities=("original/test_accuracy",),
+        equal_because="It replaces the whitened update; gradient descent, the reference of both, is the same run.",
         lacks=tuple(
             f"{data_set}, lr={rate}"
             for data_set in ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100")

@@ -84,8 +84,8 @@ def _final(rows: Rows, quantity: str) -> np.ndarray:
 CONTROLS = {
     "untrained": Control(),
     "lazy by width alone": Control(
-        shares=("rich/features", "rich/linearization", "rich/target"),
-        because="It replaces the lazy networks; the rich ones are the claim's.",
+        equal_quantities=("rich/features", "rich/linearization", "rich/target"),
+        equal_because="It replaces the lazy networks; the rich ones are the claim's.",
     ),
 }
 STATEMENTS = (

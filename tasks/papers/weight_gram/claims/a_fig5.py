@@ -51,8 +51,8 @@ def decoder_worse(rows: Rows) -> Finding:
 CONTROLS = {
     "shuffled pairs": Control(),
     "half of g": Control(
-        shares=("interpolation/decoder",),
-        because="It halves the linear map g; the decoder's error does not depend on it.",
+        equal_quantities=("interpolation/decoder",),
+        equal_because="It halves the linear map g; the decoder's error does not depend on it.",
     ),
 }
 STATEMENTS = (

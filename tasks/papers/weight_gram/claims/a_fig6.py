@@ -19,8 +19,8 @@ MATH = (
 )
 CONTROLS = {
     "only the removed part": Control(
-        shares=("original/test_accuracy",),
-        because="It replaces the whitened update; gradient descent, which both are compared with, is the same run.",
+        equal_quantities=("original/test_accuracy",),
+        equal_because="It replaces the whitened update; gradient descent, the reference of both, is the same run.",
     ),
 }
 STATEMENTS = (

@@ -90,13 +90,13 @@ HIGH = "We observe that both VC and AGOP exhibit a high correlation with the wei
 UPDATE = "the VCS tracks the actual Gram update at ρ = 0.98, compared to ρ = 0.71 for AGOP"
 CONTROLS = {
     "shuffled labels": Control(
-        shares=(
+        equal_quantities=(
             "null/agop_change_diagonal",
             "null/agop_gram_diagonal",
             "pearson/agop_change_diagonal",
             "pearson/agop_gram_diagonal",
         ),
-        because="Labels are shuffled in the measure, and the AGOP does not depend on labels.",
+        equal_because="Labels are shuffled in the measure, and the AGOP does not depend on labels.",
     ),
 }
 STATEMENTS = (

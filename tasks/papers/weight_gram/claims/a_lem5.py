@@ -38,11 +38,11 @@ CONTROLS = {
         parts_because="Its G is the best one, 1 % too large; a layer in training has a G of its own.",
     ),
     "G of another A": Control(
-        shares=("lem5/ratio",),
+        equal_quantities=("lem5/ratio",),
         parts=("case", "step"),
         lacks=TRAINED,
         parts_because="Its G is that of another A; a layer in training has a G of its own.",
-        because="It takes the G of another A; the ratio of the claim's own sides does not contain it.",
+        equal_because="It takes the G of another A; the ratio of the claim's own sides does not contain it.",
     ),
 }
 STATEMENTS = (

@@ -67,12 +67,12 @@ CONTROLS = {
     "labels not centred": Control(has=("prop2/gram", "prop2/residual")),
     "shuffled labels": Control(
         has=("prop2/gap", "prop2/nc1"),
-        shares=("prop2/nc1",),
-        because="It shuffles the labels of one side; NC1 of the claim's features does not contain them.",
+        equal_quantities=("prop2/nc1",),
+        equal_because="It shuffles the labels of one side; NC1 of the claim's features does not contain them.",
     ),
     "within-class noise": Control(
         has=("prop2/gap", "prop2/gram", "prop2/nc1", "prop2/residual"),
-        share=0.5,
+        least_share=0.5,
         parts_because="With more dimensions than samples least squares interpolates the noise; chance decides where.",
     ),
 }

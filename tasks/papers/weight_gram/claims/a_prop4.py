@@ -16,9 +16,9 @@ DEAD = "With at most one feature alive on the points the centred f is 0."
 GRIDS = {"prop4/residual": Grid(BOTH_PRECISIONS)}
 DRAWN = {"prop4/residual": Drawn(0.9, DEAD)}
 CONTROLS = {
-    "f not centred": Control(share=0.9, parts_because=DEAD),
-    "f not homogeneous": Control(share=0.9, parts_because=DEAD),
-    "x not centred": Control(share=0.9, parts_because=DEAD),
+    "f not centred": Control(least_share=0.9, parts_because=DEAD),
+    "f not homogeneous": Control(least_share=0.9, parts_because=DEAD),
+    "x not centred": Control(least_share=0.9, parts_because=DEAD),
 }
 STATEMENTS = (
     Statement(

@@ -36,7 +36,7 @@ GRIDS = {
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
     "another layer": Control(
-        share=0.5,
+        least_share=0.5,
         parts_because="It needs another layer of the same shapes, and chance decides which networks have one.",
     ),
 }

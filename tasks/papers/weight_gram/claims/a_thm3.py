@@ -152,8 +152,8 @@ UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "shuffled y": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
-        shares=("thm3/measured",),
-        because="It shuffles the labels of the prediction; what is measured does not depend on them.",
+        equal_quantities=("thm3/measured",),
+        equal_because="It shuffles the labels of the prediction; what is measured does not depend on them.",
     ),
     "strongly non-homogeneous f": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),

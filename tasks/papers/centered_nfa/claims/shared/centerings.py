@@ -49,8 +49,8 @@ CONTROLS = {  # of Figures 7 and 8
     ),
     "random K": Control(
         has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
-        shares=("test_loss",),
-        because="It replaces K in the measure; the networks, and so their losses, are the claim's.",
+        equal_quantities=("test_loss",),
+        equal_because="It replaces K in the measure; the networks, and so their losses, are the claim's.",
     ),
 }
 ROWS = 500, 250  # the least numbers of rows of a correlation and of a loss

@@ -346,7 +346,9 @@ def as_printed(rows: Rows, table: Table) -> Finding:
 def shuffled_labels(*columns: str) -> dict[str, Control]:
     """The control whose columns of the AGOP are the claim's."""
     because = "Labels are shuffled in the measure, and the AGOP does not depend on labels."
-    return {"shuffled labels": Control(shares=tuple(f"pearson/{name}" for name in columns), because=because)}
+    return {
+        "shuffled labels": Control(equal_quantities=tuple(f"pearson/{name}" for name in columns), equal_because=because)
+    }
 
 
 def table_statements(table: Table, cases: int, behind: Collection[str] = ()) -> tuple[Statement, ...]:

@@ -37,8 +37,8 @@ def controls(data_set: str, *, random_labels: bool = False) -> dict[str, Control
         by_name = {
             "labels shuffled at the measure": Control(
                 has=("null/within", "train_loss", "within"),
-                shares=("null/within",),
-                because="The null of permuted labels is that of the same features.",
+                equal_quantities=("null/within",),
+                equal_because="The null of permuted labels is that of the same features.",
                 scales=(scale,),
                 cases=(case,),
                 parts=NOT_STEPS,
@@ -46,8 +46,8 @@ def controls(data_set: str, *, random_labels: bool = False) -> dict[str, Control
             ),
             "the AGOP of the next layer": Control(
                 has=("nfa/mean", "nfa/null"),
-                shares=("nfa/null",),
-                because="The null is that of the claim's layers in random directions.",
+                equal_quantities=("nfa/null",),
+                equal_because="The null is that of the claim's layers in random directions.",
                 scales=(scale,),
                 cases=(case,),
                 parts=NOT_STEPS,

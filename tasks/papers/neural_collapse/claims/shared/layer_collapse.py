@@ -37,18 +37,18 @@ MATH = (
 
 QUICK = ("quick",)  # the paper's table is older than these controls
 CONTROLS = {
-    "fitted to shuffled labels": Control(shares=("ridge",), because=EQUAL_SEEDS["ridge"], scales=QUICK),
+    "fitted to shuffled labels": Control(equal_quantities=("ridge",), equal_because=EQUAL_SEEDS["ridge"], scales=QUICK),
     "M = I": Control(has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge")),
     "M with random eigenvectors": Control(
         has=("nc1/agop", "nc1/data"),
-        shares=("nc1/data",),
-        because="It replaces M after the layer's input, whose NC1 does not depend on it.",
+        equal_quantities=("nc1/data",),
+        equal_because="It replaces M after the layer's input, whose NC1 does not depend on it.",
         scales=QUICK,
     ),
     "features without their nonlinearity": Control(
         has=("nc1/agop", "nc1/features"),
-        shares=("nc1/agop",),
-        because="It replaces the feature map after √M, where NC1 does not depend on it.",
+        equal_quantities=("nc1/agop",),
+        equal_because="It replaces the feature map after √M, where NC1 does not depend on it.",
         scales=QUICK,
     ),
 }
