@@ -27,6 +27,7 @@ from tasks.reporting.words import (
     typeset,
     unit,
     unmet_condition,
+    unmet_in_form,
 )
 
 PAPER_WORDS = ". The paper: "  # between a statement's name and the paper's words for it
@@ -189,6 +190,12 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
         of_form = deciding_condition(unmet, statement)
         shown = f"; {condition(of_form)}" if of_form else ""
         return f"the statement is judged only where the condition “{unmet['name']}” is met, and here it is not{shown}"
+    if statement["reason"] == OLD_TABLE and statement["lacks its corrected form"]:
+        unmet = unmet_in_form(claim, statement, "claim")
+        found = (
+            f"the condition “{unmet['name']}” is not met" if unmet else f"the statement is {_printed(claim, statement)}"
+        )
+        return f"as printed {found}; the corrected form, which then decides, has not been measured"
     if statement["reason"] == OLD_TABLE:
         return (
             "the measurements are older than the statement or its condition, and lack what the rule needs; they have "

@@ -171,15 +171,22 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
     return None
 
 
+def unmet_in_form(claim: dict[str, Any], statement: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """The first condition that a form of a statement does not meet."""
+    for hypothesis in claim["hypotheses"]:
+        needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
+        if needed and condition_in_form(hypothesis, name).get("holds") is not True:
+            return hypothesis
+    return None
+
+
 def shortfall(claim: dict[str, Any], statement: dict[str, Any], name: str) -> str:
     """Why a form does not hold although the rule supports it: an unmet condition, or no control that breaks it."""
     form = statement["forms"][name]
     if outcome(form) != "supported":
         return ""
-    for hypothesis in claim["hypotheses"]:
-        needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
-        if needed and condition_in_form(hypothesis, name).get("holds") is not True:
-            return f"but the condition “{hypothesis['name']}” is not met"
+    if unmet := unmet_in_form(claim, statement, name):
+        return f"but the condition “{unmet['name']}” is not met"
     controls = form["controls"].values()
     kept = bool(controls) and not statement["stands in"] and not any(control["rejected"] for control in controls)
     return "but no control breaks it" if kept else ""

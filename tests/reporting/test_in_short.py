@@ -8,7 +8,7 @@ import pytest
 from gramlab import tables
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, positive, trend
-from tasks.judging.statement import NOT_AT_HAND, TOO_LONG
+from tasks.judging.statement import NOT_AT_HAND, OLD_TABLE, TOO_LONG
 from tasks.reporting.in_short import how_many, in_short
 from tasks.reporting.statements import probability
 
@@ -24,7 +24,7 @@ def form(finding, **more):
 def claim(verdict, reason, of_form, **more):
     statement = {"name": "faster", "kind": "asserted", "verdict": verdict, "reason": reason, "form": "printed",
                  "quote": "it is faster", "printed": "", "place": "Section 2", "stands in": "",
-                 "forms": {"claim": of_form}}  # fmt: skip
+                 "lacks its corrected form": False, "forms": {"claim": of_form}}  # fmt: skip
     return {"verdict": verdict, "reason": reason, "deciding": "faster", "statements": [statement | more],
             "hypotheses": [], "measured": of_form["measured"]}  # fmt: skip
 
@@ -154,6 +154,17 @@ def test_a_print_that_a_control_passes_too_says_why_the_corrected_form_decides()
     assert text.endswith(
         "), but no control breaks it. So it is not found to hold as printed, and the corrected form decides"
     )
+
+
+def test_a_corrected_form_that_was_not_measured_is_told():
+    printed = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
+    waiting = claim("inconclusive", OLD_TABLE, printed, **{"lacks its corrected form": True})
+    text = dict(in_short(waiting))["Why"]
+    assert text.startswith("as printed the statement is undecided (0.06667 [")
+    assert text.endswith("; the corrected form, which then decides, has not been measured")
+    waiting["hypotheses"] = [{"name": "memorisation", "statements": [], "forms": {"claim": {"holds": False}},
+                              "reason": "hypothesis not met"}]  # fmt: skip
+    assert dict(in_short(waiting))["Why"].startswith("as printed the condition “memorisation” is not met; ")
 
 
 def test_units_of_round_off_are_spelled_out():
