@@ -84,8 +84,8 @@ def _named(place: str) -> Iterator[None]:
         raise ValueError(f"no module {error.name!r} on the Python path") from error
     except (Exception, SystemExit) as error:  # a script may end the program when it is imported
         frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not frame.filename.startswith(("<", __file__, *_LIBRARIES))]
-        line = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+        user_frames = [frame for frame in frames if not frame.filename.startswith(("<", __file__, *_LIBRARIES))]
+        line = f" ({user_frames[-1].filename}, line {user_frames[-1].lineno})" if user_frames else ""
         raise ValueError(f"{place} cannot be run: {type(error).__name__}: {error}{line}") from error
 
 

@@ -60,10 +60,10 @@ class Difference(NamedTuple):
 
 def compare(before: dict[str, Any], now: dict[str, Any]) -> Difference:
     """Compare the claims of two reports by their ids."""
-    both = [name for name in now if name in before]
+    in_both = [name for name in now if name in before]
     verdicts = [
         (name, before[name]["verdict"], now[name]["verdict"])
-        for name in both
+        for name in in_both
         if before[name]["verdict"] != now[name]["verdict"]
     ]
     missing = [(name, "before") for name in before if name not in now]

@@ -103,9 +103,9 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
         return [*lines, ("Why", _corrected(claim, statement))]
     reason = _why(claim, statement, form)
     if corrected and printed and not unmet_condition(claim, statement):
-        found = _printed(claim, statement)
-        reason += f". As printed the statement is {found}. So it is not found to hold as printed, and the corrected " \
-                  "form decides"  # fmt: skip
+        printed_outcome = _printed(claim, statement)
+        reason += f". As printed the statement is {printed_outcome}. So it is not found to hold as printed, and the " \
+                  "corrected form decides"  # fmt: skip
     return [*lines, ("Why", reason)]
 
 
@@ -157,14 +157,14 @@ def _corrected(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     if not printed:
         return _asked(form)
     but = shortfall(claim, statement, "claim")
-    found = outcome(printed) + (f", {but}" if but else "")
+    printed_outcome = outcome(printed) + (f", {but}" if but else "")
     name, wanted = _number_of(form), sought(form)
     if wanted and (name, wanted) == (_number_of(printed), sought(printed)):
         values = [estimate(deciding_part(of_form)) for of_form in (printed, form)]
-        return f"{name} must be {wanted}. As printed it is {values[0]}: {found}. In the corrected form, " \
+        return f"{name} must be {wanted}. As printed it is {values[0]}: {printed_outcome}. In the corrected form, " \
                f"below, it is {values[1]}"  # fmt: skip
-    return f"as printed the statement is {found}: {_asked(printed)}. In the corrected form, below, it holds: " \
-           f"{_asked(form)}"  # fmt: skip
+    return f"as printed the statement is {printed_outcome}: {_asked(printed)}. In the corrected form, below, it " \
+           f"holds: {_asked(form)}"  # fmt: skip
 
 
 def _printed(claim: dict[str, Any], statement: dict[str, Any]) -> str:
@@ -192,10 +192,10 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
         return f"the statement is judged only where the condition “{unmet['name']}” is met, and here it is not{shown}"
     if statement["reason"] == OLD_TABLE and statement["lacks its corrected form"]:
         unmet = unmet_in_form(claim, statement, "claim")
-        found = (
-            f"the condition “{unmet['name']}” is not met" if unmet else f"the statement is {_printed(claim, statement)}"
-        )
-        return f"as printed {found}; the corrected form, which then decides, has not been measured"
+        printed = f"the statement is {_printed(claim, statement)}"
+        if unmet:
+            printed = f"the condition “{unmet['name']}” is not met"
+        return f"as printed {printed}; the corrected form, which then decides, has not been measured"
     if statement["reason"] == OLD_TABLE:
         return (
             "the measurements are older than the statement or its condition, and lack what the rule needs; they have "

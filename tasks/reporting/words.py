@@ -98,8 +98,8 @@ def measured(claim: dict[str, Any]) -> str:
     in_order = [statement, *(other for other in asserted if other is not statement)]
     texts = [typeset(text) for text in measurements(in_order)]
     shown = [text for end, text in enumerate(texts, 1) if end == 1 or len("; ".join(texts[:end])) <= LINE]
-    left = len(texts) - len(shown)
-    more = f"; {left} more on its page" if left else ""
+    hidden = len(texts) - len(shown)
+    more = f"; {hidden} more on its page" if hidden else ""
     form = deciding_form(statement)
     return ("; ".join(shown) or measure(form) + estimate(deciding_part(form))) + more + data
 
@@ -270,9 +270,9 @@ def part_names(form: dict[str, Any]) -> list[str]:
     return [name for index, name in enumerate(names) if not any(inner.startswith(name) for inner in names[index + 1 :])]
 
 
-def verdict(thing: dict[str, Any]) -> str:
+def verdict(judged: dict[str, Any]) -> str:
     """The verdict on a claim or a statement, with its reason."""
-    return thing["verdict"] + (f": {thing['reason']}" if thing["reason"] else "")
+    return judged["verdict"] + (f": {judged['reason']}" if judged["reason"] else "")
 
 
 def rejection(control: dict[str, Any]) -> str:

@@ -51,8 +51,10 @@ def best_power(rows: Rows) -> Finding:
         parts[case] = positive(
             fisher_z(powers[1 / depth]) - fisher_z(best_other), "z of the power 1/L minus z of the best other"
         )
-        own, other = powers[1 / depth].mean(), best_other.mean()
-        measured.append(f"{_depth(case)}: cosine {own:.4f} with the power 1/L, {other:.4f} with the best other power")
+        mean, best_mean = powers[1 / depth].mean(), best_other.mean()
+        measured.append(
+            f"{_depth(case)}: cosine {mean:.4f} with the power 1/L, {best_mean:.4f} with the best other power"
+        )
     return replace(all_of(**parts), measured="; ".join(measured))
 
 

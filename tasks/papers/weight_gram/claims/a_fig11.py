@@ -51,11 +51,11 @@ ENVELOPE = 0.02  # by which the pre-trained curve may lie above the fine-tuned o
 BARELY = 0.5  # of the first epoch's gain
 
 
-def above_random(rows: Rows, which: str = "") -> Finding:
+def above_random(rows: Rows, components: str = "") -> Finding:
     """In every task and layer the pre-trained encoder's Target Linearity is above the random one's."""
     parts: dict[str, Finding] = {}
     for task, selected in _by_task(rows).items():
-        lead = _layers(selected, PRETRAINED + which) - _layers(selected, RANDOM + which)
+        lead = _layers(selected, PRETRAINED + components) - _layers(selected, RANDOM + components)
         parts |= {f"{task}, layer {layer}": positive(of_layer, "pre-trained minus random TL")
                   for layer, of_layer in enumerate(lead.T, start=1)}  # fmt: skip
     leads = {name: finding.statistic for name, finding in parts.items()}
@@ -100,10 +100,10 @@ def peaks_early(rows: Rows) -> Finding:
     return all_of(**parts)
 
 
-def near_monotone(rows: Rows, which: str = "") -> Finding:
+def near_monotone(rows: Rows, components: str = "") -> Finding:
     """After the first epoch Target Linearity rises with the layer in every task."""
     return all_of(
-        **{task: trend(_layers(selected, TUNED + which), "TL with the layer after the first epoch")
+        **{task: trend(_layers(selected, TUNED + components), "TL with the layer after the first epoch")
            for task, selected in _by_task(rows).items()}
     )  # fmt: skip
 
@@ -230,11 +230,11 @@ STATEMENTS = (
         for task, printed in LEVELS.items()
     ),
     _statement(
-        "pre-trained above random, all components", ABOVE, partial(above_random, which=ALL), RANDOM + ALL,
+        "pre-trained above random, all components", ABOVE, partial(above_random, components=ALL), RANDOM + ALL,
         PRETRAINED + ALL, kind="ours",
     ),
     _statement(
-        "near-monotone, all components", MONOTONE, partial(near_monotone, which=ALL), TUNED + ALL, kind="ours"
+        "near-monotone, all components", MONOTONE, partial(near_monotone, components=ALL), TUNED + ALL, kind="ours"
     ),
 )  # fmt: skip
 HYPOTHESES = (

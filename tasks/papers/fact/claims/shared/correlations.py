@@ -193,13 +193,13 @@ def after_interpolation(rows: Rows, layers: Collection[str]) -> Finding:
     if accuracy.shape != fact.shape:
         raise JudgeError("FACT's correlation and the training accuracy are of different epochs")
     fits, rises = accuracy >= FITTED, fact > LOW
-    both = fits.any(1) & rises.any(1)
+    reaches_both = fits.any(1) & rises.any(1)
     first_fit, first_rise = epochs[fits.argmax(1)], epochs[rises.argmax(1)]
     label = f"epochs from training accuracy {FITTED:g} to a correlation of FACT above {LOW:g}"
-    finding = positive(np.where(both, first_rise - first_fit, -epochs[-1]), label)
+    finding = positive(np.where(reaches_both, first_rise - first_fit, -epochs[-1]), label)
     numbers = {f"FACT at epoch {epoch:.0f}": float(mean) for epoch, mean in zip(epochs, fact.mean(0), strict=True)}
-    if not both.all():
-        measured = f"{int(both.sum())} of {len(fact)} seeds reach both"
+    if not reaches_both.all():
+        measured = f"{int(reaches_both.sum())} of {len(fact)} seeds reach both"
         return replace(finding, numbers=numbers, measured=measured)
     fitted_by, then = first_fit.max(), float(fact[:, epochs == first_fit.max()].mean())
     accuracy_then = float(accuracy[:, epochs == fitted_by].min())
