@@ -96,9 +96,10 @@ def measure(
         Names of ``LayerMeasures``' quantities, to save the work of the others. Default: all that the arguments allow.
     outputs : {"exact", "readout"}, int or None, default None
         How the AGOP family sums over outputs. "exact": a backward pass for each output. "readout": exact too, if the
-        outputs are a linear layer's, with a pass for each of that layer's inputs. A number m: an estimate from m
-        passes with random signs, drawn independently for each sample. None takes the cheapest exact way, and the
-        estimate with m = 16 beyond 4,096 passes; ``settings["outputs"]`` of the result says which.
+        outputs are a linear layer's, with a pass for each of that layer's inputs at each position, and up to four with
+        ``initial``. A number m: an estimate from m passes with random signs, drawn independently for each sample. None
+        takes the cheapest exact way, and the estimate with m = 16 beyond 4,096 passes; ``settings["outputs"]`` of the
+        result says which.
     initial : torch.nn.Module or state dict, optional
         The network's initial weights, for paper B's centred quantities.
     mask : array of shape (n, T), optional

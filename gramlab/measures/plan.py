@@ -59,7 +59,7 @@ class Plan:
     memory : int
         Bytes of the sums of all layers together, in a single round.
     activations : int
-        Bytes of the inputs and outputs of all layers for a batch, which the graph holds.
+        Bytes of the measured layers' inputs for a batch. The graph holds more.
     seconds, cpu_seconds : float or None
         Of all rounds, on the wall's clock and of all threads, from batches of two sizes; None if n is unknown.
     rounds : list of list of str
@@ -116,7 +116,7 @@ def plan(
     forward: Callable[[nn.Module, Any], Tensor] | None = None,
     max_memory: int | str | None = None,
 ) -> Plan:
-    """Return what ``gramlab.measure`` with the same arguments costs.
+    """Return the cost of ``gramlab.measure`` with the same arguments (all but ``shard``).
 
     It measures the first 32 samples, and more of the first batch as long as a batch takes less than 0.1 seconds.
 
