@@ -266,7 +266,8 @@ def _boolean_mask(mask: Tensor, n: int | None) -> Tensor:
 def run_model(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
     """Return the model's outputs (n, ...) for a batch's inputs.
 
-    They come from ``forward(model, inputs)`` if ``forward`` is given, else from calling the model.
+    They come from ``forward(model, inputs)`` if ``forward`` is given, else from calling the model. Of an output object
+    they are its ``logits``, else its ``last_hidden_state``.
     Raises ValueError if the result is not a real tensor with at least one axis.
     """
     if forward is not None:
