@@ -280,7 +280,10 @@ class Accumulator:
             self._add_groups("centered_ptk", centered)
 
     def _passes(self, batch: Batch, run: Run, initial_run: Run | None) -> Iterator[Pass]:
-        """Yield the passes of a batch; processes in step take as many as the one with the most, from zeros."""
+        """Yield the passes of a batch.
+
+        Processes in step all make the largest number, with zero gradients in the extra passes.
+        """
         assert self.cotangents is not None
         passes = self.cotangents.passes(run, initial_run, batch.start)
         if self.processes is None or (batch.counts and not self.processes.in_step):

@@ -26,7 +26,7 @@ _ENOUGH = 0.1  # seconds of a batch after which none larger is timed
 _LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})
 _OUTPUT_SUMS = frozenset({"ptk", "centered_ptk"})
 
-Seconds = np.ndarray  # on the wall's clock, and of all threads of this process
+Seconds = np.ndarray  # wall-clock time, and CPU time of all threads of this process
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Timing:
     Attributes
     ----------
     batch, row : array of two floats
-        Seconds on the wall's clock, and of this process's CPU time.
+        Seconds of wall-clock time, and of this process's CPU time.
     """
 
     batch: Seconds
@@ -63,7 +63,7 @@ class LayerCost:
 
 
 def clock() -> Seconds:
-    """Return the time of the wall's clock and of this process's CPUs, with the accelerator's work done."""
+    """Return the wall-clock time and this process's CPU time, with the accelerator's work done."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return np.array([time.perf_counter(), time.process_time()])
@@ -97,7 +97,7 @@ def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Ti
     if float(probes[size].min()) > _ENOUGH and size > 1:  # a smaller one then shows the fixed time
         smaller = max(size // 4, 1)
         probes = {smaller: _shortest(measure, first_rows(batch, smaller)), **probes}
-    # of the two clocks the shorter: on a busy machine the wall's runs on
+    # the shorter of the two times: on a busy machine wall-clock time runs on
     while size < min(rows, _LARGEST) and float(probes[size].min()) <= _ENOUGH:
         size = min(4 * size, rows, _LARGEST)
         probes[size] = _shortest(measure, first_rows(batch, size))

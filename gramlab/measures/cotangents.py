@@ -1,7 +1,7 @@
 """The ways to sum ∂f/∂z ∂f/∂zᵀ over all outputs f: one by one, through the readout, or by random signs.
 
-For cotangents u with E[u uᵀ] = I, or with Σ u uᵀ = I over several of them, the sum over outputs J Jᵀ is that of
-(Jᵀu)(Jᵀu)ᵀ. A backward pass from the scalar Σ_i u_iᵀ f_i gives J_iᵀ u_i for all samples i.
+Let J = ∂f/∂z. If E[u uᵀ] = I, then E[(Jᵀu)(Jᵀu)ᵀ] = JᵀJ, the sum over outputs. If Σ u uᵀ = I over several u, the sum
+of (Jᵀu)(Jᵀu)ᵀ is JᵀJ. A backward pass from the scalar Σ_i u_iᵀ f_i gives J_iᵀ u_i for all samples i.
 """
 
 from abc import ABC, abstractmethod

@@ -51,13 +51,13 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
 
     Notes
     -----
-    To float64's accuracy, block by block of rows, whatever the dtype: no n × n matrix, no copy of H. float32 features
-    that are well-conditioned are solved by the Cholesky factor of their Gram matrix in float32, and refined by
-    residuals in float64. All others are solved in float64: features whose scaled Gram matrix has a condition number
-    below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative refinement; the rest by the QR of [H Y]
-    and the singular values of its H part, where values up to max(n, d)·eps of the largest count as zero (numpy's
-    lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the condition number of H, not with
-    its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
+    The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix and no copy of H is
+    made. float32 features that are well-conditioned are solved by the Cholesky factor of their Gram matrix in float32,
+    and refined by residuals in float64. All others are solved in float64: features whose scaled Gram matrix has a
+    condition number below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative refinement; the rest by
+    the QR of [H Y] and the singular values of its H part, where values up to max(n, d)·eps of the largest count as zero
+    (numpy's lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the condition number of H,
+    not with its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
 
     Examples
     --------
@@ -108,9 +108,9 @@ def _refuse_classes(Y: Array, name: str) -> None:
 def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
     """The residual of ``_by_gram`` to float64's accuracy, from a Gram matrix in float32 and steps of refinement.
 
-    The factor of the float32 Gram matrix gives steps, whose gradients come from the data in float64. A step leaves a
-    share of the error that is about the share that the first solution leaves. None if the features are not so
-    well-conditioned that few steps suffice.
+    The factor of the float32 Gram matrix gives steps, whose gradients come from the data in float64. Each step shrinks
+    the error by about the factor of the first solution. None if the features are not so well-conditioned that few steps
+    suffice.
     """
     n, d = X.shape
     if n < d or d == 0:

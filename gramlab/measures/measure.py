@@ -103,9 +103,9 @@ def measure(
     initial : torch.nn.Module or state dict, optional
         The network's initial weights, for paper B's centred quantities.
     mask : array of shape (n, T), optional
-        Booleans, or 0 and 1. False leaves a token out of every layer that sees (n, T, ..., d), out of outputs
-        (n, T, ...), or (n, T) of a layer with an output a token, and out of their losses by name. A mask that fits no
-        tokens is refused.
+        Booleans, or 0 and 1. Tokens where it is False count in no layer that sees (n, T, ..., d), in no outputs
+        (n, T, ...), and in no named loss. Outputs (n, T) are tokens if the last layer gives one output per token. A
+        mask that fits no tokens is refused.
     forward : callable (model, inputs) -> outputs, optional
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
     shard : (int, int) or "process", optional

@@ -61,7 +61,7 @@ class Plan:
     activations : int
         Bytes of the measured layers' inputs for a batch. The graph holds more.
     seconds, cpu_seconds : float or None
-        Of all rounds, on the wall's clock and of all threads, from batches of two sizes; None if n is unknown.
+        Wall-clock time, and CPU time of all threads, of all rounds, from batches of two sizes; None if n is unknown.
     rounds : list of list of str
         Layers that are measured together within ``max_memory``.
 

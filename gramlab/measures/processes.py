@@ -62,7 +62,7 @@ class Processes:
         self.fail_together(error)
 
     def union(self, values: set) -> set:
-        """Return what any process holds, where they are in step; else the process's own."""
+        """Return the union over processes in step; otherwise ``values``."""
         return set().union(*self.gather(values)) if self.in_step else values
 
     def gather(self, value: Any) -> list[Any]:

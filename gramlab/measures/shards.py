@@ -105,7 +105,7 @@ def is_split(model: nn.Module) -> bool:
 def reduce_over_processes(
     accumulator: "Accumulator", settings: Mapping[str, Any], made_from: Mapping[str, Any]
 ) -> None:
-    """Add the sums of all processes, in each of them, once, at the end.
+    """All-reduce the sums, once, at the end.
 
     Parameters
     ----------

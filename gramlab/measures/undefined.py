@@ -5,7 +5,7 @@ class Undefined(ValueError):
     """A quantity has no value for these arguments; the message says why.
 
     Raised where a plain formula would give NaN or divide by zero: the cosine with a zero matrix, the target linearity
-    of a constant target, FACT without weight decay. gramlab never returns NaN.
+    of a constant target, FACT without weight decay. No measure returns NaN; in data frames NaN marks a missing value.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class CallGradients:
     def add(self, name: str, h: Tensor, g: Tensor, total: Tensor, eps: float) -> None:
         """Add the weight gradient of a call with input ``h`` and gradient ``g``, computed in the precision ``eps``.
 
-        Of half precision, autocast's too, the bound is so wide that no use is found.
+        In half precision, also under autocast, the bound is too wide to find a use.
         """
         self.totals[name] = self.totals[name] + total if name in self.totals else total
         size = _norm(h) if h.is_floating_point() else h.numel() ** 0.5
