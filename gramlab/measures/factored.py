@@ -158,9 +158,9 @@ class FactoredLayer:
                 keys.append(f"{factor}@{name.partition('@')[2]}" if " " in factor else factor)
                 if keys[-1] not in self._tensors:
                     total, base = layer.factor(factor, quantity)
-                    name = factor.rpartition(" ")[2]
-                    self._tensors[keys[-1]] = total, name
-                    self._bases.setdefault(name, base)
+                    base_name = factor.rpartition(" ")[2]
+                    self._tensors[keys[-1]] = total, base_name
+                    self._bases.setdefault(base_name, base)
             self._factors[name] = keys[0], keys[1]
         return self._factors[name]
 

@@ -388,6 +388,22 @@ def test_a_null_of_two_estimates_takes_separate_draws():
     assert abs(np.mean(values)) < 4 * np.std(values) / 40**0.5 + 0.01
 
 
+def test_an_estimate_takes_each_factor_of_a_draw_once(monkeypatch):
+    """A factor's products are kept under its name: taken anew, they would be computed anew."""
+    torch.manual_seed(0)
+    layer = gramlab.measure(nn.Linear(20, 4).double(), torch.randn(30, 20, dtype=torch.float64), outputs=8)[""]
+    factor, taken = type(layer).factor, []
+
+    def counted(self, name, quantity):
+        taken.append((id(self), name))
+        return factor(self, name, quantity)
+
+    monkeypatch.setattr(type(layer), "factor", counted)
+    layer.estimate("agop", "gram", centred=True)
+    assert sum(name == "ptk weight" for _, name in taken) == 4  # the groups of cotangents
+    assert len(set(taken)) == len(taken)
+
+
 def test_estimated_diagonals_are_debiased():
     differences, plain = [], []
     for seed in range(60):
