@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.batches import Data, iterate_batches, row_count, run_model
+from gramlab.measures.batches import Data, copied, iterate_batches, row_count, run_model
 from gramlab.measures.measure import measure
 from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
@@ -97,10 +97,9 @@ def _outputs(model: nn.Module, x: Data, y: Any, batch_size: int, mask: Any, forw
     model, parts = unwrapped(model), []
     with preserved_state(model, x), torch.no_grad():
         for batch in iterate_batches(model, x, y, mask, batch_size):
-            outputs = run_model(model, batch.inputs, forward).double()
-            tokens = batch.mask
-            if tokens is not None and outputs.shape[:2] == tokens.shape:
-                outputs = outputs.masked_fill(~tokens.reshape(*tokens.shape, *[1] * (outputs.ndim - 2)), 0.0)
+            outputs, mask = run_model(model, copied(batch.inputs), forward).double(), batch.mask
+            if mask is not None and outputs.shape[:2] == mask.shape:
+                outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
             parts.append(outputs)
     return torch.cat(parts)
 

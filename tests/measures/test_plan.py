@@ -244,6 +244,22 @@ def test_networks_whose_samples_are_independent():
     assert 0 < frame.max().max() < frame.attrs["tolerance"]
 
 
+class InPlace(nn.Linear):
+    """A network that scales its inputs in place."""
+
+    def forward(self, x):
+        return super().forward(x.mul_(2))
+
+
+def test_a_network_that_works_in_place_leaves_the_data_alone():
+    torch.manual_seed(0)
+    x = torch.randn(20, 6)
+    before = x.clone()
+    frame = gramlab.batch_independence(InPlace(6, 4), x)
+    assert torch.equal(x, before)
+    assert frame.max().max() < frame.attrs["tolerance"]
+
+
 def test_attention_under_a_mask_is_independent_of_batches():
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
