@@ -49,7 +49,7 @@ def collapse(checkout: Checkout, h: Tensor, labels: Tensor, note: str) -> Iterat
         (ours.within / CLASSES + between) / (total / CLASSES),
     )  # fmt: skip
     centre = ours.means.mean(0)
-    moved = Collapse(ours.within, ours.between, ours.means, centre)
+    moved = Collapse(ours.within, ours.between, ours.means, centre, ours.labels)
     yield Functions(checkout, "deep_rfm.py: get_NC2_from_means", "gramlab.neural_collapse").compare(
         f"NC2 of the last hidden layer{note}",
         taken.get_NC2_from_means(means), ours.nc2,

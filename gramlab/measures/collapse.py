@@ -22,12 +22,15 @@ class Collapse:
         The class means, in the order of the sorted labels.
     mean : Tensor of shape (d,)
         The mean of all samples.
+    labels : Tensor of shape (K,)
+        The labels, sorted.
     """
 
     within: float
     between: float
     means: Tensor
     mean: Tensor
+    labels: Tensor
 
     @property
     def total(self) -> float:
@@ -53,7 +56,7 @@ class Collapse:
         centred = self.means - self.mean
         lengths = centred.norm(dim=1)
         if float(lengths.min()) <= 1e-14 * float(self.means.norm(dim=1).max()):
-            label = int(lengths.argmin())
+            label = self.labels[lengths.argmin()].item()
             raise Undefined(f"NC2 is undefined: the mean of class {label} coincides with the mean of all samples")
         unit = centred / lengths.unsqueeze(1)
         K = len(unit)
@@ -136,15 +139,16 @@ class RunningCollapse:
         Undefined
             If there are fewer than two classes, or the variances overflow.
         """
-        K = 0 if self._labels is None else len(self._labels)
-        if K < 2:
+        if self._labels is None or len(self._labels) < 2:
+            K = 0 if self._labels is None else 1
             raise Undefined(f"neural collapse is undefined for {K} class: it compares classes")
         n = float(self._sizes.sum())
         mean = (self._sizes * self._means).sum(0) / n
         between = float((self._sizes * (self._means - mean).square()).sum()) / n
         if not float(self._within) + between < float("inf"):
             raise Undefined("neural collapse is undefined: the squares of the features overflow; scale them")
-        return Collapse(float(self._within) / n, between, self._means + self._shift, mean + self._shift)
+        means = self._means + self._shift
+        return Collapse(float(self._within) / n, between, means, mean + self._shift, self._labels)
 
 
 def neural_collapse(H: Array, labels: Array, *, batch_size: int = 4096) -> Collapse:

@@ -55,6 +55,12 @@ def test_nc2_is_the_distance_to_the_simplex_pair_by_pair():
     assert gramlab.neural_collapse(H, labels).nc2 == pytest.approx(np.sqrt(squares), rel=1e-12)
 
 
+def test_a_class_without_nc2_is_named_by_its_label():
+    H = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    with pytest.raises(gramlab.Undefined, match="the mean of class 8 coincides"):
+        _ = gramlab.neural_collapse(H, [2, 5, 8]).nc2
+
+
 REFUSED = {
     "features of W": (lambda: gramlab.surrogate(np.ones((5, 4)), np.ones((2, 3)), np.ones(5)),
                       "W takes 3 features and H has 4"),
