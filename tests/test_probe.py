@@ -70,6 +70,9 @@ def folder(tmp_path):
             parameter += 0.3 * torch.randn_like(parameter)
     save_file(model.state_dict(), tmp_path / "trained.safetensors")
     torch.save({"state_dict": {f"module.{k}": v for k, v in model.state_dict().items()}}, tmp_path / "wrapped.pt")
+    compiled = torch.compile(model).state_dict()
+    torch.save(compiled, tmp_path / "compiled.pt")
+    torch.save({f"module.{k}": v for k, v in compiled.items()}, tmp_path / "compiled_parallel.pt")
     return tmp_path
 
 
@@ -96,7 +99,7 @@ def values(folder):
     return {(row["layer"], row["quantity"]): row["value"] for row in rows}
 
 
-@pytest.mark.parametrize("checkpoint", ["trained.safetensors", "wrapped.pt"])
+@pytest.mark.parametrize("checkpoint", ["trained.safetensors", "wrapped.pt", "compiled.pt", "compiled_parallel.pt"])
 def test_a_checkpoint_is_measured(folder, checkpoint):
     result = probe(
         folder, "--checkpoint", str(folder / checkpoint), "--initial", str(folder / "initial.pt"),

@@ -8,7 +8,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,11 +89,13 @@ def _named(place: str) -> Iterator[None]:
         raise ValueError(f"{place} cannot be run: {type(error).__name__}: {error}{line}") from error
 
 
-def weights(path: Path, network: nn.Module) -> dict[str, Tensor]:
-    """The state dict in a file, also under a training loop's key or with a data-parallel prefix."""
+def weights(path: Path, network: nn.Module) -> Mapping[str, Tensor]:
+    """The state dict in a file, also under a training loop's key or of a data-parallel or compiled network."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
+
+    from gramlab.measures.shards import unwrapped_weights
 
     if not path.is_file():
         raise ValueError(f"{path}: no such checkpoint")
@@ -113,10 +115,7 @@ def weights(path: Path, network: nn.Module) -> dict[str, Tensor]:
         isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in state.items()
     ):
         raise ValueError(f"{path}: holds no state dict of tensors")
-    # a part of the network may be called "module" itself
-    if all(key.startswith("module.") for key in state) and not state.keys() <= network.state_dict().keys():
-        return {key.removeprefix("module."): value for key, value in state.items()}
-    return state
+    return unwrapped_weights(state, network.state_dict().keys())
 
 
 def takes_indices(network: nn.Module) -> bool:

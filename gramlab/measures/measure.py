@@ -267,8 +267,7 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
     if not isinstance(initial, (nn.Module, Mapping)):
         raise ValueError(f"initial must be a module or its state dict, not {initial!r}")
     weights = unwrapped(initial).state_dict() if isinstance(initial, nn.Module) else initial
-    if not model.state_dict().keys() <= weights.keys():
-        weights = unwrapped_weights(weights)
+    weights = unwrapped_weights(weights, model.state_dict().keys())
     for name, tensor in model.state_dict().items():
         if name not in weights:
             raise ValueError(f"the initial weights lack {name!r}")

@@ -1,6 +1,6 @@
 """Parts of a data set, and the sum over processes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +79,31 @@ def unwrapped(model: nn.Module) -> nn.Module:
     return model
 
 
-def unwrapped_weights(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Return a state dict with the names that its weights have in the unwrapped module."""
+def unwrapped_weights(weights: Mapping[str, Tensor], names: Set[str]) -> Mapping[str, Tensor]:
+    """Return a state dict without the prefixes of data-parallel and compiled modules.
+
+    Prefixes are removed until the weights fit, since a part of the network may be called "module" itself.
+
+    Parameters
+    ----------
+    weights : mapping of str to Tensor
+    names : set of str
+        The weights' names in the unwrapped module.
+
+    Returns
+    -------
+    mapping of str to Tensor
+
+    Examples
+    --------
+    >>> list(unwrapped_weights({"module._orig_mod.weight": torch.ones(2)}, {"weight"}))
+    ['weight']
+    """
+    if weights.keys() <= names or weights.keys() >= names:
+        return weights
     for prefix in ("module.", "_orig_mod."):
-        if weights and all(name.startswith(prefix) for name in weights):
-            return unwrapped_weights({name.removeprefix(prefix): tensor for name, tensor in weights.items()})
+        if all(name.startswith(prefix) for name in weights):
+            return unwrapped_weights({name.removeprefix(prefix): tensor for name, tensor in weights.items()}, names)
     return weights
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 
@@ -411,6 +412,10 @@ def test_a_wrapped_module_is_measured_as_the_module_inside(wrap, tmp_path):
     for initial in (wrapped, wrapped.state_dict(), model.state_dict()):
         centred = gramlab.measure(wrapped, x, initial=initial, quantities=["centered_gram"])
         assert not centred["0"].centered_gram.any()
+    outer = nn.Sequential(OrderedDict(module=model))  # its own names begin with "module.", as a parallel network's do
+    for initial in (outer.state_dict(), wrap(outer).state_dict()):
+        centred = gramlab.measure(outer, x, initial=initial, quantities=["centered_gram"])
+        assert not centred["module.0"].centered_gram.any()
     recorder = gramlab.Recorder(wrapped, x, y, tmp_path / "run.parquet", weight_decay=0.1)
     recorder.begin()
     assert {row["layer"] for row in recorder.rows} == {"", "0", "2", "4"}
