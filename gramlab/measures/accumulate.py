@@ -40,7 +40,7 @@ class Accumulator:
     outputs: int = 0
     total_loss: float = 0.0
     sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-    draws: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    group_sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # by group of random cotangents
     cotangents: Cotangents | None = None
     mixed: set[str] = field(default_factory=set)  # layers whose rows serve several samples
     checked: set[tuple[str, int]] = field(default_factory=set)
@@ -168,9 +168,9 @@ class Accumulator:
                 if not all_finite(total):
                     raise ValueError(f"layer {name!r}: the sum for {key} overflowed or met a NaN gradient")
             initial_weight = None if self.before is None else _weight(self.before.layers[name])
-            draws = self._mean_draws(name, sums)
+            means = self._group_means(name, sums)
             measured[name] = LayerMeasures(
-                name, self.n, _weight(layer), sums, weight_decay, initial_weight, layer.kind, draws
+                name, self.n, _weight(layer), sums, weight_decay, initial_weight, layer.kind, means
             )
         mean_loss = self.total_loss / self.n if "loss" in self.needs else None
         if mean_loss is not None:
@@ -178,10 +178,10 @@ class Accumulator:
         settings["outputs"] = "exact" if self.cotangents is None else self.cotangents.name
         return Measurement(measured, self.n, self.outputs, mean_loss, left_out, settings)
 
-    def _mean_draws(self, name: str, sums: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _group_means(self, name: str, sums: dict[str, Tensor]) -> dict[str, Tensor]:
         """The means over samples by group of cotangents, whose means over cotangents complete ``sums``."""
         means: dict[str, Tensor] = {}
-        for key, totals in self.draws.get(name, {}).items():
+        for key, totals in self.group_sums.get(name, {}).items():
             assert self.cotangents is not None
             counts = torch.tensor(self.cotangents.counts, dtype=torch.float64, device=totals.device)
             for total in totals:
@@ -307,11 +307,11 @@ class Accumulator:
                 group.add_to(self.sums, key)
                 continue
             for name, total in group.totals.items():
-                draws = self.draws.setdefault(name, {})
-                if key not in draws:
+                group_sums = self.group_sums.setdefault(name, {})
+                if key not in group_sums:
                     shape = (len(groups), *total.shape)
-                    draws[key] = torch.zeros(shape, dtype=torch.float64, device=total.device)
-                draws[key][number] += total
+                    group_sums[key] = torch.zeros(shape, dtype=torch.float64, device=total.device)
+                group_sums[key][number] += total
 
     def _rows(self, call: LayerCall, g: Tensor, mask: Tensor | None) -> Tensor:
         """The rows of a gradient at the output of a call, (groups, rows, k)."""

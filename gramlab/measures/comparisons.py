@@ -32,7 +32,7 @@ class Comparisons:
     }
 
     name: str
-    draws: Any
+    group_means: Any
 
     def cosine(self, first: str, second: str) -> float:
         """Return the cosine of two of the layer's quantities by their names, as ``gramlab.cosine`` of the matrices.
@@ -58,12 +58,12 @@ class Comparisons:
             If there is no quantity of this name, or the two have different shapes.
         """
         self._check_names(first, second)
-        return self.estimate(first, second).value if self.draws else self._factored.cosine(first, second)
+        return self.estimate(first, second).value if self.group_means else self._factored.cosine(first, second)
 
     def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
         """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does."""
         self._check_names(first, second)
-        if self.draws:
+        if self.group_means:
             return correlation(self._layer, first, second, True, diagonal).value
         return self._factored.pearson(first, second, diagonal=diagonal)
 
@@ -74,7 +74,7 @@ class Comparisons:
         ``outputs=`` estimates a quantity, norms and traces come from separate draws, as for ``estimate``.
         """
         self._check_names(first, second)
-        return null(self._layer, first, second) if self.draws else self._factored.cosine_null(first, second)
+        return null(self._layer, first, second) if self.group_means else self._factored.cosine_null(first, second)
 
     def estimate(self, first: str, second: str, *, centred: bool = False) -> Estimate:
         """Return a cosine, or with ``centred`` a Pearson correlation, with the standard error of ``outputs=``.
@@ -115,12 +115,12 @@ class Comparisons:
             If the estimate is zero, or made from a single cotangent.
         """
         self._check_names(quantity)
-        if not (draws := [getattr(draw, quantity) for draw in self._layer.by_draw()]):
+        if not (means := [getattr(group, quantity) for group in self._layer.by_cotangent_group()]):
             return 0.0
-        if len(draws) == 1:
+        if len(means) == 1:
             raise Undefined(f"layer {self.name!r}: a single cotangent has no standard error; give outputs=2 or more")
-        values = torch.stack(draws)
-        spread = float((values - values.mean(0)).square().sum()) / (len(draws) - 1) / len(draws)
+        values = torch.stack(means)
+        spread = float((values - values.mean(0)).square().sum()) / (len(means) - 1) / len(means)
         if not (size := float(values.mean(0).norm())):
             raise Undefined(f"layer {self.name!r}: {quantity} is zero, so that it has no relative error")
         return math.sqrt(spread) / size

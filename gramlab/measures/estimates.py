@@ -142,17 +142,17 @@ def _estimated(layer: "LayerMeasures", *names: str) -> dict[str, bool]:
     """Whether each of the quantities depends on the draws."""
     from gramlab.measures.results import NEEDS
 
-    return {name: bool(NEEDS.get(name, frozenset()) & layer.draws.keys()) for name in names}
+    return {name: bool(NEEDS.get(name, frozenset()) & layer.group_means.keys()) for name in names}
 
 
 def _by_draw(layer: "LayerMeasures", second: str) -> FactoredLayer:
     """The products of the layer's separate draws. Raises Undefined if there is only one."""
-    by_draw = layer.by_draw()
-    if len(by_draw) == 1:
+    groups = layer.by_cotangent_group()
+    if len(groups) == 1:
         raise Undefined(
             f"layer {layer.name!r}: the norm of {second} needs two random cotangents; give outputs=2 or more"
         )
-    return FactoredLayer(layer, by_draw)
+    return FactoredLayer(layer, groups)
 
 
 def _too_few(layer: str, first: str, second: str) -> Undefined:

@@ -27,7 +27,7 @@ def save(measurement: Measurement, path: Path | str) -> None:
     for number, layer in enumerate(measurement.values()):
         parts = {"weight": layer.weight, "initial_weight": layer.initial_weight}
         parts |= {f"sums.{key}": total for key, total in layer.sums.items()}
-        parts |= {f"draws.{key}": total for key, total in layer.draws.items()}
+        parts |= {f"draws.{key}": total for key, total in layer.group_means.items()}
         tensors |= {f"{number}.{key}": t.contiguous().clone() for key, t in parts.items() if t is not None}
         layers.append({"name": layer.name, "kind": layer.kind, "weight_decay": layer.weight_decay})
     content = {"n": measurement.n, "outputs": measurement.outputs, "loss": measurement.loss, "layers": layers,
@@ -109,8 +109,8 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
     for name, layer in first.items():
         same = [part[name] for part in measured]
         sums = {key: _mean([(other.sums[key], other.n) for other in same], n) for key in layer.sums}
-        draws = {key: _mean([(other.draws[key], other.n) for other in same], n) for key in layer.draws}
-        layers[name] = replace(layer, n=n, sums=sums, draws=draws)
+        means = {key: _mean([(other.group_means[key], other.n) for other in same], n) for key in layer.group_means}
+        layers[name] = replace(layer, n=n, sums=sums, group_means=means)
     losses = [part.loss for part in measured]
     loss = None if first.loss is None else sum(part.n * (part.loss or 0.0) for part in measured) / n
     if any((value is None) != (first.loss is None) for value in losses):
@@ -167,7 +167,7 @@ def _check_belongs(first: Measurement, part: Measurement) -> None:
             raise ValueError(f"part {place} does not belong to part 0: the weights of layer {name!r} differ")
         if not _equal(layer.initial_weight, other.initial_weight):
             raise ValueError(f"part {place} does not belong to part 0: the initial weights of layer {name!r} differ")
-        if layer.sums.keys() != other.sums.keys() or layer.draws.keys() != other.draws.keys():
+        if layer.sums.keys() != other.sums.keys() or layer.group_means.keys() != other.group_means.keys():
             raise differ(f"set of sums of layer {name!r}", sorted(layer.sums), sorted(other.sums))
     if differing := differences(first.settings.get("made_from", {}), part.settings.get("made_from", {})):
         shuffled = " (a loader that shuffles gives each part other data)" if "x" in differing else ""

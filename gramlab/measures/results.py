@@ -75,8 +75,9 @@ class LayerMeasures(Comparisons):
         W₀.
     kind : str
         What the layer is: "Linear", "Conv2d", "MultiheadAttention", ...
-    draws : mapping of str to Tensor
-        Where ``outputs=`` estimates a sum: its means over separate random cotangents, (draws, k, k).
+    group_means : mapping of str to Tensor
+        Where ``outputs=`` estimates a sum: its means over each group of random cotangents,
+        (groups of cotangents, k, k).
 
     Examples
     --------
@@ -94,7 +95,7 @@ class LayerMeasures(Comparisons):
     weight_decay: float | None = None
     initial_weight: Tensor | None = None
     kind: str = "Linear"
-    draws: Mapping[str, Tensor] = field(default_factory=dict)
+    group_means: Mapping[str, Tensor] = field(default_factory=dict)
 
     @_quantity
     def gram(self) -> Tensor:
@@ -241,19 +242,19 @@ class LayerMeasures(Comparisons):
         shares = shares / shares.sum(-1, keepdim=True)
         return float(torch.special.entr(shares).sum(-1).exp().mean())
 
-    def by_draw(self) -> list["LayerMeasures"]:
+    def by_cotangent_group(self) -> list["LayerMeasures"]:
         """Return the layer with the sums of each separate group of random cotangents; none if all sums are exact."""
-        count = len(next(iter(self.draws.values()))) if self.draws else 0
+        count = len(next(iter(self.group_means.values()))) if self.group_means else 0
         return [
-            replace(self, sums={**self.sums, **{name: sums[g] for name, sums in self.draws.items()}}, draws={})
+            replace(self, sums={**self.sums, **{name: t[g] for name, t in self.group_means.items()}}, group_means={})
             for g in range(count)
         ]
 
     def cpu(self) -> "LayerMeasures":
         """Return the layer with all tensors in the CPU's memory."""
-        sums, draws = ({key: t.cpu() for key, t in tensors.items()} for tensors in (self.sums, self.draws))
+        sums, means = ({key: t.cpu() for key, t in tensors.items()} for tensors in (self.sums, self.group_means))
         initial = None if self.initial_weight is None else self.initial_weight.cpu()
-        return replace(self, weight=self.weight.cpu(), sums=sums, initial_weight=initial, draws=draws)
+        return replace(self, weight=self.weight.cpu(), sums=sums, initial_weight=initial, group_means=means)
 
     def factor(self, name: str, quantity: str) -> tuple[Tensor | None, Tensor]:
         """Return K and V of a factor K V of ``FACTORS``, None for the K of a factor V.

@@ -144,7 +144,7 @@ def reduce_over_processes(
     from gramlab.measures.identity import differences
 
     name = None if accumulator.cotangents is None else accumulator.cotangents.name
-    draws = {layer: {key: tuple(t.shape) for key, t in sums.items()} for layer, sums in accumulator.draws.items()}
+    shapes = {layer: {key: tuple(t.shape) for key, t in sums.items()} for layer, sums in accumulator.group_sums.items()}
     content = {
         **{name: repr(value) for name, value in settings.items()},
         **made_from,
@@ -154,22 +154,22 @@ def reduce_over_processes(
         "loss": accumulator.loss if isinstance(accumulator.loss, str) else "callable",
     }
     everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (content, draws, accumulator.elsewhere))
+    dist.all_gather_object(everyone, (content, shapes, accumulator.elsewhere))
     for rank, (other, *_) in enumerate(everyone):
         if differing := differences(everyone[0][0], other):
             raise ValueError(f"processes 0 and {rank} measure different things: their {', '.join(differing)} differ")
     accumulator.elsewhere = set().union(*(elsewhere for *_, elsewhere in everyone))
     for _, theirs, _ in everyone:  # a process whose samples never reach a layer has no sums for it
-        for layer, shapes in theirs.items():
-            for key, shape in shapes.items():
+        for layer, their_shapes in theirs.items():
+            for key, shape in their_shapes.items():
                 device = next(iter(accumulator.sums[layer].values())).device
-                mine = accumulator.draws.setdefault(layer, {})
+                mine = accumulator.group_sums.setdefault(layer, {})
                 mine.setdefault(key, torch.zeros(shape, dtype=torch.float64, device=device))
     device = next(iter(next(iter(accumulator.sums.values())).values()), torch.zeros(())).device
     numbers = torch.tensor([accumulator.n, accumulator.total_loss], dtype=torch.float64, device=device)
     dist.all_reduce(numbers)
     accumulator.n, accumulator.total_loss = int(numbers[0]), float(numbers[1])
     for layer in accumulator.sums:
-        for sums in (accumulator.sums[layer], accumulator.draws.get(layer, {})):
+        for sums in (accumulator.sums[layer], accumulator.group_sums.get(layer, {})):
             for key in sorted(sums):
                 dist.all_reduce(sums[key])

@@ -332,7 +332,7 @@ def test_the_interval_of_a_cosine_near_1_covers(monkeypatch):
 def test_the_interval_is_that_of_students_t_with_the_jackknifes_error(monkeypatch):
     """Against sums over pairs of separate groups of cotangents, and scipy's interval at 95 %."""
     layer = estimates(0, monkeypatch, 8)["0"]
-    agops, gram = [group.agop.flatten() for group in layer.by_draw()], layer.gram.flatten()
+    agops, gram = [group.agop.flatten() for group in layer.by_cotangent_group()], layer.gram.flatten()
     count = len(agops)
 
     def debiased(kept):

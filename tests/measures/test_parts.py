@@ -358,7 +358,7 @@ def test_two_processes_equal_one(how, measured_by_two):
         if how == "plain":
             estimated = gramlab.Measurement.load(measured_by_two / how / f"estimated{rank}.safetensors")
             assert_same(estimated, entire(outputs=3))
-            assert estimated["0"].draws["ptk"].shape[0] == 3
+            assert estimated["0"].group_means["ptk"].shape[0] == 3
             function = gramlab.Measurement.load(measured_by_two / how / f"function{rank}.safetensors")
             assert_same(function, entire(loss=lambda outputs, targets: outputs.square().sum(1)))
 

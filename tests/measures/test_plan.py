@@ -66,7 +66,7 @@ def test_the_passes_are_those_that_are_made(case):
     assert CountBackward.calls == 3 * (plan.passes["loss"] + plan.passes["outputs"])
     assert plan.outputs == measurement.settings["outputs"]
     for name, layer in measurement.items():
-        held = [*layer.sums.values(), *layer.draws.values()]
+        held = [*layer.sums.values(), *layer.group_means.values()]
         assert plan.layers.loc[name, "sums"] == sum(t.numel() * 8 for t in held)
         assert plan.layers.loc[name, "matrix"] == layer.gram.numel() * 8
     assert plan.n == 30
