@@ -340,7 +340,7 @@ class Recorder:
         rates = {id(p): float(group["lr"]) for group in groups for p in group["params"]}
         return {
             name: next(
-                (rates[id(p)] for p in layer.weight_parameters() if p.ndim > 1 and id(p) in rates),
+                (rates[id(p)] for p in layer.parameters() if p.ndim > 1 and id(p) in rates),
                 float(groups[0]["lr"]),
             )
             for name, layer in self._layers.items()

@@ -139,7 +139,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     projections = {name: layer for name, layer in layers.items() if isinstance(layer, Projection)}
     arguments: dict[str, list[Tensor]] = {name: [] for name in layers}
     unchecked = set(layers) if products else set()
-    weights = {name: layer.own_weights() for name, layer in layers.items()}
+    weights = {name: layer.weight_sources() for name, layer in layers.items()}
     places = {name: [address_of(weight) for weight in tensors] for name, tensors in weights.items()}
 
     def keep_input(name: str) -> Any:
@@ -173,7 +173,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
         return hook
 
     def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
-        weights_now = layers[name].own_weights()
+        weights_now = layers[name].weight_sources()
         # by identity; FSDP itself puts the whole weight in place of its piece
         if not any(hasattr(weight, "to_local") for weight in weights[name]) and (
             list(map(id, weights_now)) != list(map(id, weights[name]))

@@ -136,8 +136,8 @@ class Projection(Layer):
     def by_sample(self, values: Tensor, h: Tensor) -> Tensor:
         return values.reshape(*h.shape[:2], -1).transpose(0, 1)
 
-    def weight_parameters(self) -> list[Tensor]:
-        return [self.place()[0]]
+    def parameters(self) -> list[Tensor]:
+        return [self.place()[0]]  # the module's others belong to other projections, or are biases
 
     def has_computed_weight(self) -> bool:
         return False

@@ -66,12 +66,12 @@ class Layer:
         """Return values at the input or output with the samples as the first axis; ``h`` is the input."""
         return values
 
-    def weight_parameters(self) -> list[Tensor]:
-        """Return the parameters that W is made of."""
+    def parameters(self) -> list[Tensor]:
+        """Return the module's parameters, the bias too."""
         return list(self.module.parameters())
 
-    def own_weights(self) -> list[Tensor]:
-        """Return the parameter that is the weight, or those that a computed weight comes from."""
+    def weight_sources(self) -> list[Tensor]:
+        """Return the weight's parameter, or the parameters that a computed weight comes from."""
         parameter = self.parameter()
         if parameter is not None:
             return [parameter]

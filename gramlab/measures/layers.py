@@ -130,10 +130,10 @@ def left_out(model: nn.Module, measured: Mapping[str, Layer], bare: Mapping[str,
     >>> left_out(model, find_layers(model))
     {'1.weight_ih_l0': 'GRU', '1.weight_hh_l0': 'GRU'}
     """
-    covered = {id(parameter) for layer in measured.values() for parameter in layer.weight_parameters()}
+    covered = {id(parameter) for layer in measured.values() for parameter in layer.parameters()}
     measurable = {id(parameter) for name, module in model.named_modules()
                   for layer in as_layers(name, module).values()
-                  for parameter in layer.weight_parameters()}  # fmt: skip
+                  for parameter in layer.parameters()}  # fmt: skip
     reasons: dict[str, str] = {}
     for name, parameter in model.named_parameters():
         if isinstance(parameter, nn.parameter.UninitializedParameter) or parameter.ndim < 2 or id(parameter) in covered:

@@ -179,7 +179,7 @@ def measure(
             else:
                 settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
         measured = {name: layer for name, layer in networks[0].layers.items() if name not in accumulator.mixed}
-        mixed = [p for name in accumulator.mixed for p in networks[0].layers[name].weight_parameters()]
+        mixed = [p for name in accumulator.mixed for p in networks[0].layers[name].parameters()]
         elsewhere = dict.fromkeys(sorted(accumulator.elsewhere), USED_ELSEWHERE)
         remaining = left_out(model, measured, elsewhere | ({} if last is None else last.bare))
         remaining |= {name: SHARED_ROWS for name, p in model.named_parameters() if any(p is other for other in mixed)}

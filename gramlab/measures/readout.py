@@ -57,7 +57,7 @@ class BareProduct(Layer):
     def weight_matrices(self) -> Tensor:
         return self.weight.detach().unsqueeze(0)
 
-    def weight_parameters(self) -> list[Tensor]:
+    def parameters(self) -> list[Tensor]:
         return [self.weight]
 
     def product(self, h: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class LastProduct:
         layer, h, self.layer, self.h, self.recording = self.layer, self.h, None, None, False
         if not self.verified or layer is None or h is None or not h.requires_grad or h._version != self.version:
             return None
-        parameter = next(p for p in layer.weight_parameters() if p.is_floating_point())
+        parameter = next(p for p in layer.parameters() if p.is_floating_point())
         if parameter.dtype != h.dtype or outputs.dtype != h.dtype:  # under autocast the numbers are rounded elsewhere
             return None
         if self.split and not isinstance(layer, Linear):  # a bare tensor's memory is free by now
