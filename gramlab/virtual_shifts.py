@@ -34,7 +34,7 @@ class VirtualShifts:
         if self.pending is not None:
             for name, layer in self.pending.items():
                 if layer.weight.ndim == 2 and layer.weight.shape[-1] > _WIDE:
-                    self.factors[name] = _in_range(name, *layer.virtual_shift_factors(rates[name]))
+                    self.factors[name] = _checked_range(name, *layer.virtual_shift_factors(rates[name]))
                 else:
                     self.shifts[name] = layer.virtual_shift(rates[name])
             self.pending = None
@@ -103,7 +103,7 @@ def _correlations(name: str, gram: Tensor, moved: Tensor, total: Tensor) -> list
     return numbers
 
 
-def _in_range(name: str, A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
+def _checked_range(name: str, A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
     if not bool(torch.isfinite(A.norm() * B.norm())):  # no entry of AᵀB is larger
         raise Undefined(f"layer {name!r}: virtual_shift leaves float64's range; scale the weights or the inputs")
     return A, B

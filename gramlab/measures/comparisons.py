@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 class Comparisons:
     """The part of ``LayerMeasures`` that compares its quantities."""
 
-    # quantity -> A and B, where it is AᵀB with factors (k, d); "sum factor" stands for their product
+    # quantity -> A and B, where it is AᵀB with factors (k, d), such as the change W − W₀ and the scaled gradient
+    # −∇_W L / λ; "sum factor" stands for their product
     FACTORS: ClassVar[dict[str, tuple[str, str]]] = {
         "gram": ("weight", "weight"),
         "agop": ("weight", "ptk weight"),
         "enfa": ("weight", "loss_outer weight"),
-        "fact": ("weight", "pull"),
-        "centered_gram": ("moved", "moved"),
-        "centered_agop": ("moved", "ptk moved"),
-        "double_centered_agop": ("moved", "centered_ptk moved"),
+        "fact": ("weight", "scaled_gradient"),
+        "centered_gram": ("change", "change"),
+        "centered_agop": ("change", "ptk change"),
+        "double_centered_agop": ("change", "centered_ptk change"),
         "initial_gram": ("initial", "initial"),
         "ptk_centered_agop": ("initial", "centered_ptk initial"),
     }

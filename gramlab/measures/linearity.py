@@ -72,7 +72,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
     X = _flat_rows(H, "H")
     _refuse_classes(Y, "Y")
-    T, n = _in_range(_flat_rows(Y, "Y").to(X.device).double()), len(X)
+    T, n = _scaled_to_range(_flat_rows(Y, "Y").to(X.device).double()), len(X)
     if len(T) != n:
         raise ValueError(f"H has {n} rows and Y has {len(T)}")
     spread = T - T.mean(0)
@@ -316,7 +316,7 @@ def _check_range(value: float, quantity: str, arguments: str) -> float:
     return value
 
 
-def _in_range(T: Tensor) -> Tensor:
+def _scaled_to_range(T: Tensor) -> Tensor:
     """A target divided by its largest entry where squares leave float64's range: the fit is as good in any unit."""
     peak = float(T.abs().max()) if T.numel() else 0.0
     return T if peak == 0.0 or 1e-140 < peak < 1e140 else T / peak

@@ -42,7 +42,7 @@ def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
 
     @wraps(compute)
     def checked(self: "LayerMeasures") -> Tensor:
-        return self._in_range(compute.__name__, compute(self))
+        return self._checked_range(compute.__name__, compute(self))
 
     return cached_property(checked)
 
@@ -166,7 +166,7 @@ class LayerMeasures(Comparisons):
         ValueError
             Unless ``lr`` is a finite number.
         """
-        return self._in_range("virtual_shift", symmetric(*self.virtual_shift_factors(lr)))
+        return self._checked_range("virtual_shift", symmetric(*self.virtual_shift_factors(lr)))
 
     def virtual_shift_factors(self, lr: float) -> tuple[Tensor, Tensor]:
         """Return A and B of ``virtual_shift`` = AᵀB, both of shape (2k, d).
@@ -195,12 +195,12 @@ class LayerMeasures(Comparisons):
     @_quantity
     def centered_gram(self) -> Tensor:
         """(W − W₀)ᵀ(W − W₀) (d, d): paper B, Section 2.3."""
-        return symmetric(self._moved, self._moved)
+        return symmetric(self._change, self._change)
 
     @_quantity
     def centered_agop(self) -> Tensor:
         """(W − W₀)ᵀ K (W − W₀) (d, d): paper B, Section 2.3."""
-        return self._through(self._moved, self._sum("centered_agop", "ptk"))
+        return self._through(self._change, self._sum("centered_agop", "ptk"))
 
     @property
     def centered_ptk(self) -> Tensor:
@@ -210,7 +210,7 @@ class LayerMeasures(Comparisons):
     @_quantity
     def double_centered_agop(self) -> Tensor:
         """(W − W₀)ᵀ K̄ (W − W₀) (d, d): paper B, Ansatz 5."""
-        return self._through(self._moved, self._sum("double_centered_agop", "centered_ptk"))
+        return self._through(self._change, self._sum("double_centered_agop", "centered_ptk"))
 
     @_quantity
     def initial_gram(self) -> Tensor:
@@ -225,11 +225,11 @@ class LayerMeasures(Comparisons):
     @cached_property
     def stationarity(self) -> float:
         """‖∇_W L + λW‖ / ‖λW‖, the distance from FACT's hypothesis, a critical point of L + (λ/2)‖W‖²."""
-        pull = self._decay("stationarity") * self.weight
+        decay_term = self._decay("stationarity") * self.weight
         gradient = self._sum("stationarity", "weight_gradient")
-        if not float(pull.norm()):
+        if not float(decay_term.norm()):
             raise Undefined(f"layer {self.name!r}: stationarity is relative to λW, and the weights are zero")
-        return float((gradient + pull).norm() / pull.norm())
+        return float((gradient + decay_term).norm() / decay_term.norm())
 
     @cached_property
     def effective_rank(self) -> float:
@@ -265,8 +265,8 @@ class LayerMeasures(Comparisons):
         K = self._sum(quantity, total) if total else None
         if base == "weight":
             return K, self.weight
-        if base == "moved":
-            return K, self._moved
+        if base == "change":
+            return K, self._change
         if base == "initial":
             return K, self._initial
         return K, self._sum(quantity, "weight_gradient") / -self._decay(quantity)
@@ -278,10 +278,10 @@ class LayerMeasures(Comparisons):
         return self.initial_weight
 
     @property
-    def _moved(self) -> Tensor:
+    def _change(self) -> Tensor:
         return self.weight - self._initial
 
-    def _in_range(self, quantity: str, matrix: Tensor) -> Tensor:
+    def _checked_range(self, quantity: str, matrix: Tensor) -> Tensor:
         if not all_finite(matrix):
             raise Undefined(f"layer {self.name!r}: {quantity} leaves float64's range; scale the weights or the inputs")
         return matrix
