@@ -29,8 +29,8 @@ from gramlab.measures.used_elsewhere import CallGradients
 class Accumulator:
     """The sums over the data set, batch by batch."""
 
-    current: CapturedNetwork
-    before: CapturedNetwork | None
+    network: CapturedNetwork
+    initial_network: CapturedNetwork | None
     loss: Loss | None  # None until the first targets decide
     needs: frozenset[str]
     loss_required: bool
@@ -42,9 +42,9 @@ class Accumulator:
     sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     group_sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # by group of random cotangents
     cotangents: Cotangents | None = None
-    mixed: set[str] = field(default_factory=set)  # layers whose rows serve several samples
-    checked: set[tuple[str, int]] = field(default_factory=set)
-    elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
+    shared_rows_layers: set[str] = field(default_factory=set)  # their rows serve several samples
+    checked_calls: set[tuple[str, int]] = field(default_factory=set)
+    used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
     def cotangents_name(self) -> Outputs:
         """How the first batch decided to sum over outputs."""
@@ -58,7 +58,7 @@ class Accumulator:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
         elif "loss" not in self.needs and batch.targets is not None:
             raise ValueError(f"batch {number} has targets and the batches before it had none")
-        run = self._with_rows_of_samples(batch, number, self._run(self.current, batch, number))
+        run = self._with_rows_of_samples(batch, number, self._run(self.network, batch, number))
         outputs = run.outputs
         with self._failing_together():
             if number == 0 and self.loss is None and batch.targets is not None:
@@ -88,25 +88,25 @@ class Accumulator:
         """Return the run with a row for each sample in every call, and note the layers where that cannot be."""
         if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
             return run
-        layers, union = self.current.layers, set if self.processes is None else self.processes.union
+        layers, union = self.network.layers, set if self.processes is None else self.processes.union
         suspected = set(suspects(layers, run))
         if number == 0:
             suspected |= self._fixed_calls(batch, run)
-        keys = union(suspected - self.checked if len(run.outputs) > 1 else set())
+        keys = union(suspected - self.checked_calls if len(run.outputs) > 1 else set())
         if not keys:
             return run
-        self.checked |= keys
+        self.checked_calls |= keys
         shared = union(set(shared_calls(layers, run, {key: c for key, c in numbered(run.calls) if key in keys})))
         if not shared:
             return run
-        failed = union(set(give_rows(self.current, batch, number, run, sorted(shared))))
-        self.current.record.repeated -= failed
-        self.mixed |= {name for name, _ in failed}
-        if self.before is not None:
-            self.before.record.repeated = self.current.record.repeated
-        if self.mixed >= set(layers):
-            raise ValueError(f"layers {sorted(self.mixed)} cannot be measured here: {SHARED_ROWS}")
-        return self._run(self.current, batch, number)
+        failed = union(set(give_rows(self.network, batch, number, run, sorted(shared))))
+        self.network.record.repeated -= failed
+        self.shared_rows_layers |= {name for name, _ in failed}
+        if self.initial_network is not None:
+            self.initial_network.record.repeated = self.network.record.repeated
+        if self.shared_rows_layers >= set(layers):
+            raise ValueError(f"layers {sorted(self.shared_rows_layers)} cannot be measured here: {SHARED_ROWS}")
+        return self._run(self.network, batch, number)
 
     def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:
         """The calls of the first batch that have as many rows for a few of its samples."""
@@ -115,8 +115,8 @@ class Accumulator:
             return set()
         first_samples = first_rows(batch._replace(mask=None), 1 if len(run.outputs) == 2 else 2)
         try:
-            with preserved_state(self.current.model):  # random states and counts of calls stay as they are
-                return fixed_calls(self.current.layers, run, self._run(self.current, first_samples, 0))
+            with preserved_state(self.network.model):  # random states and counts of calls stay as they are
+                return fixed_calls(self.network.layers, run, self._run(self.network, first_samples, 0))
         except (ValueError, RuntimeError):  # a model of one batch size
             return set()
 
@@ -131,12 +131,12 @@ class Accumulator:
                 with self._failing_together():
                     check_differentiable(losses)
                 first = number == 0 and batch.counts and "weight_gradient" in self.needs
-                compared = CallGradients(self.current.layers) if first else None
+                compared = CallGradients(self.network.layers) if first else None
                 weights = [] if compared is None else compared.parameters()
                 gradients = _gradients(losses.sum(), calls, retain=by_output, others=weights)
                 self._add_loss(calls, gradients[: len(calls)], batch.mask, compared)
                 if compared is not None:
-                    self.elsewhere |= compared.differing(self.current.model, weights, gradients[len(calls) :])
+                    self.used_elsewhere |= compared.differing(self.network.model, weights, gradients[len(calls) :])
         if by_output:
             self._add_outputs(batch, run, initial_run)
 
@@ -157,8 +157,8 @@ class Accumulator:
     def result(self, weight_decay: float | None, settings: dict[str, Any], left_out: Mapping[str, str]) -> Measurement:
         """Return the measurement of all batches."""
         measured = {}
-        for name, layer in self.current.layers.items():
-            if name in self.mixed:
+        for name, layer in self.network.layers.items():
+            if name in self.shared_rows_layers:
                 continue
             sums = {
                 key: single((total if key == "weight_gradient" else mirrored(total)) / self.n)
@@ -167,7 +167,7 @@ class Accumulator:
             for key, total in sums.items():
                 if not all_finite(total):
                     raise ValueError(f"layer {name!r}: the sum for {key} overflowed or met a NaN gradient")
-            initial_weight = None if self.before is None else _weight(self.before.layers[name])
+            initial_weight = None if self.initial_network is None else _weight(self.initial_network.layers[name])
             means = self._group_means(name, sums)
             measured[name] = LayerMeasures(
                 name, self.n, _weight(layer), sums, weight_decay, initial_weight, layer.kind, means
@@ -201,7 +201,7 @@ class Accumulator:
             if self.loss_required:
                 raise ValueError("enfa, fact and virtual_shift depend on the loss: targets y are needed")
             self.needs = self.needs - loss_sums
-        for name, layer in self.current.layers.items():
+        for name, layer in self.network.layers.items():
             W = layer.weight_matrices()
             G, k, d = W.shape
             shapes = {"ptk": (k, k), "centered_ptk": (k, k), "loss_outer": (k, k), "weight_gradient": (k, d)}
@@ -223,7 +223,7 @@ class Accumulator:
             if g is None:  # the loss does not depend on this call
                 continue
             eps = torch.finfo(g.dtype).eps
-            layer, g = self.current.layers[call.layer], at_least_float32(call.part(g))
+            layer, g = self.network.layers[call.layer], at_least_float32(call.part(g))
             if "loss_outer" in self.needs:
                 outer.add(call.layer, layer.output_rows(g, mask, call.input))
             if "weight_gradient" in self.needs:
@@ -238,14 +238,15 @@ class Accumulator:
 
     def _run_initial(self, batch: Batch, number: int, run: Run) -> Run | None:
         """Run the initial network if its derivatives are needed, or if only a call computes its weights."""
-        if self.before is None:
+        if self.initial_network is None:
             return None
         centred = "centered_ptk" in self.needs
-        if not centred and (number or not any(layer.has_computed_weight() for layer in self.before.layers.values())):
+        layers = self.initial_network.layers.values()
+        if not centred and (number or not any(layer.has_computed_weight() for layer in layers)):
             return None
-        initial_run = self._run(self.before, batch, number)
-        called, called_before = ([call.layer for call in r.calls] for r in (run, initial_run))
-        if initial_run.outputs.shape != run.outputs.shape or called_before != called:
+        initial_run = self._run(self.initial_network, batch, number)
+        called, called_initially = ([call.layer for call in r.calls] for r in (run, initial_run))
+        if initial_run.outputs.shape != run.outputs.shape or called_initially != called:
             raise ValueError("with the initial weights the model calls other layers or gives other outputs")
         return initial_run if centred else None
 
@@ -254,9 +255,9 @@ class Accumulator:
         if self.cotangents is None:
             self.cotangents = choose(self.outputs_option, run, initial_run)
             if not isinstance(self.cotangents, ThroughReadout):
-                self.current.last = None
-                if self.before is not None:
-                    self.before.last = None
+                self.network.last = None
+                if self.initial_network is not None:
+                    self.initial_network.last = None
         centred = initial_run is not None
         ptk = [BatchSums() for _ in range(self.cotangents.groups)]
         centered = [BatchSums() for _ in range(self.cotangents.groups)]
@@ -274,7 +275,7 @@ class Accumulator:
                         centered[group].add(call.layer, self._rows(call, moved, mask))
         if "ptk" in self.needs:
             self._add_groups("ptk", ptk)
-            for name, count in self.cotangents.identity(run, initial_run, self.current.layers).items():
+            for name, count in self.cotangents.identity(run, initial_run, self.network.layers).items():
                 self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count if batch.counts else 0.0)
         if centred:
             self._add_groups("centered_ptk", centered)
@@ -315,7 +316,7 @@ class Accumulator:
 
     def _rows(self, call: LayerCall, g: Tensor, mask: Tensor | None) -> Tensor:
         """The rows of a gradient at the output of a call, (groups, rows, k)."""
-        return self.current.layers[call.layer].output_rows(call.part(g), mask, call.input)
+        return self.network.layers[call.layer].output_rows(call.part(g), mask, call.input)
 
 
 class BatchSums:

@@ -139,7 +139,7 @@ def layer_costs(
 
     groups = 1 if cotangents is None else cotangents.groups
     samples, rows, costs = len(run.outputs), [], {}
-    for name, layer in accumulator.current.layers.items():
+    for name, layer in accumulator.network.layers.items():
         W = layer.weight_matrices()
         count, k, d = W.shape
         calls = [call for call in run.calls if call.layer == name]
@@ -168,7 +168,7 @@ def _row_count(accumulator: Accumulator, call: Any) -> int:
     assert call.edge is not None
     shape = call.edge.node._input_metadata[call.edge.output_nr].shape
     part = call.part(torch.empty(shape, device="meta"))
-    rows: Tensor = accumulator.current.layers[call.layer].output_rows(part, None, call.input.to("meta"))
+    rows: Tensor = accumulator.network.layers[call.layer].output_rows(part, None, call.input.to("meta"))
     return rows.shape[0] * rows.shape[1]
 
 

@@ -109,15 +109,17 @@ def _projections(names: Sequence[str], modules: Mapping[str, nn.Module]) -> list
     return expanded
 
 
-def left_out(model: nn.Module, measured: Mapping[str, Layer], bare: Mapping[str, str] = MappingProxyType({})) -> dict:
+def left_out(
+    model: nn.Module, measured: Mapping[str, Layer], used_elsewhere: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Return the parameters with two axes or more that belong to no measured layer, and why.
 
     Parameters
     ----------
     model : torch.nn.Module
     measured : mapping of str to Layer
-    bare : mapping of str to str, default {}
-        Parameters that the network itself multiplies by, beside their layers, and that reason.
+    used_elsewhere : mapping of str to str, default {}
+        Parameters that the network also uses outside of their layers, and how.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def left_out(model: nn.Module, measured: Mapping[str, Layer], bare: Mapping[str,
             continue
         owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
         reasons[name] = "not named in layers=" if id(parameter) in measurable else owner
-    return {**bare, **reasons}
+    return {**used_elsewhere, **reasons}
 
 
 def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[str, Any]) -> None:

@@ -178,11 +178,12 @@ def measure(
                 reduce_over_processes(accumulator, settings, made_from)
             else:
                 settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
-        measured = {name: layer for name, layer in networks[0].layers.items() if name not in accumulator.mixed}
-        mixed = [p for name in accumulator.mixed for p in networks[0].layers[name].parameters()]
-        elsewhere = dict.fromkeys(sorted(accumulator.elsewhere), USED_ELSEWHERE)
-        remaining = left_out(model, measured, elsewhere | ({} if last is None else last.bare))
-        remaining |= {name: SHARED_ROWS for name, p in model.named_parameters() if any(p is other for other in mixed)}
+        found, shared = networks[0].layers, accumulator.shared_rows_layers
+        measured = {name: layer for name, layer in found.items() if name not in shared}
+        unmeasured = {id(p) for name in shared for p in found[name].parameters()}
+        used_elsewhere = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
+        remaining = left_out(model, measured, used_elsewhere | ({} if last is None else last.bare))
+        remaining |= {name: SHARED_ROWS for name, p in model.named_parameters() if id(p) in unmeasured}
         return accumulator.result(weight_decay, settings, remaining)
 
 
@@ -199,9 +200,9 @@ def _in_rounds(
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        elsewhere = {name: reason for result in results for name, reason in result.left_out.items()
-                     if reason in (BARE_PRODUCT, USED_ELSEWHERE)}  # fmt: skip
-        remaining = left_out(model, find_layers(model, list(layers)), elsewhere)
+        used_elsewhere = {name: reason for result in results for name, reason in result.left_out.items()
+                          if reason in (BARE_PRODUCT, USED_ELSEWHERE)}  # fmt: skip
+        remaining = left_out(model, find_layers(model, list(layers)), used_elsewhere)
     for result in results:
         remaining |= {name: reason for name, reason in result.left_out.items() if reason == SHARED_ROWS}
     return replace(results[0], layers=layers, left_out=remaining)
@@ -228,16 +229,16 @@ def captured_networks(
                     " differentiated: build or load the model outside of it"
                 )
 
-        def captured(network: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
-            verified = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
-            last = stack.enter_context(last_product(network, verified))
-            return CapturedNetwork(network, selected, stack.enter_context(capture_calls(selected)), forward, last)
+        def captured(module: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
+            wanted = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
+            last = stack.enter_context(last_product(module, wanted))
+            return CapturedNetwork(module, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
-        current, before = captured(model, measured), None
+        network, initial_network = captured(model, measured), None
         if initial is not None and "initial" in needs:
             initial_model = _with_initial_weights(model, initial)
-            before = captured(initial_model, find_layers(initial_model, list(measured)))
-        yield current, before
+            initial_network = captured(initial_model, find_layers(initial_model, list(measured)))
+        yield network, initial_network
 
 
 def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:

@@ -73,11 +73,11 @@ class LastProduct:
         Parameters by name with which the network calls ``torch.nn.functional.linear`` itself, and that reason.
     """
 
-    def __init__(self, model: nn.Module, verified: bool) -> None:
+    def __init__(self, model: nn.Module, wanted: bool) -> None:
         self.model = model
         self.names = {id(parameter): name for name, parameter in model.named_parameters()}
         self.split = is_split(model)
-        self.verified, self.recording, self.depth = verified, False, 0
+        self.wanted, self.recording, self.depth = wanted, False, 0
         self.bare: dict[str, str] = {}
         self.layer: Layer | None = None
         self.h: Tensor | None = None
@@ -103,8 +103,8 @@ class LastProduct:
     def take(self, outputs: Tensor, calls: list[LayerCall], layers: Mapping[str, Layer]) -> Readout | None:
         """Return the last call if it gave the outputs and their derivative, and forget it.
 
-        A head that is capped, gated or scaled afterwards gives other numbers than W h + b, or another derivative: one
-        that scales gradients leaves the numbers as they are. So does a branch beside the head that is zero for now.
+        After a cap, a gate or a scale the outputs are not W h + b. A gradient scale changes only the derivative. A
+        parallel branch that is zero changes neither. All three are refused.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class LastProduct:
             The measured layers.
         """
         layer, h, self.layer, self.h, self.recording = self.layer, self.h, None, None, False
-        if not self.verified or layer is None or h is None or not h.requires_grad or h._version != self.version:
+        if not self.wanted or layer is None or h is None or not h.requires_grad or h._version != self.version:
             return None
         parameter = next(p for p in layer.parameters() if p.is_floating_point())
         if parameter.dtype != h.dtype or outputs.dtype != h.dtype:  # under autocast the numbers are rounded elsewhere
@@ -192,20 +192,20 @@ def _reaches(outputs: Tensor, calls: list[LayerCall], h: Tensor) -> bool:
 
 
 @contextmanager
-def last_product(model: nn.Module, verified: bool = True) -> Iterator[LastProduct]:
+def last_product(model: nn.Module, wanted: bool = True) -> Iterator[LastProduct]:
     """Record the last linear product while the context is open: a Linear layer's, of whatever kind, or a bare one.
 
     Parameters
     ----------
     model : torch.nn.Module
-    verified : bool, default True
-        Whether ``take`` returns it. Otherwise only bare products are noticed.
+    wanted : bool, default True
+        Whether to find the readout. Bare products are recorded in any case.
 
     Yields
     ------
     LastProduct
     """
-    last = LastProduct(model, verified)
+    last = LastProduct(model, wanted)
     linear = F.linear
 
     def seen_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -154,11 +154,11 @@ def reduce_over_processes(
         "loss": accumulator.loss if isinstance(accumulator.loss, str) else "callable",
     }
     everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (content, shapes, accumulator.elsewhere))
+    dist.all_gather_object(everyone, (content, shapes, accumulator.used_elsewhere))
     for rank, (other, *_) in enumerate(everyone):
         if differing := differences(everyone[0][0], other):
             raise ValueError(f"processes 0 and {rank} measure different things: their {', '.join(differing)} differ")
-    accumulator.elsewhere = set().union(*(elsewhere for *_, elsewhere in everyone))
+    accumulator.used_elsewhere = set().union(*(used for *_, used in everyone))
     for _, theirs, _ in everyone:  # a process whose samples never reach a layer has no sums for it
         for layer, their_shapes in theirs.items():
             for key, shape in their_shapes.items():
