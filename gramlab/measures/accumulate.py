@@ -72,7 +72,7 @@ class Accumulator:
         kind = outputs.device.type
         with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
             self._add(batch, number, run, initial_run)
-        self.n += len(outputs) if batch.counts else 0
+        self.n += len(outputs) if batch.is_counted else 0
 
     def _run(self, network: CapturedNetwork, batch: Batch, number: int) -> Run:
         """Run a network. Processes in step fail together, and take the readout if all of them have it."""
@@ -130,7 +130,7 @@ class Accumulator:
             if self.needs & {"loss_outer", "weight_gradient"}:
                 with self._failing_together():
                     check_differentiable(losses)
-                first = number == 0 and batch.counts and "weight_gradient" in self.needs
+                first = number == 0 and batch.is_counted and "weight_gradient" in self.needs
                 compared = CallGradients(self.network.layers) if first else None
                 weights = [] if compared is None else compared.parameters()
                 gradients = _gradients(losses.sum(), calls, retain=by_output, others=weights)
@@ -148,7 +148,7 @@ class Accumulator:
         if not all_finite(losses.detach()):
             row = int((~torch.isfinite(losses)).nonzero()[0])
             raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")
-        return losses if batch.counts else losses * 0.0
+        return losses if batch.is_counted else losses * 0.0
 
     def _failing_together(self) -> AbstractContextManager:
         in_step = self.processes is not None and self.processes.in_step
@@ -275,8 +275,8 @@ class Accumulator:
                         centered[group].add(call.layer, self._rows(call, moved, mask))
         if "ptk" in self.needs:
             self._add_groups("ptk", ptk)
-            for name, count in self.cotangents.identity(run, initial_run, self.network.layers).items():
-                self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count if batch.counts else 0.0)
+            for name, count in self.cotangents.omitted_identity(run, initial_run, self.network.layers).items():
+                self.sums[name]["ptk"].diagonal(dim1=-2, dim2=-1).add_(count if batch.is_counted else 0.0)
         if centred:
             self._add_groups("centered_ptk", centered)
 
@@ -287,13 +287,13 @@ class Accumulator:
         """
         assert self.cotangents is not None
         passes = self.cotangents.passes(run, initial_run, batch.start)
-        if self.processes is None or (batch.counts and not self.processes.in_step):
+        if self.processes is None or (batch.is_counted and not self.processes.in_step):
             yield from passes
             return
         count = self.cotangents.count(run, initial_run)
         most = max(self.processes.gather(count)) if self.processes.in_step else count
         for number, (scalar, scalar0, group, _) in enumerate(passes):
-            if not batch.counts:
+            if not batch.is_counted:
                 scalar, scalar0 = scalar * 0.0, None if scalar0 is None else scalar0 * 0.0
             yield scalar, scalar0, group, number < most - 1
         for number in range(count, most):

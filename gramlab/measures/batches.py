@@ -22,7 +22,7 @@ class Batch(NamedTuple):
     targets: Tensor | None
     mask: Tensor | None  # (n, T) booleans
     start: int = 0  # the place of the first sample in the whole data set
-    counts: bool = True  # False for a batch that only keeps a process in step with the others
+    is_counted: bool = True  # False for a batch that only keeps a process in step with the others
 
 
 def iterate_batches(
@@ -143,16 +143,16 @@ def _slices(
         digest.add(x=inputs, y=beside["y"], mask=beside["mask"])
     number, parts = shard or (0, 1)
     first, last = n * number // parts, n * (number + 1) // parts
-    counts = first < last
-    if not counts and not stand_in:
+    is_counted = first < last
+    if not is_counted and not stand_in:
         raise ValueError(f"part {number} of {parts} is empty: x has {n} rows")
-    if not counts:
+    if not is_counted:
         first, last = 0, 1
     for start in range(first, last, batch_size):
         rows = slice(start, min(start + batch_size, last))
         part = {key: t[rows] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
         targets, tokens = (None if t is None else t[rows] for t in (beside["y"], beside["mask"]))
-        yield Batch(part, targets, tokens, start, counts)
+        yield Batch(part, targets, tokens, start, is_counted)
 
 
 def _parsed_batches(
@@ -178,7 +178,7 @@ def _parsed_batches(
             yield batch._replace(start=start)
         start += len(tensors[0])
     if start and empty and first is not None:
-        yield first._replace(counts=False)
+        yield first._replace(is_counted=False)
     elif start and empty:
         raise ValueError(f"part {place} of {parts} is empty: the iterable gave fewer batches")
     if start == 0:
@@ -244,14 +244,14 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
         t = t.clone() if t.is_inference() else t  # autograd keeps no inference tensor
         return t.to(device, dtype if t.is_floating_point() and dtype is not None else t.dtype)
 
-    for inputs, targets, mask, start, counts in batches:
+    for inputs, targets, mask, start, is_counted in batches:
         # targets keep their own precision: the loss decides
         yield Batch(
             _changed(inputs, move),
             None if targets is None else (targets.clone() if targets.is_inference() else targets).to(device),
             None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
             start,
-            counts,
+            is_counted,
         )
 
 

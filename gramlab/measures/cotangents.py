@@ -65,7 +65,7 @@ class Cotangents(ABC):
     def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         """Yield the scalars to differentiate. ``start`` is the place of the first sample in the data set."""
 
-    def identity(self, run: Run, initial: Run | None, layers: Mapping[str, Layer]) -> dict[str, float]:
+    def omitted_identity(self, run: Run, initial: Run | None, layers: Mapping[str, Layer]) -> dict[str, float]:
         """Return layers whose kernel the passes leave out because it is the identity, and its factor."""
         return {}
 
@@ -119,7 +119,7 @@ class ThroughReadout(Cotangents):
             scalars = [h[:, position] @ R[row].to(h) for h, R in zip(inputs, factors, strict=True)]
             yield scalars[0].sum(), None if initial is None else scalars[1].sum(), 0, number < total - 1
 
-    def identity(self, run: Run, initial: Run | None, layers: Mapping[str, Layer]) -> dict[str, float]:
+    def omitted_identity(self, run: Run, initial: Run | None, layers: Mapping[str, Layer]) -> dict[str, float]:
         if not _has_readout(run, initial) or run.readout is None:
             return {}
         rows = run.outputs.shape[:-1].numel()

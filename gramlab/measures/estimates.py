@@ -88,8 +88,8 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool, 
     error = math.sqrt((draws - 1) / draws * sum((T - sum(left_out) / draws) ** 2 for T in left_out))
     from scipy.stats import t
 
-    half = float(t.ppf(0.975, draws - 1)) * error
-    return Estimate(_within(value), error, (_within(value - half), _within(value + half)))
+    half_width = float(t.ppf(0.975, draws - 1)) * error
+    return Estimate(_within(value), error, (_within(value - half_width), _within(value + half_width)))
 
 
 def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]:
@@ -125,11 +125,13 @@ def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]
     for name in (first, second):
         several = estimated[name]
         square = _mean(products.inner_table(name, name, several, several, False), several, several, draws)
+        symmetric_square = square
         # of a second matrix that is not symmetric only that part counts; estimated matrices are symmetric
-        half = (square + products.transposed_inner(name)) / 2 if name == second and not several else square
+        if name == second and not several:
+            symmetric_square = (square + products.transposed_inner(name)) / 2
         trace_square = _mean(np.outer(traces[name], traces[name]), several, several, draws)
         squares.append(square)
-        spreads.append(max(half - trace_square / d, 0.0))
+        spreads.append(max(symmetric_square - trace_square / d, 0.0))
     if min(squares) <= 0.0:
         raise _too_few(layer.name, first, second)
     norms = math.sqrt(math.prod(squares))

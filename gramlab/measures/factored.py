@@ -22,9 +22,9 @@ from gramlab.measures.undefined import Undefined
 if TYPE_CHECKING:
     from gramlab.measures.results import LayerMeasures
 
-# the smallest share that may remain of a sum of squares: below it the digits that remain are those of the d x d form
+# if centring leaves a smaller share of ‖·‖², too many digits cancel: use the d × d matrices
 _CANCELLED = 1e-3
-# the same of ‖AᵀB‖² for the norms of sums and products that it comes from
+# the same if ‖AᵀB‖² is a smaller share of the product of its factors' norms
 _SMALL = 1e-6
 
 
@@ -88,17 +88,25 @@ class FactoredLayer:
             return mean * shrink, deviation * shrink
         traces = [self._trace(name) for name in (first, second)]
         # ‖(B + Bᵀ)/2‖² = (‖B‖² + ⟨B, Bᵀ⟩)/2
-        half = (squares[1] + self._inner(second, second, transposed=True)) / 2
-        return null_of_traces(self.layer.weight.shape[-1], traces, (squares[0], half), math.sqrt(math.prod(squares)))
+        symmetric_square = (squares[1] + self._inner(second, second, transposed=True)) / 2
+        return null_of_traces(
+            self.layer.weight.shape[-1], traces, (squares[0], symmetric_square), math.sqrt(math.prod(squares))
+        )
 
     def inner_table(
-        self, first: str, second: str, many: bool, others: bool, centred: bool, diagonal: bool = False
+        self,
+        first: str,
+        second: str,
+        first_by_draw: bool,
+        second_by_draw: bool,
+        centred: bool,
+        diagonal: bool = False,
     ) -> np.ndarray:
-        """Return ⟨A_g, B_h⟩ for all draws g of the first matrix, if there are ``many``, and h of the second.
+        """Return ⟨A_g, B_h⟩ for all draws g of the first matrix and h of the second, where they are taken by draw.
 
         With ``centred`` each matrix is taken minus the mean of its entries, with ``diagonal`` its diagonal alone.
         """
-        left, right = self._by_draw(first, many), self._by_draw(second, others)
+        left, right = self._by_draw(first, first_by_draw), self._by_draw(second, second_by_draw)
         entries = self.layer.weight.shape[-1] ** 2 * self.groups if first in self.layer.FACTORS else None
         table = np.empty((len(left), len(right)))
         for i, a in enumerate(left):
@@ -114,9 +122,9 @@ class FactoredLayer:
                     table[i, j] = float(((A - A.mean()) * (B - B.mean())).sum() if centred else (A * B).sum())
         return table
 
-    def traces(self, name: str, many: bool) -> list[float]:
-        """Return the trace of a matrix, in each draw if there are ``many``."""
-        return [float(self._diagonals(key)[0].sum()) for key in self._by_draw(name, many)]
+    def traces(self, name: str, by_draw: bool) -> list[float]:
+        """Return the trace of a matrix, a single one or that of each draw."""
+        return [float(self._diagonals(key)[0].sum()) for key in self._by_draw(name, by_draw)]
 
     def transposed_inner(self, name: str) -> float:
         """Return ⟨B, Bᵀ⟩."""
@@ -207,10 +215,10 @@ class FactoredLayer:
         A, B = (self._times_sum(factor, lambda V: V.sum(-1, keepdim=True)) for factor in self._pair(name))
         return float((A * B).sum())
 
-    def _times_sum(self, factor: str, of: Callable[[Tensor], Tensor] = lambda V: V) -> Tensor:
+    def _times_sum(self, factor: str, transform: Callable[[Tensor], Tensor] = lambda V: V) -> Tensor:
         """K V of a factor, or K times another matrix that is computed from V."""
         total, base = self._tensors[factor]
-        V = of(self._bases[base])
+        V = transform(self._bases[base])
         return V if total is None else total @ V
 
     def _trace(self, name: str) -> float:
@@ -221,8 +229,8 @@ class FactoredLayer:
             return [self._diagonal(name) for name in names]
         return [matrix.diagonal(dim1=-2, dim2=-1) for matrix in self._matrices(*names)]
 
-    def _by_draw(self, name: str, many: bool) -> list[str]:
-        return [f"{name}@{g}" for g in range(len(self.draws))] if many else [name]
+    def _by_draw(self, name: str, by_draw: bool) -> list[str]:
+        return [f"{name}@{g}" for g in range(len(self.draws))] if by_draw else [name]
 
     def _diagonal(self, name: str) -> Tensor:
         A, B = (self._times_sum(factor) for factor in self._pair(name))

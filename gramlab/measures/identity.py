@@ -18,7 +18,7 @@ from torch import distributed as dist
 
 from gramlab.measures.shards import local_tensor
 
-Identity = dict[str, Any]  # what it is of -> its digest, or those of its parts by name
+Identity = dict[str, Any]  # name -> digest, or digests by part
 
 # what is compared of the values that a module holds beside its state: not those that may be caches of a forward pass
 _HELD = (FunctionType, MethodType, bool, int, float, str, tuple)
@@ -51,7 +51,7 @@ class DataDigest:
         return {name: digest.hexdigest() for name, digest in self._hashes.items()}
 
 
-def identity(
+def origin_digests(
     model: nn.Module,
     initial: nn.Module | Mapping[str, Tensor] | None,
     loss: Any,

@@ -17,7 +17,7 @@ from gramlab.measures.batches import Data, iterate_batches, row_count
 from gramlab.measures.capture import address_of, capture_calls
 from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
-from gramlab.measures.identity import DataDigest, identity
+from gramlab.measures.identity import DataDigest, origin_digests
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
@@ -155,7 +155,7 @@ def measure(
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
         digest = None if part is None else DataDigest()
-        made_from = None if part is None else identity(model, initial, loss, forward)
+        made_from = None if part is None else origin_digests(model, initial, loss, forward)
         processes = Processes(is_split(model)) if shard == "process" else None
         batches = iterate_batches(model, x, y, mask, batch_size, part, digest, stand_in=processes is not None)
         if processes is not None:

@@ -36,7 +36,7 @@ class Processes:
             with self.failing_together() if self.in_step else nullcontext():
                 batch = next(batches, None)
             if self.in_step and any(self.gather(batch is not None)) and batch is None and last is not None:
-                batch = last._replace(counts=False)
+                batch = last._replace(is_counted=False)
             if batch is None:
                 return
             last = batch
