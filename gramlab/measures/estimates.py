@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gramlab.measures.factored import FactoredLayer
+from gramlab.measures.similarity import null_of_parts
 from gramlab.measures.undefined import Undefined
 
 if TYPE_CHECKING:
@@ -134,10 +135,9 @@ def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]
         spreads.append(max(symmetric_square - trace_square / d, 0.0))
     if min(squares) <= 0.0:
         raise _too_few(layer.name, first, second)
-    norms = math.sqrt(math.prod(squares))
-    mean = _mean(np.outer(traces[first], traces[second]), estimated[first], estimated[second], draws) / d / norms
-    degrees = d * (d + 1) / 2 - 1  # of the symmetric matrices of trace 0
-    return mean, math.sqrt(math.prod(spreads) / degrees) / norms if degrees else 0.0
+    norms, traceless = (math.prod(map(math.sqrt, values)) for values in (squares, spreads))
+    multiples = _mean(np.outer(traces[first], traces[second]), estimated[first], estimated[second], draws) / d
+    return null_of_parts(d, multiples, traceless, norms)
 
 
 def _estimated(layer: "LayerMeasures", *names: str) -> dict[str, bool]:

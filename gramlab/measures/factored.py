@@ -89,9 +89,8 @@ class FactoredLayer:
         traces = [self._trace(name) for name in (first, second)]
         # ‖(B + Bᵀ)/2‖² = (‖B‖² + ⟨B, Bᵀ⟩)/2
         symmetric_square = (squares[1] + self._inner(second, second, transposed=True)) / 2
-        return null_of_traces(
-            self.layer.weight.shape[-1], traces, (squares[0], symmetric_square), math.sqrt(math.prod(squares))
-        )
+        norms = math.prod(map(math.sqrt, squares))  # the product of the squares may leave float64's range
+        return null_of_traces(self.layer.weight.shape[-1], traces, (squares[0], symmetric_square), norms)
 
     def inner_table(
         self,

@@ -144,9 +144,35 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     identity = torch.eye(d, dtype=torch.float64, device=A.device).reshape(-1)
     a_mean, b_mean = (float(matrix @ identity) / d for matrix in (A, B))
     norms = float(A.norm() * B.norm())
-    dimension = (d - 1) * (d + 2) / 2  # of the symmetric matrices of trace 0
     traceless = float((A - a_mean * identity).norm() * (B - b_mean * identity).norm())
-    return a_mean * b_mean * d / norms, traceless / norms / math.sqrt(dimension) if dimension else 0.0
+    return null_of_parts(d, a_mean * b_mean * d, traceless, norms)
+
+
+def null_of_parts(d: int, multiples: float, traceless: float, norms: float) -> tuple[float, float]:
+    """Return ``cosine_null`` from the parts of two symmetric d × d matrices: multiples of I, and the rest of trace 0.
+
+    Parameters
+    ----------
+    d : int
+    multiples : float
+        The inner product of the multiples of I, tr A tr B / d.
+    traceless : float
+        The product of the norms of the rest, ‖A − (tr A/d) I‖ ‖B − (tr B/d) I‖.
+    norms : float
+        What both are divided by, ‖A‖ ‖B‖.
+
+    Returns
+    -------
+    mean : float
+    deviation : float
+
+    Examples
+    --------
+    >>> null_of_parts(2, 0.5, 0.5, 1.0)
+    (0.5, 0.3535...)
+    """
+    dimension = (d - 1) * (d + 2) / 2  # of the symmetric matrices of trace 0
+    return multiples / norms, traceless / norms / math.sqrt(dimension) if dimension else 0.0
 
 
 def null_of_traces(d: int, traces: Sequence[float], squares: Sequence[float], norms: float) -> tuple[float, float]:
@@ -177,11 +203,9 @@ def null_of_traces(d: int, traces: Sequence[float], squares: Sequence[float], no
     """
     if not norms > 0.0:
         raise Undefined("the correlation is undefined: one of the arrays is zero")
-    degrees = d * (d + 1) / 2 - 1  # of the symmetric matrices of trace 0
     # a trace's part may exceed the whole by rounding only
-    traceless = [max(square - trace**2 / d, 0.0) for trace, square in zip(traces, squares, strict=True)]
-    mean = traces[0] * traces[1] / d / norms
-    return mean, math.sqrt(traceless[0] * traceless[1] / degrees) / norms if degrees else 0.0
+    traceless = [math.sqrt(max(square - t**2 / d, 0.0)) for t, square in zip(traces, squares, strict=True)]
+    return null_of_parts(d, math.prod(traces) / d, math.prod(traceless), norms)
 
 
 def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:

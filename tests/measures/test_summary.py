@@ -50,6 +50,18 @@ def test_correlations_through_small_products_are_those_of_the_matrices(measureme
         assert layer.pearson(first, second, diagonal=True) == pytest.approx(np.corrcoef(diagonals)[0, 1], abs=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e-45, 1e50])
+@pytest.mark.parametrize("outputs", ["exact", 4])
+def test_the_null_in_any_unit(scale, outputs):
+    """‖WᵀW‖² ‖AGOP‖² leaves float64's range, and neither of the norms does."""
+    torch.manual_seed(0)
+    network, x = nn.Linear(16, 4).double(), torch.randn(10, 16, dtype=torch.float64)
+    expected = gramlab.measure(network, x, outputs=outputs)[""].cosine_null("gram", "agop")
+    network.weight.data *= scale
+    layer = gramlab.measure(network, x, outputs=outputs)[""]
+    assert layer.cosine_null("gram", "agop") == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("second", ["agop", "enfa", "fact"])
 def test_the_null_is_that_of_random_eigenvectors(measurement, second):
     random = np.random.default_rng(0)
