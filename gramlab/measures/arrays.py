@@ -52,6 +52,11 @@ def as_tensor(values: Array, name: str) -> Tensor:
     return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
 
 
+def zero_masked(values: Tensor, mask: Tensor) -> Tensor:
+    """Return values (n, T, ...) with zeros where the mask (n, T) is False."""
+    return values.masked_fill(~mask.reshape(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
+
+
 def all_finite(tensor: Tensor) -> bool:
     """Whether no entry is NaN or infinite. A finite sum decides quickly; entries are checked only where it is not."""
     if not tensor.is_floating_point() and not tensor.is_complex():

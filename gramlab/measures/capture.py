@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 from gramlab.measures.attention import capture_projections
 from gramlab.measures.kinds import Layer, Projection
-from gramlab.measures.layers import check_forward, check_product
+from gramlab.measures.layers import check_forward, check_product, first_argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
                     record.recording = False
                     check_forward(name, layers[name], args, kwargs)
                     record.recording = True
-                h = args[0] if args else next(iter(kwargs.values()))
+                h = first_argument(args, kwargs)
                 arguments[name].append(h if gradients else h.detach().clone())
 
         return hook

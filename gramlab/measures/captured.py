@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.arrays import all_finite
+from gramlab.measures.arrays import all_finite, zero_masked
 from gramlab.measures.batches import Batch, copied, input_tensors, run_model, sample_count
 from gramlab.measures.capture import CallRecord, LayerCall
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear
@@ -96,16 +96,16 @@ class CapturedNetwork:
                 )
         mask = None if batch.mask is None else _mask_of_outputs(batch.mask, outputs, calls)
         if batch.mask is not None:
-            self._check_mask(batch.mask, batch, outputs, calls, number == 0 and mask is None)
+            self._check_mask(batch.mask, batch.inputs, outputs, calls, number == 0 and mask is None)
         if mask is not None:
-            outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
+            outputs = zero_masked(outputs, mask)
         return Run(outputs, calls, readout, mask, inputs)
 
-    def _check_mask(self, mask: Tensor, batch: Batch, outputs: Tensor, calls: list[LayerCall], must_fit: bool) -> None:
+    def _check_mask(self, mask: Tensor, inputs: Any, outputs: Tensor, calls: list[LayerCall], must_fit: bool) -> None:
         """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""
         axes = {call.layer: self.layers[call.layer].row_axes(call.input) for call in calls}
         n, T = mask.shape
-        keys = batch.inputs if isinstance(batch.inputs, Mapping) else {}
+        keys = inputs if isinstance(inputs, Mapping) else {}
         decoded = [key for key in keys if key.startswith("decoder_") and keys[key].shape[:2] == mask.shape]
         if decoded and not bool(mask.all()):
             raise ValueError(
@@ -122,8 +122,8 @@ class CapturedNetwork:
         if outputs.ndim > 2:
             tokens.add((outputs.shape[0], outputs.shape[1]))
         if not tokens:  # those of the inputs, which no measured layer sees; axes (n, d) of numbers are features
-            attended = isinstance(batch.inputs, Mapping) and "attention_mask" in batch.inputs
-            tokens = {tuple(t.shape[:2]) for t in input_tensors(batch.inputs)
+            attended = isinstance(inputs, Mapping) and "attention_mask" in inputs
+            tokens = {tuple(t.shape[:2]) for t in input_tensors(inputs)
                       if attended or t.ndim > 2 or not t.is_floating_point()}  # fmt: skip
         if must_fit and tuple(mask.shape) not in tokens:
             places = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gramlab.measures.arrays import zero_masked
 from gramlab.measures.captured import Run
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import at_least_float32
@@ -239,5 +240,5 @@ def _positions(run: Run) -> Tensor:
     assert run.readout is not None
     h = at_least_float32(run.readout.h)
     if run.mask is not None:
-        h = h * run.mask.reshape(*run.mask.shape, *[1] * (h.ndim - 2))
+        h = zero_masked(h, run.mask)
     return h.reshape(len(h), -1, h.shape[-1])

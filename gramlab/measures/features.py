@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.measures.batches import Data, copied, iterate_batches, run_model
-from gramlab.measures.capture import capture_calls
+from gramlab.measures.capture import capture_calls, numbered
 from gramlab.measures.captured import check_batched
 from gramlab.measures.kinds import Embedding
 from gramlab.measures.layers import Layers, find_layers
@@ -75,18 +75,16 @@ def features(
                 outputs = run_model(model, copied(batch.inputs), forward)
                 calls, n = record.take(), len(outputs)
                 check_batched(measured, calls, batch.inputs, outputs)
-                counts: dict[str, int] = {}
-                for call in calls:
-                    counts[call.layer] = counts.get(call.layer, 0) + 1
+                for (name, number), call in numbered(calls):
                     values = call.input if what == "input" or call.output is None else call.output
-                    values = measured[call.layer].by_sample(values, call.input)
-                    if len(values) != n and isinstance(measured[call.layer], Embedding) and call.input.ndim == 1:
+                    values = measured[name].by_sample(values, call.input)
+                    if len(values) != n and isinstance(measured[name], Embedding) and call.input.ndim == 1:
                         values = values.unsqueeze(0)  # ids of positions, of shape (T,)
                     if len(values) == 1:  # the same for all samples
                         values = values.expand(n, *values.shape[1:])
-                    parts.setdefault((counts[call.layer], call.layer), []).append(values)
-    if missed := [name for name in measured if (1, name) not in parts]:
+                    parts.setdefault((number, name), []).append(values)
+    if missed := [name for name in measured if (0, name) not in parts]:
         raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
     order = {name: index for index, name in enumerate(measured)}
     ordered = sorted(parts, key=lambda part: (part[0], order[part[1]]))
-    return {name if call == 1 else f"{name}:{call}": torch.cat(parts[call, name]) for call, name in ordered}
+    return {name if number == 0 else f"{name}:{number + 1}": torch.cat(parts[number, name]) for number, name in ordered}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from gramlab.measures.arrays import zero_masked
 from gramlab.measures.batches import Data, copied, iterate_batches, row_count, run_model
 from gramlab.measures.measure import measure
 from gramlab.measures.plan import check_rereadable
@@ -99,7 +100,7 @@ def _outputs(model: nn.Module, x: Data, y: Any, batch_size: int, mask: Any, forw
         for batch in iterate_batches(model, x, y, mask, batch_size):
             outputs, mask = run_model(model, copied(batch.inputs), forward).double(), batch.mask
             if mask is not None and outputs.shape[:2] == mask.shape:
-                outputs = outputs.masked_fill(~mask.reshape(*mask.shape, *[1] * (outputs.ndim - 2)), 0.0)
+                outputs = zero_masked(outputs, mask)
             parts.append(outputs)
     return torch.cat(parts)
 

@@ -5,6 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gramlab.measures.arrays import zero_masked
 from gramlab.measures.shards import whole_tensor
 
 
@@ -51,7 +52,7 @@ class Layer:
         ``h`` is the layer's input.
         """
         if mask is not None and z.shape[:2] == mask.shape and z.ndim > 2:
-            z = z * mask.reshape(*mask.shape, *[1] * (z.ndim - 2))
+            z = zero_masked(z, mask)
         return z.reshape(1, -1, z.shape[-1])
 
     def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:

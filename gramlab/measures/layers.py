@@ -145,6 +145,11 @@ def left_out(
     return {**used_elsewhere, **reasons}
 
 
+def first_argument(arguments: tuple, keywords: Mapping[str, Any]) -> Any:
+    """Return the first argument of a call, which is a layer's input."""
+    return arguments[0] if arguments else next(iter(keywords.values()))
+
+
 def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[str, Any]) -> None:
     """Raise ValueError if the layer overrides ``forward`` and it does not give W h + b for a random input h.
 
@@ -161,8 +166,7 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
     if not layer.overrides_forward():
         return
     generator = torch.Generator().manual_seed(0)
-    first = None if arguments else next(iter(keywords))
-    layer_input = arguments[0] if first is None else keywords[first]
+    layer_input = first_argument(arguments, keywords)
     if layer_input.is_floating_point():
         lead = (*layer_input.shape[:1], *[1] * (layer_input.ndim - 1))
         random = torch.randn(lead, generator=generator) * torch.randn(layer_input.shape[1:], generator=generator)
@@ -171,10 +175,10 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
         h = torch.randint(layer.module.num_embeddings, layer_input.shape, generator=generator).to(layer_input)
     with preserved_state(layer.module), torch.no_grad():
         try:
-            if first is None:
+            if arguments:
                 z = layer.module.forward(h, *arguments[1:], **keywords)
             else:
-                z = layer.module.forward(**{**keywords, first: h})
+                z = layer.module.forward(**{**keywords, next(iter(keywords)): h})
         except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError):
             return  # it may refuse random numbers; its own call is checked in any case
         check_product(name, layer, h, z)

@@ -13,6 +13,7 @@ from torch.nn.modules.module import _global_backward_hooks
 
 from gramlab.measures.capture import LayerCall
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear, as_layers
+from gramlab.measures.layers import first_argument
 from gramlab.measures.shards import is_split, whole_tensor
 
 BARE_PRODUCT = "also multiplied by torch.nn.functional.linear, outside of a layer"
@@ -237,6 +238,6 @@ def _deeper(last: LastProduct, step: int) -> Callable[..., None]:
 
 def _keep(last: LastProduct, layer: Layer) -> Any:
     def hook(module: nn.Module, arguments: tuple, keywords: dict, output: Any) -> None:
-        last.keep(layer, arguments[0] if arguments else next(iter(keywords.values())))
+        last.keep(layer, first_argument(arguments, keywords))
 
     return hook
