@@ -23,7 +23,7 @@ from gramlab.measures.measure import measure
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.results import NEEDS
+from gramlab.measures.results import LOSS_SUMS, NEEDS, names_of
 from gramlab.measures.shards import unwrapped
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
@@ -141,19 +141,17 @@ class Recorder:
             self._layers = find_layers(model, layers)
         self.model, self.x, self.path = model, x, Path(path)
         self.y = None if y is None else as_tensor(y, "y")
-        if isinstance(quantities, str):
-            quantities = [quantities]
         if quantities is None:
             without = {
                 "centered_ptk",
-                *(() if _has_targets(model, x, y, batch_size) else ("loss_outer", "weight_gradient")),
+                *(() if _has_targets(model, x, y, batch_size) else LOSS_SUMS),
             }
             quantities = [name for name, needs in NEEDS.items() if not needs & without]
             if not weight_decay:
                 quantities = [name for name in quantities if not name.endswith("fact")]
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
-                                        "batch_size": batch_size, "quantities": list(quantities), "outputs": outputs,
+                                        "batch_size": batch_size, "quantities": names_of(quantities), "outputs": outputs,
                                         "forward": forward}  # fmt: skip
         self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = []

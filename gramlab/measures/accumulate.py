@@ -20,7 +20,7 @@ from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
 from gramlab.measures.products import add_symmetric, mirrored
-from gramlab.measures.results import LayerMeasures, single
+from gramlab.measures.results import LOSS_SUMS, OUTPUT_SUMS, LayerMeasures, single
 from gramlab.measures.shared_rows import SHARED_ROWS, fixed_calls, give_rows, shared_calls, suspects
 from gramlab.measures.used_elsewhere import CallGradients
 
@@ -86,7 +86,7 @@ class Accumulator:
 
     def _with_rows_of_samples(self, batch: Batch, number: int, run: Run) -> Run:
         """Return the run with a row for each sample in every call, and note the layers where that cannot be."""
-        if not self.needs & {"ptk", "centered_ptk", "loss_outer"}:
+        if not self.needs & (OUTPUT_SUMS | {"loss_outer"}):
             return run
         layers, union = self.network.layers, set if self.processes is None else self.processes.union
         suspected = set(suspects(layers, run))
@@ -122,12 +122,12 @@ class Accumulator:
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
         calls = run.calls
-        by_output = bool(self.needs & {"ptk", "centered_ptk"})
+        by_output = bool(self.needs & OUTPUT_SUMS)
         if batch.targets is not None and self.loss is not None and "loss" in self.needs:
             with self._failing_together():
                 losses = self._losses(batch, number, run)
             self.total_loss += float(losses.detach().double().sum())
-            if self.needs & {"loss_outer", "weight_gradient"}:
+            if self.needs & LOSS_SUMS:
                 with self._failing_together():
                     check_differentiable(losses)
                 first = number == 0 and batch.is_counted and "weight_gradient" in self.needs
@@ -194,13 +194,12 @@ class Accumulator:
 
     def _allocate(self, batch: Batch) -> None:
         """Decide by the first batch which sums can be measured, and allocate them in float64."""
-        loss_sums = {"loss_outer", "weight_gradient"}
         if batch.targets is not None:
             self.needs = self.needs | {"loss"}
-        elif self.needs & loss_sums:
+        elif self.needs & LOSS_SUMS:
             if self.loss_required:
                 raise ValueError("enfa, fact and virtual_shift depend on the loss: targets y are needed")
-            self.needs = self.needs - loss_sums
+            self.needs = self.needs - LOSS_SUMS
         for name, layer in self.network.layers.items():
             W = layer.weight_matrices()
             G, k, d = W.shape

@@ -15,7 +15,7 @@ from gramlab.measures.batches import Batch, first_rows
 from gramlab.measures.captured import Run
 from gramlab.measures.cotangents import Cotangents
 from gramlab.measures.kinds import Embedding
-from gramlab.measures.results import NEEDS
+from gramlab.measures.results import LOSS_SUMS, NEEDS, OUTPUT_SUMS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 PROBE = 32  # rows of the smallest batch that is timed
 _LARGEST = 2048  # of the largest one
 _ENOUGH = 0.1  # seconds of a batch after which none larger is timed
-_LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})
-_OUTPUT_SUMS = frozenset({"ptk", "centered_ptk"})
 
 Seconds = np.ndarray  # wall-clock time, and CPU time of all threads of this process
 
@@ -150,7 +148,7 @@ def layer_costs(
         batch = sum(count * k * k * max(W.element_size(), 4) for _ in kernels)
         if cotangents is not None and cotangents.random:
             for key in kernels:
-                if key in _OUTPUT_SUMS:
+                if key in OUTPUT_SUMS:
                     memory[key] += groups * count * k * k * 8
                     batch += (groups - 1) * count * k * k * max(W.element_size(), 4)
         taken = 1 if isinstance(layer, Embedding) else d  # a word's column is taken, and not multiplied
@@ -219,8 +217,8 @@ def quantity_costs(
     for name, cost in costs.items():
         for quantity in quantities:
             sums = NEEDS[quantity] & cost.products.keys()
-            count = passes["loss"] if sums & _LOSS_SUMS else 0
-            if sums & _OUTPUT_SUMS:
+            count = passes["loss"] if sums & LOSS_SUMS else 0
+            if sums & OUTPUT_SUMS:
                 count += passes["outputs"] // (1 if "centered_ptk" in sums else networks)
             operations = (1 + count) * cost.forward + sum(cost.products[key] for key in sums)
             share = math.nan if seconds is None or not everything else seconds * operations / everything

@@ -25,7 +25,7 @@ from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
 from gramlab.measures.readout import BARE_PRODUCT, last_product
-from gramlab.measures.results import NEEDS
+from gramlab.measures.results import NEEDS, OUTPUT_SUMS, names_of
 from gramlab.measures.shards import (
     Shard,
     is_split,
@@ -230,7 +230,7 @@ def captured_networks(
                 )
 
         def captured(module: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
-            wanted = outputs in (None, "readout") and bool(needs & {"ptk", "centered_ptk"})
+            wanted = outputs in (None, "readout") and bool(needs & OUTPUT_SUMS)
             last = stack.enter_context(last_product(module, wanted))
             return CapturedNetwork(module, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
@@ -242,14 +242,14 @@ def captured_networks(
 
 
 def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
-    return None if quantities is None else sorted([quantities] if isinstance(quantities, str) else quantities)
+    return None if quantities is None else sorted(names_of(quantities))
 
 
 def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
     """Return the sums that the quantities need. Raises ValueError if an argument is missing for them."""
     if weight_decay is not None and not (isinstance(weight_decay, Real) and 0.0 <= weight_decay < float("inf")):
         raise ValueError(f"weight_decay must be a finite number of at least 0, not {weight_decay!r}")
-    names = [quantities] if isinstance(quantities, str) else list(NEEDS if quantities is None else quantities)
+    names = list(NEEDS) if quantities is None else names_of(quantities)
     if unknown := [name for name in names if name not in NEEDS]:
         raise ValueError(f"unknown quantities {unknown}, not among {sorted(NEEDS)}{did_you_mean(unknown[0], NEEDS)}")
     needs: frozenset[str] = frozenset().union(*(NEEDS[name] for name in names))

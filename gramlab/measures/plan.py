@@ -25,13 +25,12 @@ from gramlab.measures.cotangents import Cotangents, Outputs, check_outputs, choo
 from gramlab.measures.layers import Layers
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.results import NEEDS
+from gramlab.measures.results import LOSS_SUMS, NEEDS, OUTPUT_SUMS, names_of
 from gramlab.measures.shards import unwrapped
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
           "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
 
@@ -167,9 +166,9 @@ def plan(
         initial_run = None
         if networks[1] is not None and "centered_ptk" in needs:
             initial_run = networks[1].run(probe, 0)
-        cotangents = choose(way, run, None) if needs & {"ptk", "centered_ptk"} else None
+        cotangents = choose(way, run, None) if needs & OUTPUT_SUMS else None
         passes = {
-            "loss": int(bool(accumulator.needs & _LOSS_SUMS)),
+            "loss": int(bool(accumulator.needs & LOSS_SUMS)),
             "outputs": _count(cotangents, run, initial_run),
         }
         frame, costs = layer_costs(accumulator, run, passes["outputs"], cotangents)
@@ -239,7 +238,7 @@ def as_bytes(size: int | str) -> int:
 def _measured(quantities: Sequence[str] | None, sums: frozenset[str], weight_decay: float | None) -> list[str]:
     """The quantities that the arguments allow, or those that the caller names."""
     if quantities is not None:
-        return [quantities] if isinstance(quantities, str) else list(quantities)
+        return names_of(quantities)
     return [
         name for name, needs in NEEDS.items() if needs <= sums and (weight_decay or name not in ("fact", "back_fact"))
     ]

@@ -1,7 +1,7 @@
 """The quantities of a measured layer, computed on first access from a few accumulated matrices."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from numbers import Real
@@ -35,6 +35,13 @@ NEEDS: dict[str, frozenset[str]] = {
     "initial_gram": frozenset({"initial"}),
     "ptk_centered_agop": frozenset({"centered_ptk", "initial"}),
 }
+LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})  # sums that a backward pass of the loss gives
+OUTPUT_SUMS = frozenset({"ptk", "centered_ptk"})  # sums over outputs
+
+
+def names_of(quantities: str | Sequence[str]) -> list[str]:
+    """Return the names of quantities as a list, also of a single one."""
+    return [quantities] if isinstance(quantities, str) else list(quantities)
 
 
 def _quantity(compute: Callable[[Any], Tensor]) -> cached_property[Tensor]:
