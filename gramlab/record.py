@@ -151,8 +151,8 @@ class Recorder:
                 quantities = [name for name in quantities if not name.endswith("fact")]
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
-                                        "batch_size": batch_size, "quantities": names_of(quantities), "outputs": outputs,
-                                        "forward": forward}  # fmt: skip
+                                        "batch_size": batch_size, "quantities": names_of(quantities),
+                                        "outputs": outputs, "forward": forward}  # fmt: skip
         self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = []
         self.undefined: dict[str, str] = {}
