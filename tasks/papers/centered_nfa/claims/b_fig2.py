@@ -96,7 +96,6 @@ def _early_and_later(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 CONTROLS = {
     "no training": Control(
-        scales=("quick",),  # the table of the papers' scale is older
         parts=("case", "layer"),
         parts_because="At step 0 its weights would be the claim's.",
     ),

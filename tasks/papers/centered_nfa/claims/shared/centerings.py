@@ -42,7 +42,6 @@ LESS_SPREAD = (  # of Figures 7 and 8
 )
 CONTROLS = {  # of Figures 7 and 8
     "no training": Control(
-        scales=("quick",),  # the table of the papers' scale is older
         has=("nfa/centered", "nfa/uncentered", "null/uncentered"),
         parts=("case", "layer"),
         parts_because="At step 0 its weights would be the claim's.",
