@@ -37,12 +37,12 @@ def deviation(values: Any) -> float:
     return 0.0 if np.ptp(values) <= round_off(values) else float(values.std(ddof=1))
 
 
-def interval(values: Any) -> tuple[float, float, float]:
-    """Mean over seeds and Student's t interval at 95 %."""
+def interval(values: Any, level: float = 0.95) -> tuple[float, float, float]:
+    """Mean over seeds and Student's t interval."""
     values = np.asarray(values, float)
     if len(values) < 2:
         raise JudgeError("an interval needs at least two seeds")
-    half_width = quantile(0.975, len(values) - 1) * deviation(values) / math.sqrt(len(values))
+    half_width = quantile(0.5 + level / 2, len(values) - 1) * deviation(values) / math.sqrt(len(values))
     return float(values.mean()), float(values.mean() - half_width), float(values.mean() + half_width)
 
 
