@@ -1,619 +1,619 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 0.958,
+  "seconds": 0.952,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.514,
+  "seconds": 0.409,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.932,
+  "seconds": 0.805,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.474,
+  "seconds": 0.353,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.048,
+  "seconds": 3.031,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.628,
+  "seconds": 0.655,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.973,
+  "seconds": 0.764,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.723,
+  "seconds": 0.551,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.808,
+  "seconds": 0.616,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.824,
+  "seconds": 0.722,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.669,
+  "seconds": 0.629,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 0.691,
+  "seconds": 0.653,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 2.626,
+  "seconds": 2.48,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.23,
+  "seconds": 0.192,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.517,
+  "seconds": 0.352,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 1.221,
+  "seconds": 0.95,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.024,
+  "seconds": 1.008,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
+  "commit": "b427a62d",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
+  "seconds": 0.617,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.49,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 1.336,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 0.811,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 0.965,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.622,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 4.388,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 0.969,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.312,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.323,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 0.818,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.672,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 2.928,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.017,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.353,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 4.198,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.263,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.274,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 7.923,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.293,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 5.633,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 4.573,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 1.659,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 10.35,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 9.48,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b427a62d",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
   "seconds": 0.683,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "62e597fc",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.573,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 1.311,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 0.939,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.087,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 0.647,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 4.702,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.16,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.475,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.36,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 0.911,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.803,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 3.134,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.169,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.47,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "62e597fc",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 4.265,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6988459a",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.214,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6988459a",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.291,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 2.905,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.346,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 2.343,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 2.062,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 1.754,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 3.57,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 3.547,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 0.958,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.43,
+  "seconds": 0.356,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.367,
+  "seconds": 0.348,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 1.685,
+  "seconds": 1.756,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.507,
+  "seconds": 0.461,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 2.103,
+  "seconds": 1.776,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.053,
+  "seconds": 0.084,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "cc5df7ab",
+  "commit": "b427a62d",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig11": {
-  "seconds": 0.321,
+  "seconds": 0.406,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig4": {
-  "seconds": 0.66,
+  "seconds": 0.567,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.428,
+  "seconds": 0.405,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "cc5df7ab",
+  "commit": "b427a62d",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.527,
+  "seconds": 0.62,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.662,
+  "seconds": 0.531,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "cc5df7ab",
+  "commit": "b427a62d",
   "settings": "0df566941d0f0aac"
  },
  "check@c_lemd_2": {
-  "seconds": 1.433,
+  "seconds": 1.269,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.466,
+  "seconds": 0.417,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.512,
+  "seconds": 0.511,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 1.38,
+  "seconds": 1.267,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "cc5df7ab",
+  "commit": "b427a62d",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.331,
+  "seconds": 1.252,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.718,
+  "seconds": 0.593,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.46,
+  "seconds": 0.447,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.201,
+  "seconds": 0.213,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.815,
+  "seconds": 0.69,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.529,
+  "seconds": 0.452,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.193,
+  "seconds": 1.01,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f8764288",
+  "commit": "b427a62d",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.083,
+  "seconds": 1.02,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.358,
+  "seconds": 0.402,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig3": {
-  "seconds": 0.673,
+  "seconds": 0.71,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.725,
+  "seconds": 0.744,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.375,
+  "seconds": 0.443,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.449,
+  "seconds": 0.413,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_lemb_1": {
-  "seconds": 0.494,
+  "seconds": 0.404,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.038,
+  "seconds": 0.941,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.731,
+  "seconds": 0.601,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.618,
+  "seconds": 0.564,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.533,
+  "seconds": 4.5,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.825,
+  "seconds": 0.721,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b40e92a7",
+  "commit": "b427a62d",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -818,13 +818,14 @@ provenance.paper = {
   "settings": "6e8ce73d5d507bad"
  },
  "measure@b_centerings": {
-  "commit": "abffdf0",
+  "seconds": 3175.296,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 2039.349,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "d2a9a2c2+",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "b38f10126303a6a8"
  },
  "measure@b_dynamics": {
   "commit": "bfff253",
@@ -901,13 +902,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@c_fig11": {
-  "commit": "b32ab4c",
+  "seconds": 26.019,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 25.46,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "fbd0ea6e+",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "a4a7604ab365f87a"
  },
  "measure@c_modular": {
   "seconds": 515.078,
@@ -988,13 +990,14 @@ provenance.paper = {
   "settings": "8ec2ab3ae22e50fb"
  },
  "measure@d_deep_rfm": {
-  "commit": "6c44b43",
+  "seconds": 2782.825,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 5542.263,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "fbd0ea6e+",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "2d2136048d231e3e"
  },
  "measure@d_lemmas": {
   "seconds": 57.85,
@@ -1259,13 +1262,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@c_fig11": {
-  "commit": "b32ab4c",
+  "seconds": 2946.6,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 3909.023,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "fbd0ea6e+",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "a4a7604ab365f87a"
  },
  "train@c_tab2": {
   "seconds": 6376.241,
@@ -1288,35 +1292,35 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.662,
+  "seconds": 0.671,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6988459a",
+  "commit": "b427a62d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.65,
+  "seconds": 0.66,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6988459a",
+  "commit": "b427a62d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.633,
+  "seconds": 0.693,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6988459a",
+  "commit": "b427a62d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.073,
+  "seconds": 0.076,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6988459a",
+  "commit": "b427a62d",
   "settings": "4f53cda18c2baa0c"
  }
 };
