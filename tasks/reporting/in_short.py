@@ -226,11 +226,11 @@ def _undecided(form: dict[str, Any]) -> str:
     """Which p-value is too large, before or after Holm's correction."""
     opposite = None not in (form["p"], form["p_against"]) and form["p_against"] < form["p"]
     name, words = ("p_against", "p against it") if opposite else ("p", "p")
+    if opposite and form.get("parts"):
+        words += ", corrected for the number of the rule’s parts,"
     alone, corrected = form[name], form.get(f"{name}, Holm", form[name])
     if alone <= ALPHA:
         return f"alone this would decide, but not among all the paper’s statements: {words} after Holm’s correction " \
                f"is {probability(corrected)}, and must be at most {ALPHA:g}"  # fmt: skip
-    if opposite and form.get("parts"):
-        words += ", corrected for the number of the rule’s parts,"
     before = " before Holm’s correction" if corrected != alone else ""
     return f"this does not decide: {words} is {probability(alone)}{before}, and must be at most {ALPHA:g}"

@@ -164,6 +164,12 @@ def test_a_control_that_passes_in_a_few_parts_names_them_and_in_many_counts_them
     assert words.rejection(control | {"rejected": True, "kept": ["a"]}) == "rejected; it passes in “a” alone"
 
 
+def test_a_part_that_repeats_the_name_around_it_is_named_once():
+    inner = {"part": "ReLU², digits", "parts": {"ReLU², digits": {}, "ReLU², staircase": {}}}
+    assert words.part_names({"part": "ReLU²", "parts": {"ReLU²": inner, "ReLU": {}}}) == ["ReLU², digits"]
+    assert words.part_names({"part": "slope", "parts": {"slope": inner, "end": {}}}) == ["slope", "ReLU², digits"]
+
+
 def test_both_forms_of_a_statement_are_told():
     against = form(positive(np.array([-0.2, -0.21, -0.19]), "lead"))
     undecided = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
