@@ -243,6 +243,14 @@ def test_target_linearity_is_at_most_1():
             assert gramlab.target_linearity(features, features @ np.ones((features.shape[1], 2))) <= 1.0
 
 
+def test_a_small_column_is_used_as_a_large_one_is():
+    H, _ = draw(30, 2, 1, 0)
+    y = H[:, 1:]
+    for unit in (1e-20, 1e20):
+        assert gramlab.target_linearity(H * [1.0, unit], y) == pytest.approx(1.0, abs=1e-12)
+        assert gramlab.target_linearity(H * [unit, unit**2], y) == pytest.approx(1.0, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
