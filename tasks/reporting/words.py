@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from tasks.judging.verdict import condition_in_form, decision, measurements
@@ -163,21 +164,21 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
     """The condition that leaves a statement undecided; None where another reason does."""
     if statement["verdict"] != "inconclusive":
         return None
-    for hypothesis in claim["hypotheses"]:
-        needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
-        met = deciding_condition(hypothesis, statement).get("holds") is True
-        if needed and not met and statement["reason"] == hypothesis["reason"]:
-            return hypothesis
-    return None
+    form = "corrected" if statement["form"] == "corrected" else "claim"
+    unmet = (hypothesis for hypothesis in _unmet(claim, statement, form) if hypothesis["reason"] == statement["reason"])
+    return next(unmet, None)
 
 
 def unmet_in_form(claim: dict[str, Any], statement: dict[str, Any], name: str) -> dict[str, Any] | None:
     """The first condition that a form of a statement does not meet."""
+    return next(_unmet(claim, statement, name), None)
+
+
+def _unmet(claim: dict[str, Any], statement: dict[str, Any], form: str) -> Iterator[dict[str, Any]]:
     for hypothesis in claim["hypotheses"]:
         needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
-        if needed and condition_in_form(hypothesis, name).get("holds") is not True:
-            return hypothesis
-    return None
+        if needed and condition_in_form(hypothesis, form).get("holds") is not True:
+            yield hypothesis
 
 
 def shortfall(claim: dict[str, Any], statement: dict[str, Any], name: str) -> str:
