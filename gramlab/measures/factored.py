@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.measures.similarity import cosine, cosine_null, null_of_traces, pearson, ratio
+from gramlab.measures.similarity import cosine, cosine_null, divided_by_peaks, null_of_traces, pearson, ratio
 from gramlab.measures.undefined import Undefined
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class FactoredLayer:
         entries = self.layer.weight.shape[-1] ** 2 * self.groups
         sums = [self._total(name) for name in (first, second)]
         squares = [self._inner(name, name) for name in (first, second)]
-        spreads = [square - total**2 / entries for square, total in zip(squares, sums, strict=True)]
+        # total * total overflows to infinity, where total**2 raises
+        spreads = [square - total * total / entries for square, total in zip(squares, sums, strict=True)]
         exact = self._are_exact((first, second), squares)
         if not exact or any(spread < _CANCELLED * square for spread, square in zip(spreads, squares, strict=True)):
             return pearson(*self._matrices(first, second))
@@ -80,11 +81,10 @@ class FactoredLayer:
             raise Undefined("the null is that of two single matrices, and a grouped convolution has several")
         squares = [self._inner(name, name) for name in (first, second)] if self._has_factors(first, second) else []
         if not squares or not self._are_exact((first, second), squares):
-            A, B = self._matrices(first, second)
+            A, B = divided_by_peaks(*self._matrices(first, second))  # squares may leave float64's range
             symmetric = (B + B.mT) / 2
             mean, deviation = cosine_null(A, symmetric)
-            size = float(B.norm())
-            shrink = float(symmetric.norm()) / size if size else 1.0
+            shrink = float(symmetric.norm() / B.norm())
             return mean * shrink, deviation * shrink
         traces = [self._trace(name) for name in (first, second)]
         # ‖(B + Bᵀ)/2‖² = (‖B‖² + ⟨B, Bᵀ⟩)/2
@@ -119,6 +119,8 @@ class FactoredLayer:
                         shapes = f"{tuple(A.shape)} and {tuple(B.shape)}"
                         raise ValueError(f"{first} and {second} must have the same shape, not {shapes}")
                     table[i, j] = float(((A - A.mean()) * (B - B.mean())).sum() if centred else (A * B).sum())
+        if not np.isfinite(table).all():
+            raise Undefined(f"products of the estimates of {first} and {second} exceed float64's range")
         return table
 
     def traces(self, name: str, by_draw: bool) -> list[float]:

@@ -44,7 +44,7 @@ def cosine(a: Array, b: Array, *, diagonal: bool = False) -> float:
     u, v = _pair(a, b, diagonal)
     _, _, uu, vv, uv = _sums(u, v)
     if not _in_range(uu, vv):
-        u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
+        u, v = divided_by_peaks(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
         _, _, uu, vv, uv = _sums(u, v)
     return ratio(uu, vv, uv)
 
@@ -86,7 +86,7 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
         raise Undefined("the Pearson correlation of empty arrays is undefined")
     uu, vv, uv, *uncentred = _centred_sums(u, v)
     if not _in_range(uu, vv):
-        u, v = _scaled(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
+        u, v = divided_by_peaks(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
         uu, vv, uv, *uncentred = _centred_sums(u, v)
     # so small a spread may be rounding alone, of an array that is constant
     for w, square, bound in zip((u, v), (uu, vv), uncentred, strict=True):
@@ -140,7 +140,7 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     if A.shape != B.shape:
         raise ValueError(f"cosine_null needs matrices of one shape, not {tuple(A.shape)} and {tuple(B.shape)}")
     d = len(A)
-    A, B = (matrix.reshape(-1) for matrix in _scaled(A, B))
+    A, B = (matrix.reshape(-1) for matrix in divided_by_peaks(A, B))
     identity = torch.eye(d, dtype=torch.float64, device=A.device).reshape(-1)
     a_mean, b_mean = (float(matrix @ identity) / d for matrix in (A, B))
     norms = float(A.norm() * B.norm())
@@ -281,7 +281,7 @@ def _in_range(uu: float, vv: float) -> bool:
     return 1e-200 < uu < 1e300 and 1e-200 < vv < 1e300
 
 
-def _scaled(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def divided_by_peaks(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Return both divided by their largest entries. Raises Undefined if one of them is zero."""
     peaks = [float(w.abs().max()) if w.numel() else 0.0 for w in (u, v)]
     if min(peaks) == 0.0:

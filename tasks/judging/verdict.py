@@ -135,11 +135,7 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     forms = statement["forms"]
     if not forms:
         return {**statement, "verdict": "not judged", "reason": statement["unjudged"]}
-    needed = [hypothesis for hypothesis in hypotheses if _needed(hypothesis, statement)]
-    unmet = {
-        form: [hypothesis for hypothesis in needed if condition_in_form(hypothesis, form).get("holds") is not True]
-        for form in forms
-    }
+    unmet = {form: unmet_conditions(hypotheses, statement, form) for form in forms}
     form = "claim"
     if "corrected" in forms and (unmet["claim"] or not _found(forms["claim"], statement)):
         form = "corrected"
@@ -177,8 +173,14 @@ def _found(form: dict[str, Any], statement: dict[str, Any]) -> bool:
     return decision(form) is True and (broken or not needs_control)
 
 
-def _needed(hypothesis: dict[str, Any], statement: dict[str, Any]) -> bool:
-    return not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
+def unmet_conditions(hypotheses: list[dict[str, Any]], statement: dict[str, Any], form: str) -> list[dict[str, Any]]:
+    """The hypotheses that a form of a statement needs and does not meet."""
+    return [
+        hypothesis
+        for hypothesis in hypotheses
+        if not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
+        if condition_in_form(hypothesis, form).get("holds") is not True
+    ]
 
 
 def condition_in_form(hypothesis: dict[str, Any], form: str) -> dict[str, Any]:

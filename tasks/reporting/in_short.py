@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.judging.power import ALPHA
 from tasks.judging.statement import OLD_TABLE
-from tasks.judging.verdict import SUPPORTED
+from tasks.judging.verdict import SUPPORTED, unmet_conditions
 from tasks.reporting.statements import probability
 from tasks.reporting.words import (
     condition,
@@ -27,7 +27,6 @@ from tasks.reporting.words import (
     typeset,
     unit,
     unmet_condition,
-    unmet_in_form,
 )
 
 PAPER_WORDS = ". The paper: "  # between a statement's name and the paper's words for it
@@ -191,10 +190,9 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
         shown = f"; {condition(of_form)}" if of_form else ""
         return f"the statement is judged only where the condition “{unmet['name']}” is met, and here it is not{shown}"
     if statement["reason"] == OLD_TABLE and statement["lacks its corrected form"]:
-        unmet = unmet_in_form(claim, statement, "claim")
         printed = f"the statement is {_printed(claim, statement)}"
-        if unmet:
-            printed = f"the condition “{unmet['name']}” is not met"
+        if conditions := unmet_conditions(claim["hypotheses"], statement, "claim"):
+            printed = f"the condition “{conditions[0]['name']}” is not met"
         return f"as printed {printed}; the corrected form, which then decides, has not been measured"
     if statement["reason"] == OLD_TABLE:
         return (

@@ -2,10 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from tasks.judging.verdict import condition_in_form, decision, measurements
+from tasks.judging.verdict import condition_in_form, decision, measurements, unmet_conditions
 
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
@@ -165,20 +164,8 @@ def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[st
     if statement["verdict"] != "inconclusive":
         return None
     form = "corrected" if statement["form"] == "corrected" else "claim"
-    unmet = (hypothesis for hypothesis in _unmet(claim, statement, form) if hypothesis["reason"] == statement["reason"])
-    return next(unmet, None)
-
-
-def unmet_in_form(claim: dict[str, Any], statement: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """The first condition that a form of a statement does not meet."""
-    return next(_unmet(claim, statement, name), None)
-
-
-def _unmet(claim: dict[str, Any], statement: dict[str, Any], form: str) -> Iterator[dict[str, Any]]:
-    for hypothesis in claim["hypotheses"]:
-        needed = not hypothesis["statements"] or statement["name"] in hypothesis["statements"]
-        if needed and condition_in_form(hypothesis, form).get("holds") is not True:
-            yield hypothesis
+    unmet = unmet_conditions(claim["hypotheses"], statement, form)
+    return next((hypothesis for hypothesis in unmet if hypothesis["reason"] == statement["reason"]), None)
 
 
 def shortfall(claim: dict[str, Any], statement: dict[str, Any], name: str) -> str:
@@ -186,8 +173,8 @@ def shortfall(claim: dict[str, Any], statement: dict[str, Any], name: str) -> st
     form = statement["forms"][name]
     if outcome(form) != "supported":
         return ""
-    if unmet := unmet_in_form(claim, statement, name):
-        return f"but the condition “{unmet['name']}” is not met"
+    if unmet := unmet_conditions(claim["hypotheses"], statement, name):
+        return f"but the condition “{unmet[0]['name']}” is not met"
     controls = form["controls"].values()
     kept = bool(controls) and not statement["stands in"] and not any(control["rejected"] for control in controls)
     return "but no control breaks it" if kept else ""

@@ -107,11 +107,12 @@ class Settings:
 
     def entry(self, section: str, key: str) -> dict[str, Any]:
         """An entry of ``data``, ``train`` or ``simulate`` at this scale, before validation."""
-        both = self._both_scales(section, key)
+        by_scale = self._by_scale(section, key)
         if self.scale == "paper":
-            return both["paper"]
+            return by_scale["paper"]
         # ``affordable`` reduces the paper's settings; the quick scale has other reductions
-        return merged({name: value for name, value in both["paper"].items() if name != "affordable"}, both["quick"])
+        paper = {name: value for name, value in by_scale["paper"].items() if name != "affordable"}
+        return merged(paper, by_scale["quick"])
 
     def claims_of(self, paper: str) -> list[str]:
         """The keys of a paper's claims."""
@@ -125,16 +126,16 @@ class Settings:
         named = {settings.part for settings in self._complete(key).by_variant().values()} - data.parts().keys()
         return [part for part in data.declared() if part in named]
 
-    def _both_scales(self, section: str, key: str) -> dict[str, Any]:
+    def _by_scale(self, section: str, key: str) -> dict[str, Any]:
         """The settings of an entry at the papers' scale and at the quick scale."""
         place = self.place(section, key)
         entry = (self.raw["data"] if section == "data" else self.raw[self.paper[key]][section])[key]
         if not isinstance(entry, dict) or not {"paper"} <= entry.keys() <= {"paper", "quick"}:
             refuse(f"params.yaml: {place} must hold paper, may hold quick, and nothing else")
-        both = {"quick": {}, **entry}
-        if not all(isinstance(settings, dict) for settings in both.values()):
+        by_scale = {"quick": {}, **entry}
+        if not all(isinstance(settings, dict) for settings in by_scale.values()):
             refuse(f"params.yaml: {place}: paper and quick must hold settings by name")
-        return both
+        return by_scale
 
     def _check_file(self, section: str, key: str) -> None:
         """Refuse an entry whose claim or experiment has no file."""
@@ -143,12 +144,12 @@ class Settings:
 
     def _validated(self, kind: type[Strict], section: str, key: str) -> Any:
         # at the quick scale too the paper's settings are validated first, so that the message names the right part
-        both, place = self._both_scales(section, key), self.place(section, key)
-        paper = _valid(kind, both["paper"], f"{place}.paper")
+        place = self.place(section, key)
+        paper = _valid(kind, self._by_scale(section, key)["paper"], f"{place}.paper")
         return paper if self.scale == "paper" else _valid(kind, self.entry(section, key), f"{place}.quick")
 
     def _data(self, key: str) -> Data | Sets:
-        return self._validated(Sets if "sets" in self._both_scales("data", key)["paper"] else Data, "data", key)
+        return self._validated(Sets if "sets" in self._by_scale("data", key)["paper"] else Data, "data", key)
 
     def _simulation(self, key: str) -> Simulation:
         self._check_file("simulate", key)
@@ -165,7 +166,7 @@ class Settings:
     def _complete(self, key: str) -> Train:
         """A training run with all of its variants."""
         self._check_file("train", key)
-        if "data" in self._both_scales("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
+        if "data" in self._by_scale("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
             refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
         run: Train = self._validated(Train, "train", key).feasible()
         if run.data not in self.data:

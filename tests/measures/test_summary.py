@@ -62,6 +62,17 @@ def test_the_null_in_any_unit(scale, outputs):
     assert layer.cosine_null("gram", "agop") == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("compare", ["cosine", "pearson", "cosine_null"])
+def test_a_comparison_where_the_norms_leave_float64s_range(compare):
+    torch.manual_seed(0)
+    network, x = nn.Linear(16, 4).double(), torch.randn(10, 16, dtype=torch.float64)
+    expected = getattr(gramlab.measure(network, x)[""], compare)("gram", "agop")
+    network.weight.data *= 1e80
+    assert getattr(gramlab.measure(network, x)[""], compare)("gram", "agop") == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(gramlab.Undefined, match="exceed float64's range"):
+        getattr(gramlab.measure(network, x, outputs=4)[""], compare)("gram", "agop")
+
+
 @pytest.mark.parametrize("second", ["agop", "enfa", "fact"])
 def test_the_null_is_that_of_random_eigenvectors(measurement, second):
     random = np.random.default_rng(0)

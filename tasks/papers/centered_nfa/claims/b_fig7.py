@@ -1,7 +1,7 @@
 """On data with eigenvalues 1/(1 + k), the centered NFA is more robust to the initial scale than the uncentered NFA.
 
 C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄ with W̄ = W − W₀, UC-NFA that of WᵀW and WᵀKW. The paper says that the
-UC-NFA is small at initialization and becomes high. The asserted statement asks that it rise; a statement of ours
+UC-NFA is small at initialization and becomes high. The asserted statement asks for a rise; a statement of ours
 compares “small” and “high” with chance. Smaller initial weights lead to a smaller final test loss and to a higher final
 UC-NFA and C-NFA. Correlations are means over both hidden layers; what holds in each of them stands beside. The spread
 is the largest less the smallest value over the initial scales s₀, mean over training.
