@@ -25,7 +25,8 @@ def main() -> None:
         refuse_undescribed(rows, claim)
         refuse_incomplete(rows, claim, stage.scale)
         letter = papers.paper(paper).LETTER
-        finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table))
+        reduced = stage.settings.reduced(experiment)
+        finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table), reduced)
         if finding["ran"]:
             save(claim.draw(rows.frame, claim), stage.figure(stage.key), stage.scale, statements(finding))
         else:  # DVC expects a file; the report shows no figure for a claim that was not run

@@ -47,14 +47,19 @@ from tasks.judging.statistics import welch
 OF_CORRECTED = ", corrected"
 
 
-def find(claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds: set[int]) -> dict[str, Any]:
-    """What the rules of the claim's statements and hypotheses find; ``ran`` is False where none can be judged."""
-    at_scale = [statement for statement in claim.STATEMENTS if scale in statement.scales]
+def find(
+    claim: Any, letter: str, rows: Rows, experiment: str, scale: str, seeds: set[int], reduced: bool = False
+) -> dict[str, Any]:
+    """What the rules of the claim's statements and hypotheses find; ``ran`` is False where none can be judged.
+
+    ``reduced`` says whether ``affordable`` in params.yaml replaces some of the paper's settings.
+    """
+    at_scale = [statement for statement in claim.STATEMENTS if statement.judged_at(scale, reduced)]
     statements = [statement for statement in at_scale if statement.judgeable(rows)]
     hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
     asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
     needs = getattr(claim, "NEEDS", "")
-    reasons = {statement.name: statement.unjudged(rows, scale, needs) for statement in claim.STATEMENTS}
+    reasons = {statement.name: statement.unjudged(rows, scale, needs, reduced) for statement in claim.STATEMENTS}
     judged = [statement for statement in statements if statement.kind == "asserted"]
     if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
         return not_run(claim, letter, reasons)

@@ -49,6 +49,9 @@ class Statement:
         The least number of rows of each quantity, in every arm in which the statement is judged.
     scales
         The scales at which the statement can be judged.
+    unreduced
+        Whether it is judged only with the paper's own settings, and not where ``affordable`` in params.yaml replaces
+        some of them.
     data_sets
         The data sets that the statement is about; all by default. A case's name begins with the name of its data set.
         The rule sees only the rows of these data sets.
@@ -73,6 +76,7 @@ class Statement:
     cases: int | dict[str, int] = 1
     rows: int = 1
     scales: tuple[str, ...] = ("quick", "paper")
+    unreduced: bool = False
     data_sets: tuple[str, ...] = ()
     least_sets: int = 1
     forms: tuple[str, ...] = ("claim", "corrected")
@@ -88,7 +92,11 @@ class Statement:
         rows = rows.where(quantity=set(self.reads))
         return Rows(rows.frame[_data_sets(rows.frame).isin(self.data_sets)]) if self.data_sets else rows
 
-    def unjudged(self, rows: Rows, scale: str, needs: str = "") -> str:
+    def judged_at(self, scale: str, reduced: bool) -> bool:
+        """Whether it is judged at this scale; ``reduced`` says whether ``affordable`` replaces the paper's settings."""
+        return scale in self.scales and not (self.unreduced and reduced)
+
+    def unjudged(self, rows: Rows, scale: str, needs: str = "", reduced: bool = False) -> str:
         """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.
 
         ``needs`` is the claim's NEEDS: a download or a machine that is not at hand. If it is empty, an absent data set
@@ -100,6 +108,8 @@ class Statement:
         lacking = REDUCED if scale == "quick" else absent(needs)
         if self.data_sets and not _data_sets(in_claim).isin(self.data_sets).any():
             return lacking
+        if self.unreduced and reduced:
+            return REDUCED
         if scale not in self.scales:  # a table of the papers' scale without the statement's numbers is older
             return REDUCED if scale == "quick" else OLD_TABLE
         return lacking if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE

@@ -114,6 +114,11 @@ class Settings:
         paper = {name: value for name, value in by_scale["paper"].items() if name != "affordable"}
         return merged(paper, by_scale["quick"])
 
+    def reduced(self, experiment: str) -> bool:
+        """Whether ``affordable`` replaces some of the paper's settings; the quick scale has no such entry."""
+        section = "train" if experiment in self.train else "simulate"
+        return bool(self.entry(section, experiment).get("affordable"))
+
     def claims_of(self, paper: str) -> list[str]:
         """The keys of a paper's claims."""
         return [key for key in self.claims if self.paper[key] == paper]

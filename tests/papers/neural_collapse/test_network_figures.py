@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from planted_collapse import finding_of, verdict
+from planted_collapse import finding_of, planted, verdict
 from torch import nn
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
-from tasks.papers.neural_collapse.claims import d_fig2, d_fig7, d_fig10, d_fig11
+from tasks.papers.neural_collapse.claims import d_fig2, d_fig7, d_fig8, d_fig10, d_fig11
 from tasks.papers.neural_collapse.experiments.shared import collapse
 
 SEEDS = 6
 MOSTLY, RELU = "S Vᵀ takes most of the fall", "the ReLU does not lower NC1"
+NC2 = "NC2 falls in the last layer above all"
 COLLAPSE, LOSS, NFA = "the last features collapse", "the loss falls", "the NFA is not trivial"
 RISE, LEVEL = "the NFA arises in training", "level of the NFA on MNIST"
 
@@ -24,7 +25,7 @@ def noise(*name) -> float:
 def network(
     arm: str = "claim", case: str = "MNIST", projection: float = 4.0, activation: float = -0.5, within: float = 0.05,
     loss: float = 0.01, before: float = 0.5, nfa: float = 0.8, null: float = 0.4, accuracy: float = 1.0,
-    spread: float = 1.0, only: str = "",
+    spread: float = 1.0, only: str = "", nc2: tuple[float, ...] = (7.9, 7.5, 7.0, 6.0, 2.0),
 ) -> list[dict]:  # fmt: skip
     """Rows before training, twice on the way and at the end."""
     at_the_end = {
@@ -39,6 +40,10 @@ def network(
             values = {name: (1 - share) * value + share * at_the_end[name] for name, value in first.items()}
             if step == 10:
                 values["nfa/null"] = null
+            for layer, last in enumerate(nc2, 1):
+                value = (8 + share * (last - 8)) * noise(arm, case, seed, step, "nc2", layer) ** (spread / 4)
+                rows.append({"arm": arm, "case": case, "seed": seed, "step": step, "layer": str(layer),
+                             "quantity": "nc2/output", "value": value})  # fmt: skip
             for name, value in values.items():
                 value = min(value * noise(arm, case, seed, step, name) ** spread, 1.0 if "acc" in name else np.inf)
                 value = 1.0 if name == "train_accuracy" and share == accuracy == 1.0 else value
@@ -55,12 +60,27 @@ def test_most_of_the_fall_is_that_of_the_projection():
     assert finding_of(d_fig7, MOSTLY, network(projection=-0.2, activation=-1.0)).holds is False
 
 
-def test_whether_the_relu_lowers_nc1_stands_beside():
+def test_whether_the_relu_lowers_nc1_is_asserted_of_figure_2_alone():
+    """An MLP on MNIST, which is in Figure 7, and a ResNet on CIFAR-10, with the paper's data."""
     assert finding_of(d_fig7, RELU, network(activation=-0.5)).holds
     assert finding_of(d_fig7, RELU, network(activation=0.5)).holds is False
-    kinds = {claim.ID: statement.kind for claim in (d_fig2, d_fig7) for statement in claim.STATEMENTS
-             if statement.name == RELU}  # fmt: skip
-    assert kinds == {"D.fig2": "asserted", "D.fig7": "ours"}
+    kinds = {(claim.ID, *statement.scales): (statement.kind, statement.data_sets)
+             for claim in (d_fig2, d_fig7, d_fig8) for statement in claim.STATEMENTS if RELU in statement.name
+            }  # fmt: skip
+    assert kinds == {
+        ("D.fig2", "paper"): ("asserted", ("CIFAR-10",)), ("D.fig2", "quick"): ("ours", ()),
+        ("D.fig7", "paper"): ("asserted", ("MNIST",)), ("D.fig7", "quick"): ("ours", ()),
+        ("D.fig8", "quick", "paper"): ("ours", ()),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nc2", "answer"),
+    [((7.9, 7.5, 7.0, 6.0, 2.0), True), ((7.9, 7.5, 7.0, 1.0, 2.0), False), ((1.0, 7.5, 7.0, 6.0, 2.0), False),
+     ((9.0, 9.0, 9.0, 9.0, 8.5), False), ((7.9, 7.5, 7.0, 2.0, 2.0), None)],
+)  # fmt: skip
+def test_nc2_falls_in_the_last_layer_above_all(nc2, answer):
+    assert finding_of(d_fig10, NC2, network(nc2=nc2)).holds is answer
 
 
 def test_the_verdict_on_figure_2():
@@ -71,8 +91,8 @@ def test_the_verdict_on_figure_2():
         shuffled = network(arm, "CIFAR-10", projection=0.1, activation=0.2, only="fall/")
         return network(case="CIFAR-10", activation=activation) + shuffled
 
-    assert verdict(d_fig2, rows(-0.5), SEEDS)["verdict"] == "holds"
-    lowered = verdict(d_fig2, rows(0.5), SEEDS)
+    assert verdict(d_fig2, rows(-0.5), SEEDS, "paper")["verdict"] == "holds"
+    lowered = verdict(d_fig2, rows(0.5), SEEDS, "paper")
     assert (lowered["verdict"], lowered["reason"], lowered["deciding"]) == ("fails", "refuted", RELU)
 
 
@@ -106,7 +126,7 @@ def test_the_loss_of_the_best_constant():
     labels = np.where(np.arange(10) == 3, 1.0, -1.0)
     losses = [np.mean((labels - constant) ** 2) for constant in np.linspace(-1, 1, 2001)]
     (statement,) = [statement for statement in d_fig10.STATEMENTS if statement.name == LOSS]
-    assert f"{min(losses):.2f}, the best constant's loss" in finding_of(d_fig10, LOSS, network()).rule
+    assert f"{min(losses):.2f}, ten classes' best constant's loss" in finding_of(d_fig10, LOSS, network()).rule
     assert statement.kind == "asserted"
 
 
@@ -115,7 +135,13 @@ def test_the_printed_level_is_that_of_one_data_set(nfa, spread, answer):
     rows = network(nfa=nfa, spread=spread) + network(case="SVHN", nfa=0.3)
     assert finding_of(d_fig10, LEVEL, rows).holds is answer
     assert not [statement for statement in d_fig11.STATEMENTS if statement.name == LEVEL]  # CIFAR-10's
-    assert [statement.scales for statement in d_fig10.STATEMENTS if statement.name == LEVEL] == [("paper",)]
+    (level,) = [statement for statement in d_fig10.STATEMENTS if statement.name == LEVEL]
+    assert [level.judged_at(*case) for case in (("paper", False), ("paper", True), ("quick", False))] == [
+        True,
+        False,
+        False,
+    ]
+    assert level.unjudged(planted(rows, scale="paper"), "paper", reduced=True) == "reduced too far"
 
 
 def test_an_untrained_network_does_not_pass_for_the_nfa():

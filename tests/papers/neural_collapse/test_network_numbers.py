@@ -83,17 +83,13 @@ def rows_of_variant(by_hand, variant, head):
         del rows[CLAIM, "", "train_loss"]  # the history has it
         rows |= {(SHUFFLED, *name): value for name, value in of_classes(layers, h, shuffled).items()
                  if name[1] != "between"}  # fmt: skip
-        rows |= {(SHUFFLED, *name): value for name, value in parts(layers, h, shuffled).items() if "fall" in name[1]}
+        rows |= {(SHUFFLED, *name): value for name, value in parts(layers, h, shuffled).items()
+                 if "fall" in name[1] or name[1] == "nc2/output"}  # fmt: skip
         if epoch == EPOCHS[0]:
             rows |= {(UNTRAINED, *name): value for name, value in parts(layers, h, y).items() if "fall" in name[1]}
         rows |= correlations(layers, h, y, stream(by_hand.key, "null", variant, seed) if epoch == EPOCHS[-1] else None)
         if epoch not in (EPOCHS[0], EPOCHS[-1]):
             del rows[NEXT, "", "nfa/mean"]
-        if epoch in (EPOCHS[0], EPOCHS[-1]):  # the other seed's network before training stands for the trained one
-            first = by_hand.weights(0, seed if epoch == EPOCHS[0] else 1 - seed, variant=variant)
-            first_h = inputs_of_head(by_hand.settings[variant].model, head, first, x)
-            untrained = correlations([first[name] for name in in_order], first_h, y, None)
-            rows[UNTRAINED, "", "nfa/mean"] = untrained[CLAIM, "", "nfa/mean"]
         if epoch == EPOCHS[-1]:
             by_chance = chance(layers, h, y, stream(by_hand.key, "classes by chance", variant, seed))
             rows |= {(CLAIM, *name): value for name, value in by_chance.items()}
@@ -144,7 +140,7 @@ def of_classes(layers, h, y) -> dict:
 
 
 def parts(layers, h, y) -> dict:
-    """By (layer, quantity): NC1 of the input, of S V^T h and of the output, and the two falls of its logarithm."""
+    """By (layer, quantity): NC1 of the input, of S V^T h and of the output, NC2 of the output, and log NC1's falls."""
     inputs, values, falls = forward(layers, h), {}, [0.0, 0.0]
     for number, W in enumerate(layers[:-1], 1):
         _, S, Vt = np.linalg.svd(W)
@@ -154,9 +150,19 @@ def parts(layers, h, y) -> dict:
         for place, features in places.items():
             within, between, _ = traces(features, y)
             nc1[place] = values[str(number), f"nc1/{place}"] = within / between
+        values[str(number), "nc2/output"] = nc2(inputs[number], y)
         falls[0] += np.log(nc1["input"] / nc1["projected"])
         falls[1] += np.log(nc1["projected"] / nc1["output"])
     return values | {("", "fall/projection"): falls[0], ("", "fall/activation"): falls[1]}
+
+
+def nc2(h, y) -> float:
+    """The distance of the cosines between class means, around the mean of all, from 1 and −1/(K − 1)."""
+    means = np.array([h[y == label].mean(0) - h.mean(0) for label in np.unique(y)])
+    K = len(means)
+    squares = [(means[i] @ means[j] / np.linalg.norm(means[i]) / np.linalg.norm(means[j])
+                - (1 if i == j else -1 / (K - 1))) ** 2 for i in range(K) for j in range(K)]  # fmt: skip
+    return sum(squares) ** 0.5
 
 
 def chance(layers, h, y, draw) -> dict:

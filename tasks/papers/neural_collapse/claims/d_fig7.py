@@ -3,8 +3,9 @@
 W = U S V^T, NC1 = tr Sigma_W / tr Sigma_B. The falls are of log NC1, summed over the layers, after training. This must
 hold on each data set, with a small initialisation, for which the neural feature ansatz (NFA) holds: the correlation of
 W^T W with the root of the AGOP is measured beside it. At the quick scale the images are digits of 8 x 8 pixels, and the
-network is smaller. The paper says of Figure 2's networks that the ReLU does not lower NC1. We test this on our
-networks, of U with the ReLU, as a statement of our own; it does not decide the claim. The controls are those of D.fig2.
+network is smaller. The paper says of Figure 2's networks that the ReLU does not lower NC1. Its MLP on MNIST is the
+first row of this figure, and there the statement, which we test of U with the ReLU, decides the claim; on digits it
+stands beside it. The controls are those of D.fig2.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising

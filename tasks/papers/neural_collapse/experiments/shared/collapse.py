@@ -26,7 +26,7 @@ HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}  # the module with those 
 SHUFFLED, UNTRAINED = "control: labels shuffled at the measure", "control: before training"
 RANDOM = "control: trained on random labels"
 TURNED, NEXT = "control: right singular vectors drawn at random", "control: the AGOP of the next layer"
-LABEL_QUANTITIES = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation")
+LABEL_QUANTITIES = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation", "nc2/output")
 RANDOM_LABEL_QUANTITIES = ("nfa/mean", "within", "train_loss")  # of networks that train on random labels
 
 
@@ -34,6 +34,7 @@ def collapse(run: Run) -> Iterator[dict]:
     """Rows by data set (case), arm, seed and epoch (x) on the training set. For each hidden layer 1, 2, …
 
         nc1/input, nc1/projected, nc1/output   tr(S_W)/tr(S_B) of h, of S V^T h, of sigma(U S V^T h)
+        nc2/output                             NC2 of sigma(U S V^T h)
         nfa                                    Pearson correlation of W^T W with the square root of the AGOP
 
     for all layers together
@@ -50,9 +51,9 @@ def collapse(run: Run) -> Iterator[dict]:
                                                spectra
 
     Controls: measurements with shuffled labels, to which features do not collapse and for which the loss does not fall;
-    the falls before training; pairs of untrained networks in place of a network before and after training; networks
-    that train on random labels, if the run has this variant; after training, the falls with random right singular
-    vectors in every W = U S V^T, and the correlation of W^T W with the AGOP of the next layer of the same width.
+    the falls before training; networks that train on random labels, if the run has this variant; after training, the
+    falls with random right singular vectors in every W = U S V^T, and the correlation of W^T W with the AGOP of the
+    next layer of the same width.
     """
     for name, variant in run.variants.items():
         part, source = variant.settings.part, variant.data.source
@@ -71,7 +72,6 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
     """Rows of one variant, and of the controls that are measured on the same networks."""
     x, labels = run.data.scaled(run.data.x_train, torch.float32), run.data.y_train
     head_name = HEADS[run.settings.model.kind]
-    before: list[float] = []  # the mean NFA of each seed's network before training
     for epoch in run.epochs:
         for seed in run.seeds:
             with error_context(case=name, epoch=epoch, seed=seed):
@@ -82,8 +82,6 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
                 draw = stream(key, "null", name, seed) if last else None
                 labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
                 for row in _head_rows(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
-                    if epoch == run.epochs[0] and row["quantity"] == "nfa/mean" and "arm" not in row:
-                        before.append(row["value"])
                     if row["quantity"] != "train_loss":  # the history has it
                         yield {"arm": "claim", **labelled, **row}
                     if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
@@ -98,12 +96,6 @@ def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
                 for row in (*_trace_rows(head, h, labels[order]), *_denoising_rows(head, h, labels[order])):
                     if row["quantity"] in LABEL_QUANTITIES:
                         yield {"arm": SHUFFLED, **labelled, **row}
-    last_step = run.epochs[-1] * run.steps_per_epoch
-    for seed, value in zip(run.seeds, before, strict=True):
-        untrained = {"arm": UNTRAINED, "seed": seed, "dtype": "float64", "quantity": "nfa/mean"}
-        yield {**untrained, "step": 0, "x": 0.0, "value": value}
-        # another untrained network in place of the trained one: the mean rise over seeds is 0
-        yield {**untrained, "step": last_step, "x": float(run.epochs[-1]), "value": before[(seed + 1) % len(before)]}
 
 
 def _head_rows(
@@ -191,13 +183,14 @@ def _root(ptk: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _denoising_rows(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
-    """NC1 of the input, of S V^T h and of the output of each hidden layer, and the two falls of its logarithm."""
+    """NC1 of the input, of S V^T h and of the output of each hidden layer, NC2 of the output, and log NC1's falls."""
     falls = np.zeros(2)
     for number, places in enumerate(gramlab.denoising(head, h, labels).values(), 1):
         nc1 = {"input": places.input.nc1, "projected": places.projected.nc1, "output": places.output.nc1}
         falls -= np.diff(np.log([*nc1.values()]))
         for place, value in nc1.items():
             yield {"layer": str(number), "quantity": f"nc1/{place}", "value": value}
+        yield {"layer": str(number), "quantity": "nc2/output", "value": places.output.nc2}
     for part, fall in zip(("projection", "activation"), falls, strict=True):
         yield {"quantity": f"fall/{part}", "value": float(fall)}
 
