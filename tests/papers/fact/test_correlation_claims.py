@@ -136,6 +136,14 @@ def test_fact_is_low_and_then_rises(claim):
     assert verdicts(late, lambda t: 0.05)[3] is False  # the root is no better
 
 
+@pytest.mark.parametrize("claim", [c_fig8, c_fig10])
+def test_the_root_is_beyond_chance(claim):
+    rows = along_training(claim, lambda t: 0.1, lambda t: 0.5 + 0.48 * t**6)  # its median is 0.51
+    for null, answer in ((0.3, True), (0.7, False)):
+        with_chance = with_null(rows, f"{side(claim)}symmetric fact", null)
+        assert holds(claim, "the root is beyond chance", with_chance) is answer
+
+
 def history(fits: int, records: int = 21) -> list[dict]:
     """The training accuracy by epoch: CIFAR-10's is 1 from this epoch or the one before on, MNIST's at once."""
     return [{"case": case, "seed": seed, "layer": "", "step": epoch, "x": float(epoch), "quantity": "train_accuracy",
