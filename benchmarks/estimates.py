@@ -2,8 +2,9 @@
 
 A training run takes its number of operations over a rate. The operations of a step are those of the forward and the
 backward pass through matrix products and convolutions, two for each multiply-add, as torch counts them on a network of
-the device "meta": about 6 a weight and sample of a linear layer. The rate is the median of the recorded training runs
-on the same kinds of data. If a record covers only a part of a run of today, the rest takes as long per operation.
+the device "meta": about 6 a weight and sample of a linear layer. Unless a rate is given, it is the median of the
+recorded training runs on the same kinds of data. If a record covers only a part of a run of today, the rest takes as
+long per operation.
 """
 
 import statistics
@@ -70,11 +71,14 @@ def operations(settings: Settings, key: str, variants: Container[str] | None = N
     return total
 
 
-def estimates(names: set[str], seconds: dict[str, float], scale: str) -> tuple[dict[str, float], list[float]]:
+def estimates(
+    names: set[str], seconds: dict[str, float], scale: str, assumed: float | None = None
+) -> tuple[dict[str, float], list[float]]:
     """Seconds of the stages without a duration, and the rates, in operations a second, of the recorded training runs.
 
-    A measurement takes the median share of its training's time, and any other stage the median of its kind. At the
-    papers' scale the stages of RECORDED are among those without a duration.
+    Training has the assumed rate or, without one, the median of the recorded rates. A measurement takes the median
+    share of its training's time, and any other stage the median of its kind. At the papers' scale the stages of
+    RECORDED are among those without a duration.
     """
     settings = reader.load(scale)
     counted = {key: total for key in settings.train if (total := operations(settings, key))}
@@ -82,7 +86,7 @@ def estimates(names: set[str], seconds: dict[str, float], scale: str) -> tuple[d
     recorded = {key: operations(settings, key, partly.get(key)) or 0.0 for key in counted}
     timed = [key for key in recorded if f"train@{key}" in seconds and not (scale == "paper" and key in WAITED)]
     rates = sorted(recorded[key] / seconds[f"train@{key}"] for key in timed)
-    rate = statistics.median(rates)
+    rate = assumed or statistics.median(rates)
     trained = {**{f"train@{key}": total / rate for key, total in counted.items()}, **seconds}
     shares = [duration / seconds[train] for name, duration in seconds.items()
               if kind(name) == "measure" and (train := f"train@{name.split('@')[1]}") in seconds]  # fmt: skip

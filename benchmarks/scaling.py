@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16, 64])
     parser.add_argument("--gpus", type=int, default=0, help="of this machine; 0 where the engine has them, or none")
     parser.add_argument("--overhead", type=float, default=0.3, help="seconds that the flow spends on a stage")
+    parser.add_argument("--rate", type=float, help="GFLOP/s of training runs without a duration; else a median")
     parser.add_argument("--recorded-only", action="store_true", help="stages without a duration take no time")
     chosen = parser.parse_args()
     graph = Graph(ROOT, chosen.scale)
@@ -90,9 +91,11 @@ def main() -> None:
     if chosen.recorded_only:
         missing = dict.fromkeys(graph.stages.keys() - seconds.keys(), 0.0)
     else:
-        missing, rates = estimates(set(graph.stages), seconds, chosen.scale)
-        print(f"{len(missing)} are estimated, at {statistics.median(rates) / 1e9:.1f} GFLOP/s, the median of "
-              f"{len(rates)} runs ({rates[0] / 1e9:.1f} to {rates[-1] / 1e9:.1f}); {work(missing)}")  # fmt: skip
+        missing, rates = estimates(set(graph.stages), seconds, chosen.scale, chosen.rate and chosen.rate * 1e9)
+        rate = chosen.rate or statistics.median(rates) / 1e9
+        print(f"{len(missing)} are estimated, at {rate:.1f} GFLOP/s; the median of {len(rates)} recorded runs is "
+              f"{statistics.median(rates) / 1e9:.1f} ({rates[0] / 1e9:.1f} to {rates[-1] / 1e9:.1f}); "
+              f"{work(missing)}")  # fmt: skip
         longest = sorted(missing.items(), key=lambda item: -item[1])[:12]
         print("longest of the estimated: " + ", ".join(f"{name} {duration / 3600:.1f} h" for name, duration in longest))
     seconds = {**seconds, **missing}

@@ -58,6 +58,9 @@ def test_every_stage_without_a_duration_has_an_estimate() -> None:
     assert missing["train@a_fig4"] == 100
     assert missing["measure@b_fig9"] == pytest.approx(0.1 * missing["train@b_fig9"])
     assert (missing["check@b_fig9"], missing["report"]) == (1.0, 3.0)
+    twice_as_fast, _ = estimates(names, seconds, "paper", assumed=2 * rates[0])
+    assert twice_as_fast["train@b_fig9"] == pytest.approx(missing["train@b_fig9"] / 2)
+    assert twice_as_fast["train@a_fig4"] == 100  # its duration was measured, but for the variants that came later
 
 
 def test_the_recorded_durations_are_of_the_variants_that_the_committed_tables_have() -> None:
