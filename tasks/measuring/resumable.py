@@ -4,6 +4,8 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from gramlab.files import atomic, sha256
@@ -30,15 +32,19 @@ def rows_of_part(experiment: str, part: list[Any], measure: Callable[[], Iterabl
     import torch  # here: experiments that do not need it forget their parts too
 
     made_with = [part, stream_root(), torch.__version__, torch.get_num_threads()]
-    digest = hashlib.sha256(json.dumps(made_with).encode())
-    for path in sorted(path for folder in CODE for path in ROOT.glob(f"{folder}/**/*.py")):
-        digest.update(sha256(path).encode())
+    digest = hashlib.sha256(json.dumps([*made_with, _code(ROOT)]).encode())
     path = FOLDER / experiment / f"{digest.hexdigest()[:16]}.json"
     if not path.is_file():
         rows = list(measure())
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(rows), encoding="utf-8")
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _code(root: Path) -> list[str]:
+    """The hashes of the code that rows depend on. A stage refuses its results if code changes while it runs."""
+    return [sha256(path) for path in sorted(path for folder in CODE for path in root.glob(f"{folder}/**/*.py"))]
 
 
 def forget_parts(experiment: str) -> None:

@@ -61,9 +61,13 @@ class Run:
         n = len(self.data.x_train)
         return -(-n // min(self.settings.batch or n, n))
 
+    def snapshot_path(self, epoch: int) -> Path:
+        """The file of the weights after this epoch, of all networks."""
+        return self.folder / f"epoch-{epoch:06d}.safetensors"
+
     def _snapshot(self, epoch: int) -> dict[str, Tensor]:
         if self._loaded[0] != epoch:
-            path: Path = self.folder / f"epoch-{epoch:06d}.safetensors"
+            path = self.snapshot_path(epoch)
             try:
                 self._loaded = (epoch, load_file(path))
             except (OSError, SafetensorError) as error:

@@ -17,6 +17,7 @@ from layer_oracle import (
 )
 
 from gramlab.streams import stream
+from tasks.measuring import resumable
 from tasks.papers.fact.experiments import c_decay, c_fig8, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
 
 TOLERANCE = {"rel": 1e-6, "absolute": 1e-8}  # of central differences
@@ -108,7 +109,8 @@ def test_corrected_variants_are_arms(tmp_path):
     assert_same_rows(list(c_tab2.measure(handmade.run)), [*expected, *history], **TOLERANCE)
 
 
-def test_all_layers_at_every_kept_epoch(tmp_path):
+def test_all_layers_at_every_kept_epoch(tmp_path, monkeypatch):
+    monkeypatch.setattr(resumable, "FOLDER", tmp_path / "parts")
     settings = {
         **TABLE_2,
         "model": {"hidden": [5, 3, 4], "activation": "tanh"},
