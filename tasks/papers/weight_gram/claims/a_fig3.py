@@ -113,10 +113,10 @@ STATEMENTS = (
         rule=target_moves,
         reads=("lazy/target", "rich/target"),
         cases={"quick": 3, "paper": 4},
-        stands_in="The control by width alone is kept: its networks are not lazy, but their outputs are divided by the "
-        "root of the width, so that their features and y_OLS move less than the rich ones' too. Shuffled labels would "
-        "be kept as well, since the best linear predictor of any labels moves where the features move. A test shows "
-        "that the rule refutes a table in which y_OLS moves further in the lazy networks.",
+        stands_in="The control by width alone is kept: its networks are not lazy, and still their y_OLS moves less far "
+        "than that of the rich ones. Shuffled labels cannot break the statement either, since the best linear "
+        "predictor of any labels moves where the features move. A test shows that the rule refutes a table in which "
+        "y_OLS moves further in the lazy networks.",
     ),
 )
 
