@@ -110,9 +110,9 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
         table = tables.read(path).to_pandas()
         rows.write_whole(copies, experiment, table)
         for key in keys:
-            claim = papers.claim(stage.settings.paper[key], key)
-            judged = without_retired(Rows(table), claim, stage.scale).frame
-            rows.write(folder, key, rows.judged_rows(judged, claim))
+            module = papers.claim(stage.settings.paper[key], key)
+            judged = without_retired(Rows(table), module, stage.scale).frame
+            rows.write(folder, key, rows.judged_rows(judged, module))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in claims for kind in ("csv", "parquet")})
     experiments = (*stage.settings.train, *stage.settings.simulate)
     remove_others(copies, {f"{experiment}.{kind}" for experiment in experiments for kind in ("csv", "parquet")})
