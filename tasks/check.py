@@ -4,7 +4,7 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
-from tasks.judging.contract import refuse_undescribed
+from tasks.judging.contract import refuse_undescribed, without_retired
 from tasks.judging.finding import find
 from tasks.judging.parts import refuse_incomplete
 from tasks.judging.rows import Rows
@@ -21,7 +21,7 @@ def main() -> None:
     claim = papers.claim(paper, stage.key)
     with stages.recorded(stage):
         table = tables.read(stage.table(experiment))
-        rows = Rows(table)
+        rows = without_retired(Rows(table), claim, stage.scale)
         refuse_undescribed(rows, claim)
         refuse_incomplete(rows, claim, stage.scale)
         letter = papers.paper(paper).LETTER

@@ -17,7 +17,9 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
+from tasks.judging.contract import without_retired
 from tasks.judging.finding import not_run
+from tasks.judging.rows import Rows
 from tasks.judging.statement import OLD_TABLE, absent
 from tasks.judging.verdict import judge
 from tasks.reporting import rows
@@ -108,7 +110,9 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
         table = tables.read(path).to_pandas()
         rows.write_whole(copies, experiment, table)
         for key in keys:
-            rows.write(folder, key, rows.judged_rows(table, papers.claim(stage.settings.paper[key], key)))
+            module = papers.claim(stage.settings.paper[key], key)
+            judged = without_retired(Rows(table), module, stage.scale).frame
+            rows.write(folder, key, rows.judged_rows(judged, module))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in claims for kind in ("csv", "parquet")})
     experiments = (*stage.settings.train, *stage.settings.simulate)
     remove_others(copies, {f"{experiment}.{kind}" for experiment in experiments for kind in ("csv", "parquet")})

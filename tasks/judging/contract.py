@@ -189,6 +189,16 @@ def refuse_undescribed(rows: Rows, claim: Any) -> None:
         )
 
 
+def without_retired(rows: Rows, claim: Any, scale: str) -> Rows:
+    """The rows of the papers' scale without the controls that the claim has no more; a committed table is older.
+
+    RETIRED of the claim's module names these controls. At the quick scale no table is older than the claim, and
+    ``refuse_undescribed`` refuses them.
+    """
+    retired = {CONTROL + name for name in getattr(claim, "RETIRED", {})} if scale == "paper" else set()
+    return Rows(rows.frame[~rows.frame["arm"].isin(retired)])
+
+
 def controls_of(claim: Any) -> dict[str, Control]:
     """What the claim says of its controls, by their names."""
     return getattr(claim, "CONTROLS", {})

@@ -6,7 +6,7 @@ import pytest
 from planted_claims import claim, rows, table
 
 from tasks import papers
-from tasks.judging.contract import ContractError, admit, controls_of, refuse_undescribed
+from tasks.judging.contract import ContractError, admit, controls_of, refuse_undescribed, without_retired
 from tasks.judging.rows import Rows
 from tasks.judging.statement import Control, quantities
 from tasks.reporting import rows as report_rows
@@ -43,6 +43,26 @@ def test_a_new_table_may_have_a_control_that_the_committed_one_is_older_than():
     for table_of_papers in (Rows(whole), Rows(whole[whole["arm"] != "control: d"])):
         refuse_undescribed(table_of_papers, newer)
         admit(table_of_papers, newer, list(newer.STATEMENTS), "e", "paper", {3})
+
+
+def test_an_older_table_of_the_papers_may_have_a_control_that_the_claim_has_no_more():
+    newer = claim(controls={"c": Control()})
+    newer.RETIRED = {"d": "It tested nothing."}
+    older = rows(table(ARMS))
+    left = without_retired(older, newer, "paper")
+    assert set(left.arm.tolist()) == {"claim", "control: c"}
+    refuse_undescribed(left, newer)
+    with pytest.raises(ContractError, match=r"does not describe 'control: d'"):
+        refuse_undescribed(without_retired(older, newer, "quick"), newer)
+
+
+def test_no_control_is_described_and_retired():
+    for paper in papers.names():
+        for key in load("quick").claims_of(paper):
+            module = papers.claim(paper, key)
+            retired = getattr(module, "RETIRED", {})
+            assert not set(retired) & set(controls_of(module)), key
+            assert all(reason.endswith(".") for reason in retired.values()), key
 
 
 @pytest.mark.parametrize("vanished", ["control: c", "control: d"])

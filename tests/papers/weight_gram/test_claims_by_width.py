@@ -92,6 +92,16 @@ def test_figure_3(name, quantity):
         assert outcome(lambda r: 0.1 + 0.1 * r, lambda r: 0.9) is False  # the wider, the more
 
 
+def test_a_target_that_moves_further_in_lazy_networks_refutes_figure_3():
+    """This stands in for a control: none of Figure 3's breaks the statement."""
+    (stood_in_for,) = (statement for statement in a_fig3.STATEMENTS if statement.stands_in)
+    ends = {"lazy": (0.0, 0.6), "rich": (0.0, 0.3)}
+    table = by_width(lazy_target=lambda r: ends["lazy"], rich_target=lambda r: ends["rich"])
+    assert judged(a_fig3, stood_in_for.name, table).holds is False
+    exchanged = by_width(lazy_target=lambda r: ends["rich"], rich_target=lambda r: ends["lazy"])
+    assert judged(a_fig3, stood_in_for.name, exchanged).holds
+
+
 def complete(claim: ModuleType, tables: list[Rows], control: str) -> Rows:
     """A table with the arm ``claim`` and a control of other numbers, all possible accuracies and linearities."""
     records = [row for table in tables for row in table.frame.to_dict("records")]

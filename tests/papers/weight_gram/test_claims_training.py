@@ -9,6 +9,7 @@ from helpers import rows
 from planted import SEEDS, noise, series
 
 from gramlab.streams import stream
+from tasks.judging.finding import rejects
 from tasks.judging.rows import Rows
 from tasks.judging.statistics import interval, log_variance_ratio
 from tasks.papers.weight_gram.claims import (
@@ -237,6 +238,37 @@ def test_figure_12():
     assert judged(a_fig12, "gap grows", figure_12(test=lambda p: 0.1 + 0.4 * p)).holds is False
     assert judged(a_fig12, "more training time", figure_12(train=lambda p, x: x or 0.5 - 0.4 * p)).holds
     assert judged(a_fig12, "more training time", figure_12(train=lambda p, x: x or 0.1 + 0.4 * p)).holds is False
+    falls = "training accuracy falls"
+    assert judged(a_fig12, falls, figure_12(train=lambda p, x: x * (0.85 - 0.2 * p))).holds
+    assert judged(a_fig12, falls, figure_12(train=lambda p, x: x * (0.75 + 0.2 * p))).holds is False
+    assert not judged(a_fig12, falls, figure_12()).holds  # equal at every p
+    # before training alone, or beyond p = 0.5 alone
+    assert not judged(a_fig12, falls, figure_12(train=lambda p, x: 0.8 if x else 0.5 - 0.4 * p)).holds
+    assert judged(a_fig12, falls, figure_12(train=lambda p, x: x * (0.7 + 0.2 * p * (p < 0.7)))).holds is False
+
+
+def courses_of_linearity(course) -> Rows:
+    """The last layer's Target Linearity by p and epoch, in units of the training; a lower layer does the opposite."""
+    courses = {("1", -1.0): course, ("2", 1.0): course}
+    return series(target_linearity={
+        (f"label_noise={p:g}", layer, 9 * x): 0.5 + sign * of(p, x)
+        for (layer, sign), of in courses.items() for p in (0.0, 0.25, 0.5, 0.75, 1.0) for x in np.arange(10) / 9
+    })  # fmt: skip
+
+
+def test_figure_12_s_growth_of_linearity():
+    slower = "TL grows more slowly"
+    # all end alike; the higher p, the later they rise
+    assert judged(a_fig12, slower, courses_of_linearity(lambda p, x: 0.3 * x ** (0.5 + p))).holds
+    assert judged(a_fig12, slower, courses_of_linearity(lambda p, x: 0.3 * x ** (1.5 - p))).holds is False
+    # the higher p, the lower they start and end; they rise alike
+    assert not judged(a_fig12, slower, courses_of_linearity(lambda p, x: 0.3 * x - 0.2 * p)).holds
+    # the trend is that of the lower p; between 0.75 and 1 it turns
+    turns = {0.0: 0.4, 0.25: 0.3, 0.5: 0.2, 0.75: 0.1, 1.0: 0.15}
+    assert judged(a_fig12, slower, courses_of_linearity(lambda p, x: turns[p] * x)).holds is False
+    single = courses_of_linearity(lambda p, x: 0.3 - 0.2 * p).where(step=0)
+    assert judged(a_fig12, slower, single).holds is None
+    assert not rejects(judged(a_fig12, slower, single), judged(a_fig12, slower, courses_of_linearity(lambda p, x: x)))
 
 
 def figure_12_by_epoch(gap=lambda p, x: p * x * (1 - x), rise=lambda p, x: x**2 if p >= 0.75 else x**0.5) -> Rows:
@@ -283,10 +315,20 @@ def test_figure_12_speaks_of_networks_that_memorise():
 
 def test_figure_12_s_printed_levels():
     printed = {0.0: 0.45, 0.25: 0.4, 0.5: 0.32, 0.75: 0.252, 1.0: 0.248}
-    names = [statement.name for statement in a_fig12.STATEMENTS if statement.kind == "printed level"]
-    assert len(names) == 4
+    levels = [statement for statement in a_fig12.STATEMENTS if statement.kind == "printed level"]
+    names = [statement.name for statement in levels if statement.reads == ("target_linearity",)]
+    assert (len(names), len(levels)) == (4, 13)
     assert all(judged(a_fig12, name, figure_12(linearity=lambda p: printed[p])).holds for name in names)
     assert not any(judged(a_fig12, name, figure_12(linearity=lambda p: printed[p] - 0.1)).holds for name in names)
+    test = {0.0: 0.5, 0.25: 0.3, 0.5: 0.2, 0.75: 0.1, 1.0: 0.1}
+    training = {0.0: 0.85, 0.25: 0.8, 0.5: 0.75, 0.75: 0.7, 1.0: 0.7}
+
+    def outcomes(more: float) -> set[bool | None]:
+        table = figure_12(test=lambda p: test[p] + more, train=lambda p, x: x * (training[p] + more))
+        return {judged(a_fig12, level.name, table).holds for level in levels if level.name not in names}
+
+    assert outcomes(0.0) == {True}
+    assert outcomes(-0.09) == {False}
 
 
 BETAS = {"beta=0.05": -3.0, "beta=0.1": -2.3, "beta=1": 0.0, "beta=5": 1.6, "beta=10": 2.3}  # and their logarithms

@@ -277,21 +277,20 @@ def test_virtual_covariance_shift(handmade):
     assert_same_rows(a_fig7.measure(by_hand.run), expected, rel=SINGLE, absolute=1e-5)
 
 
-NTK, EXCHANGED, UNTRAINED, WIDTH_ALONE = (
-    "control: NTK-scaled", "control: narrowest and widest exchanged", "control: untrained",
+NTK, EXCHANGED, SHUFFLED, WIDTH_ALONE = (
+    "control: NTK-scaled", "control: narrowest and widest exchanged", "control: labels shuffled at the measure",
     "control: lazy by width alone",
 )  # fmt: skip
 WIDTHS = {"narrowest": 3, "narrow": 4, "widest": 6}
 SCALED, IN_NTK_SCALING = ({name: f"{name} {scaling}" for name in WIDTHS} for scaling in ("scaled", "in NTK scaling"))
 IN_FIGURE_8 = [  # arm, width shown, the variant measured
     *(("claim", width, name) for name, width in WIDTHS.items()),
-    *((arm, width, SCALED[name]) for arm in ("corrected", UNTRAINED) for name, width in WIDTHS.items()),
+    *((arm, width, SCALED[name]) for arm in ("corrected", SHUFFLED) for name, width in WIDTHS.items()),
     (EXCHANGED, 3, SCALED["widest"]), (EXCHANGED, 4, SCALED["narrow"]), (EXCHANGED, 6, SCALED["narrowest"]),
     (NTK, 3, IN_NTK_SCALING["narrowest"]), (NTK, 4, SCALED["narrow"]), (NTK, 6, SCALED["widest"]),
 ]  # fmt: skip
 IN_FIGURE_3 = [  # arm, regime, the variants measured by width
     ("claim", "rich", dict(zip(WIDTHS, WIDTHS, strict=True))), ("claim", "lazy", IN_NTK_SCALING),
-    (UNTRAINED, "rich", dict(zip(WIDTHS, WIDTHS, strict=True))), (UNTRAINED, "lazy", IN_NTK_SCALING),
     (WIDTH_ALONE, "rich", dict(zip(WIDTHS, WIDTHS, strict=True))), (WIDTH_ALONE, "lazy", SCALED),
 ]  # fmt: skip
 
@@ -302,11 +301,11 @@ class NetworksByWidth:
     def __init__(self, by_hand, x, y):
         self.by_hand, self.x, self.y = by_hand, x, y
 
-    def state(self, variant, epoch, seed):
-        """Features, outputs and y_OLS."""
+    def state(self, variant, epoch, seed, labels=None):
+        """Features, outputs and y_OLS of the labels; by default of y."""
         *_, H, f = hidden_states(self.by_hand.weights(epoch, seed, variant=variant), self.x, "relu")
         gram, target = 0.01 * np.eye(H.shape[1]), np.zeros(H.shape[1])
-        for h, label in zip(H, self.y, strict=True):
+        for h, label in zip(H, self.y if labels is None else labels, strict=True):
             gram, target = gram + np.outer(h, h), target + h * label
         return H, self.scale(variant) * f[:, 0], H @ np.linalg.inv(gram) @ target
 
@@ -330,20 +329,20 @@ class NetworksByWidth:
             outputs.append(readout[0] @ g + change)
         return self.scale(variant) * np.array(outputs)
 
-    def distances(self, variant, epoch, seed, before=False) -> dict:
-        """The distances and movements at an epoch; ``before``: of the network that is never trained."""
-        size = np.linalg.norm(self.y)
-        H0, f0, ols0 = self.state(variant, 0, seed)
-        H, f, ols = self.state(variant, 0 if before else epoch, seed)
-        distance, chase, error = (np.linalg.norm(part) / size for part in (self.y - ols, f - ols, self.y - f))
+    def distances(self, variant, epoch, seed, labels=None) -> dict:
+        """The distances and movements at an epoch; with other labels those alone that depend on labels."""
+        y = self.y if labels is None else labels
+        size = np.linalg.norm(y)
+        (H0, f0, ols0), (H, f, ols) = (self.state(variant, at, seed, y) for at in (0, epoch))
+        distance, chase, error = (np.linalg.norm(part) / size for part in (y - ols, f - ols, y - f))
         values = {"target/distance": distance, "target/chase": chase, "target/error": error,
                   "target/triangle ratio": error / (distance + chase),
-                  "movement/target": np.linalg.norm(ols - ols0) / size,
-                  "movement/features": np.linalg.norm(H - H0) / np.linalg.norm(H0)}  # fmt: skip
-        if epoch == 2:
-            linear = f if before else self.linearized(variant, epoch, seed)
-            moved = 1.0 if before else np.linalg.norm(f - f0)
-            values["movement/linearization"] = np.linalg.norm(f - linear) / moved
+                  "movement/target": np.linalg.norm(ols - ols0) / size}  # fmt: skip
+        if labels is None:
+            values["movement/features"] = np.linalg.norm(H - H0) / np.linalg.norm(H0)
+            if epoch == 2:
+                linear = self.linearized(variant, epoch, seed)
+                values["movement/linearization"] = np.linalg.norm(f - linear) / np.linalg.norm(f - f0)
         return values
 
     def plane(self, variant, epoch, seed) -> dict:
@@ -368,14 +367,16 @@ def test_best_linear_predictor_by_width(handmade):
     by_hand = handmade("a_fig8", settings, data)
     networks = NetworksByWidth(by_hand, samples(data), data.y_train[:, 0].numpy())
     expected = []
+    shuffled = [networks.y[stream("a_fig8", seed, "shuffled labels").permutation(9)] for seed in (0, 1)]
+    assert all((labels != networks.y).any() for labels in shuffled)
     for epoch, seed in itertools.product((0, 1, 2), (0, 1)):
         columns = {"seed": seed, "step": 3 * epoch, "x": float(epoch)}
         for arm, width, variant in IN_FIGURE_8:
-            values = networks.distances(variant, epoch, seed, arm == UNTRAINED)
+            values = networks.distances(variant, epoch, seed, shuffled[seed] if arm == SHUFFLED else None)
             expected += [{**columns, "arm": arm, "case": f"width={width}", "quantity": quantity, "value": value}
                          for quantity, value in values.items()]  # fmt: skip
         for (arm, regime, measured), (name, width) in itertools.product(IN_FIGURE_3, WIDTHS.items()):
-            distances = networks.distances(measured[name], epoch, seed, arm == UNTRAINED)
+            distances = networks.distances(measured[name], epoch, seed)
             values = {kind: distances[f"movement/{kind}"] for kind in ("target", "features", "linearization")
                       if f"movement/{kind}" in distances}  # fmt: skip
             if arm == "claim" and seed == 0 and (regime, name) in (("rich", "narrowest"), ("lazy", "narrow")):

@@ -1,7 +1,8 @@
 """The larger the probability p of a random training label, the lower the last layer's Target Linearity after training.
 
-The generalisation gap, training accuracy minus test accuracy, grows with p. Target Linearity is that of the training
-set with the labels that the network is trained on; the test labels are the true ones. The paper says this of networks
+The generalisation gap, training accuracy minus test accuracy, grows with p. The training accuracy falls up to p = 0.5,
+and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
+the network is trained on; the test labels are the true ones. The paper says this of networks
 that memorise their labels. With the printed settings, which name no momentum, ours memorise random labels at neither
 scale; with the momentum of the authors' code they do at the quick scale.
 """
@@ -26,6 +27,10 @@ ID = "A.fig12"
 KIND = "statistical"
 TITLE = "Random labels lower Target Linearity and widen the generalisation gap"
 LEVELS = {0.0: (0.45, 0.01), 0.5: (0.3, 0.1), 0.75: (0.25, 0.01), 1.0: (0.25, 0.01)}  # by p: TL, its last digit's unit
+TRAINING = {0.0: (0.85, 0.01), 0.5: (0.75, 0.01), 0.75: (0.7, 0.1), 1.0: (0.7, 0.1)}  # by p: the accuracy, the same
+TEST = {0.0: (0.5, 0.1), 0.25: (0.3, 0.1), 0.5: (0.2, 0.1), 0.75: (0.1, 0.1), 1.0: (0.1, 0.1)}
+MEAN_RISE = "mean rise of the last layer's TL over the epochs"
+NO_GROWTH = Finding(None, 0.0, "a single epoch has no growth", "direction")
 PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"
 )
@@ -93,6 +98,49 @@ def other_layers_fall(rows: Rows) -> Finding:
     return all_of(**parts)
 
 
+def accuracy_falls(rows: Rows) -> Finding:
+    """After training the training accuracy falls with p, up to p = 0.5.
+
+    The sentence names no least size of the fall, and accuracies are means over many samples. The control that can break
+    it is the network before training, whose accuracy is that of chance at every p.
+    """
+    probabilities, accuracy = by_number(rows)
+    final = accuracy[:, probabilities <= 0.5, -1]
+    finding = trend(-final, "minus the training accuracy with p, up to p = 0.5,")
+    return replace(finding, measured=f"training accuracy as p rises: {_means(accuracy[:, :, -1])}")
+
+
+def linearity_grows_slower(rows: Rows) -> Finding:
+    """The mean rise of the last layer's Target Linearity over the epochs is lower at p = 1 than at p = 0.75.
+
+    The sentence follows one on p >= 0.75, where the Target Linearity after training is printed as equal. The rise is
+    that since before training, in the mean as in ``slower``, because the paper calls the two similar: a rise that comes
+    late, or stays small, lowers it.
+    """
+    probabilities, rise = _mean_rise(rows)
+    if rise.size == 0:
+        return NO_GROWTH
+    before, last = (int(np.argmin(np.abs(probabilities - p))) for p in (0.75, 1.0))
+    finding = positive(rise[:, before] - rise[:, last], f"{MEAN_RISE}, p = 0.75 minus p = 1")
+    return replace(finding, measured=f"{MEAN_RISE}, as p rises: {_means(rise)}")
+
+
+def linearity_grows_slower_throughout(rows: Rows) -> Finding:
+    """The mean rise of the last layer's Target Linearity falls over all p."""
+    rise = _mean_rise(rows)[1]
+    return trend(-rise, f"minus the {MEAN_RISE}, with p,") if rise.size else NO_GROWTH
+
+
+def _mean_rise(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities p, and the mean rise of the last layer's Target Linearity by seed and p.
+
+    Networks before training have a single epoch and no growth, hence no numbers. They do not count as a control that
+    breaks the statement.
+    """
+    probabilities, T = by_number(rows.where(layer=max(rows.layer)))
+    return probabilities, (T[:, :, 1:] - T[:, :, :1]).mean(2) if T.shape[2] > 1 else np.empty((0, len(probabilities)))
+
+
 def slower(rows: Rows) -> Finding:
     """The mean training accuracy over the epochs is lower at p = 1 than at p = 0.75."""
     probabilities, accuracy = by_number(rows)
@@ -131,16 +179,16 @@ def middle_layers_jump(rows: Rows) -> Finding:
     return replace(finding, measured=f"late minus early rise of TL as p rises: {_means(lateness)}")
 
 
-def linearity_equals(rows: Rows, p: float, printed: float, unit: float) -> Finding:
-    """The last layer's Target Linearity after training equals the printed number."""
-    probabilities, T = _last_layer(rows)
-    return equals(T[:, int(np.argmin(np.abs(probabilities - p)))], printed, unit)
+def level_equals(rows: Rows, p: float, printed: float, unit: float) -> Finding:
+    """The last layer's Target Linearity after training, or an accuracy, equals the printed number."""
+    probabilities, levels = _last_layer(rows)
+    return equals(levels[:, int(np.argmin(np.abs(probabilities - p)))], printed, unit)
 
 
 def _last_layer(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities p, and the last layer's Target Linearity after training by seed and p."""
-    probabilities, T = by_number(rows.where(layer=max(rows.layer)))
-    return probabilities, T[:, :, -1]
+    """The probabilities p, and the last layer's Target Linearity after training by seed and p; or an accuracy."""
+    probabilities, levels = by_number(rows.where(layer=max(rows.layer)))
+    return probabilities, levels[:, :, -1]
 
 
 def _means(values: np.ndarray) -> str:
@@ -159,6 +207,16 @@ CONTROLS = {
     "untrained, corrected": replace(UNTRAINED, scales=OLDER),
     "other labels, corrected": replace(OTHER_LABELS, scales=OLDER),
 }
+CONVERGES = (
+    "As p increases, the overall training accuracy decreases up to p = 0.5, while it converges to approximately 0.7 "
+    "for p ≥ 0.75."
+)
+TRAINING_FALLS = "the training accuracy decreases from 0.85 to 0.75."
+TEST_FALLS = (
+    "the test accuracy decreases more rapidly, from 0.5 (p = 0.0) to 0.3 (p = 0.25) and 0.2 (p = 0.5), resulting in "
+    "an increasing generalization gap."
+)
+AT_THE_END = "the final training accuracy remains around 0.7 and the test accuracy around 0.1 for p ≥ 0.75"
 STATEMENTS = (
     Statement(
         name="TL falls",
@@ -172,8 +230,7 @@ STATEMENTS = (
     ),
     Statement(
         name="gap grows",
-        quote="the test accuracy decreases more rapidly, from 0.5 (p = 0.0) to 0.3 (p = 0.25) and 0.2 (p = 0.5), "
-        "resulting in an increasing generalization gap.",
+        quote=TEST_FALLS,
         place="Appendix B.8",
         rule=gap_grows,
         reads=ACCURACIES,
@@ -187,6 +244,32 @@ STATEMENTS = (
         place="Appendix B.8",
         rule=other_layers_fall,
         reads=("target_linearity",),
+        cases=5,
+    ),
+    Statement(
+        name="training accuracy falls",
+        quote=CONVERGES,
+        place="Appendix B.8",
+        rule=accuracy_falls,
+        reads=("train_accuracy",),
+        printed="0.85 at p = 0, 0.75 at p = 0.5",
+        cases=5,
+    ),
+    Statement(
+        name="TL grows more slowly",
+        quote="similar to the slower increase in training accuracy, the growth of TL also slows for higher p.",
+        place="Appendix B.8",
+        rule=linearity_grows_slower,
+        reads=("target_linearity",),
+        cases=5,
+    ),
+    Statement(
+        name="TL grows more slowly throughout",
+        quote="similar to the slower increase in training accuracy, the growth of TL also slows for higher p.",
+        place="Appendix B.8",
+        rule=linearity_grows_slower_throughout,
+        reads=("target_linearity",),
+        kind="ours",
         cases=5,
     ),
     Statement(
@@ -226,7 +309,7 @@ STATEMENTS = (
             if p < 0.75
             else "the last-layer TL at the end of training remains around 0.25.",
             place="Appendix B.8",
-            rule=partial(linearity_equals, p=p, printed=level, unit=unit),
+            rule=partial(level_equals, p=p, printed=level, unit=unit),
             reads=("target_linearity",),
             kind="printed level",
             printed=f"{level:g}",
@@ -234,6 +317,24 @@ STATEMENTS = (
             scales=("paper",),
         )
         for p, (level, unit) in LEVELS.items()
+    ),
+    *(
+        Statement(
+            name=f"{name} accuracy at p = {p:g}",
+            quote=quote(p),
+            place="Appendix B.8",
+            rule=partial(level_equals, p=p, printed=level, unit=unit),
+            reads=(f"{quantity}_accuracy",),
+            kind="printed level",
+            printed=f"{level:g}",
+            cases=5,
+            scales=("paper",),
+        )
+        for name, quantity, levels, quote in (
+            ("training", "train", TRAINING, lambda p: CONVERGES if p >= 0.75 else TRAINING_FALLS),
+            ("test", "test", TEST, lambda p: AT_THE_END if p >= 0.75 else TEST_FALLS),
+        )
+        for p, (level, unit) in levels.items()
     ),
 )
 

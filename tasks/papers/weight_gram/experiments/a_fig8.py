@@ -9,13 +9,16 @@ If the width exceeds the number of samples (paper: 1024 and 1000), y_OLS is y up
 not. There a small ||y - y_OLS|| does not show laziness; the movement of the features does.
 
 Each control of Figure 8 is the corrected arm with one part broken. In the first, the narrowest network is lazy (NTK
-scaling). The second exchanges the widest and the narrowest networks. In the third, no network is trained, so the
-widest's outputs do not move either. The triangle inequality holds for any three vectors, so no network can break it.
+scaling). The second exchanges the widest and the narrowest networks. The third takes y in another order, the same at
+all epochs: features that move towards y do not move towards these labels, and the outputs do not chase their y_OLS. The
+triangle inequality holds for any three vectors, so no network can break it.
 
 Figure 3 draws the lazy and the rich regime (quantities lazy/... and rich/...). The networks in NTK scaling are lazy at
 every width, and the networks as printed are rich. Beside the movements, the table holds the distance of the outputs
-from the network's linearization f_0 + J_0 (theta - theta_0), over the distance that the outputs have moved. The first
-control of Figure 3 tries to make networks lazy by width alone (the variants "scaled"); the second trains no network.
+from the network's linearization f_0 + J_0 (theta - theta_0), over the distance that the outputs have moved. The
+control of Figure 3 tries to make networks lazy by width alone (the variants "scaled"). Figure 3 has no control with
+shuffled labels: its statements compare movements of features and outputs, and where features move, the best linear
+predictor of any labels moves.
 
 Quick scale: a quarter of the samples, of the widest width and of the epochs, and four times the step. The narrowest
 network keeps the paper's 32 units, because the inputs keep their 10 dimensions.
@@ -23,18 +26,19 @@ network keeps the paper's 32 units, because the inputs keep their 10 dimensions.
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from gramlab.streams import stream
 from tasks.measuring.run import Run
 
 EPS = 0.01
 NTK = "control: NTK-scaled"
 EXCHANGED = "control: narrowest and widest exchanged"
-UNTRAINED = "control: untrained"
+SHUFFLED = "control: labels shuffled at the measure"
 WIDTH_ALONE = "control: lazy by width alone"
 EXCHANGE = {"narrowest": "widest", "widest": "narrowest"}
 REGIMES = {"": "rich", "in NTK scaling": "lazy"}
@@ -46,13 +50,13 @@ def measure(run: Run) -> Iterator[dict]:
     widths = {name.split()[0]: variant.settings.model.hidden[0] for name, variant in run.variants.items()}
     for name, variant in run.variants.items():
         size, _, scaling = name.partition(" ")
-        for columns, rows, untrained_rows in _snapshots(variant):
+        for columns, rows, shuffled_rows in _snapshots(variant):
             for arm, case in _cases(size, scaling).items():
-                for row in untrained_rows if arm == UNTRAINED else rows:
+                for row in shuffled_rows if arm == SHUFFLED else rows:
                     if not row["quantity"].startswith("plane/"):
                         yield {**columns, **row, "arm": arm, "case": f"width={widths[case]}"}
             for arm, regime in _regimes(scaling):
-                for row in untrained_rows if arm == UNTRAINED else rows:
+                for row in rows:
                     kind, _, name_of_row = row["quantity"].partition("/")
                     drawn = arm == "claim" and size == DRAWN[regime] and columns["seed"] == 0
                     if kind == "movement" or (kind == "plane" and drawn):
@@ -66,7 +70,7 @@ def _cases(size: str, scaling: str) -> dict[str, str]:
         return {NTK: size} if size == "narrowest" else {}
     if scaling != "scaled":
         return {"claim": size}
-    arms = {"corrected": size, EXCHANGED: EXCHANGE.get(size, size), UNTRAINED: size}
+    arms = {"corrected": size, EXCHANGED: EXCHANGE.get(size, size), SHUFFLED: size}
     return arms | ({NTK: size} if size != "narrowest" else {})
 
 
@@ -75,28 +79,30 @@ def _regimes(scaling: str) -> list[tuple[str, str]]:
     if scaling == "scaled":
         return [(WIDTH_ALONE, "lazy")]
     regime = REGIMES[scaling]
-    return [("claim", regime), (UNTRAINED, regime), *([(WIDTH_ALONE, "rich")] if regime == "rich" else [])]
+    return [("claim", regime), *([(WIDTH_ALONE, "rich")] if regime == "rich" else [])]
 
 
 def _snapshots(run: Run) -> Iterator[tuple[dict, list[dict], list[dict]]]:
-    """Columns, rows, and rows of the untrained network, for each seed and epoch of a variant."""
+    """Columns, rows, and rows for shuffled labels, for each seed and epoch of a variant."""
     X, y = run.data.scaled(run.data.x_train, torch.float32), run.data.y_train.double()
     for seed in run.seeds:
+        shuffled = y[torch.from_numpy(stream(run.key, seed, "shuffled labels").permutation(len(y)))]
         before: _Before | None = None
         for epoch in run.epochs:
             model = run.model(epoch, seed)
             H, f = _features_and_outputs(model, X)
-            ridge = EPS * torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
-            ols = H @ torch.linalg.solve(H.T @ H + ridge, H.T @ y)
-            before = before or _Before(model, H, f, ols)
+            ols, ols_of_shuffled = _linear_predictor(H, y), _linear_predictor(H, shuffled)
+            if before is None:
+                before = _Before(model, H, f, ols)
+                before_with_shuffled = replace(before, ols=ols_of_shuffled)
             rows = [*_distances(y, H, f, ols, before), *_path(y, f, ols, before)]
-            untrained = [*_distances(y, before.H, before.f, before.ols, before)]
+            shuffled_rows = [row for row in _distances(shuffled, H, f, ols_of_shuffled, before_with_shuffled)
+                             if row["quantity"] != "movement/features"]  # fmt: skip
             if epoch == run.epochs[-1]:
                 distance = before.distance_of_linearization(model, X, f)
                 rows.append({"quantity": "movement/linearization", "value": distance})
-                untrained.append({"quantity": "movement/linearization", "value": 0.0})
             columns = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-            yield columns, rows, untrained
+            yield columns, rows, shuffled_rows
 
 
 @dataclass
@@ -130,6 +136,12 @@ def _features_and_outputs(model: nn.Sequential, X: Tensor) -> tuple[Tensor, Tens
     readout = max(index for index, module in enumerate(model) if isinstance(module, nn.Linear))
     h = model[:readout](X)
     return h.double(), model[readout:](h).double()
+
+
+def _linear_predictor(H: Tensor, y: Tensor) -> Tensor:
+    """y_OLS, the best linear predictor of these labels on the features, with the ridge EPS."""
+    ridge = EPS * torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
+    return H @ torch.linalg.solve(H.T @ H + ridge, H.T @ y)
 
 
 def _distances(y: Tensor, H: Tensor, f: Tensor, ols: Tensor, before: _Before) -> Iterator[dict]:
