@@ -17,6 +17,7 @@ from gramlab.measures.results import LayerMeasures
 from gramlab.streams import stream
 from tasks.measuring.invariants import check_forms, check_network, check_shared_spectrum, error_context
 from tasks.measuring.nulls import nulls
+from tasks.measuring.roots import root_of_product
 from tasks.measuring.run import Run
 
 ARMS = ("claim", "control: shuffled labels")
@@ -88,11 +89,14 @@ def stationarity(model: nn.Module, x: Tensor, y: Tensor, loss: str, weight_decay
 def features(layer: LayerMeasures, side: str) -> dict[str, Tensor]:
     """The matrices that Table 2 and Figures 3 and 9 compare with the weight's Gram."""
     fact, agop, enfa = (getattr(layer, side + name) for name in ("fact", "agop", "enfa"))
+    k, d = layer.weight.shape
+    if side or k >= d:
+        roots = [gramlab.psd_power(matrix, 0.5) for matrix in (fact @ fact.T, agop, enfa)]
+    else:  # FACT FACT^T, AGOP and eNFA are W^T K W, the latter with K their backward form
+        G = layer.weight_gradient / layer.weight_decay
+        spectra = [root_of_product(layer.weight, K) for K in (G @ G.T, layer.back_agop, layer.back_enfa)]
+        roots = [(vectors * values) @ vectors.T for values, vectors in spectra]
     return {
-        "fact": fact,
-        "symmetric fact": gramlab.psd_power(fact @ fact.T, 0.5),
-        "agop": agop,
-        "root agop": gramlab.psd_power(agop, 0.5),
-        "enfa": enfa,
-        "root enfa": gramlab.psd_power(enfa, 0.5),
-    }
+        "fact": fact, "symmetric fact": roots[0], "agop": agop, "root agop": roots[1], "enfa": enfa,
+        "root enfa": roots[2],
+    }  # fmt: skip

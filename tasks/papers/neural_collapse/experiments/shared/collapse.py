@@ -20,6 +20,7 @@ from gramlab.losses import signed_mse
 from gramlab.streams import stream
 from tasks.measuring.invariants import check_rotated_collapse, check_traces, error_context
 from tasks.measuring.nulls import DRAWS, collapse_nulls, in_random_directions
+from tasks.measuring.roots import root_of_product
 from tasks.measuring.run import Run
 
 HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}  # the module with those layers and the readout after them
@@ -108,7 +109,8 @@ def _head_rows(
     yield from _denoising_rows(head, h, labels)
     yield from _trace_rows(head, h, labels)
     measured = gramlab.measure(head, h, layers=_hidden(head), quantities=["gram", "ptk"])
-    layers = [(layer.gram, *_root(layer.ptk, head.get_submodule(name).weight)) for name, layer in measured.items()]
+    layers = [(layer.gram, *root_of_product(head.get_submodule(name).weight.detach(), layer.ptk))
+              for name, layer in measured.items()]  # fmt: skip
     nfa = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in layers]
     for number, correlation in enumerate(nfa, 1):
         yield {"layer": str(number), "quantity": "nfa", "value": correlation}
@@ -174,12 +176,6 @@ def _hidden(head: nn.Module) -> list[str]:
 
 def _linear(head: nn.Module) -> list[str]:
     return [name for name, part in head.named_modules() if isinstance(part, nn.Linear)]
-
-
-def _root(ptk: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The eigenvalues other than 0 of (W^T K W)^{1/2}, the AGOP's root, (r,), and its eigenvectors (d, r)."""
-    _, size, frame = torch.linalg.svd(gramlab.psd_power(ptk, 0.5) @ weight.detach().double(), full_matrices=False)
-    return size, frame.mT
 
 
 def _denoising_rows(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
