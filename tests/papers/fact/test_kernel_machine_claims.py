@@ -11,7 +11,7 @@ from gramlab.streams import stream
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 from tasks.papers.fact.claims import c_fig1, c_fig5, c_fig6, c_fig7, c_tab3
-from tasks.papers.fact.experiments.c_modular import circulancy
+from tasks.papers.fact.experiments.c_modular import circulancy, multiplied
 from tasks.papers.fact.experiments.shared.classification_tables import data_sets
 
 
@@ -26,6 +26,23 @@ def test_circulancy():
     random = [circulancy(torch.from_numpy(draw.normal(size=(2 * p, 2 * p)))) for _ in range(20)]
     assert np.mean(random) < 2.5 / p
     assert circulancy(torch.eye(2 * p, dtype=torch.float64)) == 0
+
+
+def test_multiplied_numbers_keep_circulant_blocks():
+    p = 13
+    draw = stream("multiplied", p)
+    i = torch.arange(p)
+    minus, plus = (torch.from_numpy(draw.normal(size=p))[(i[:, None] + sign * i) % p] for sign in (-1, 1))
+    blocks = torch.cat([torch.cat([minus + minus.T, plus], 1), torch.cat([plus, minus + minus.T], 1)])
+    orders = [multiplied(p, draw) for _ in range(200)]
+    for order in orders:
+        changed = blocks[order][:, order]
+        assert circulancy(changed) == pytest.approx(1)
+        torch.testing.assert_close(torch.linalg.eigvalsh(changed), torch.linalg.eigvalsh(blocks))
+        assert order[p:].tolist() == (order[:p] + p).tolist()
+        assert not torch.allclose(changed[:p, :p], blocks[:p, :p])  # neither i nor -i
+    assert {int(order[1] - order[0]) % p for order in orders} == set(range(2, 12))
+    assert {int(order[0]) for order in orders} == set(range(13))
 
 
 def holds(claim, name: str, table: Rows) -> bool | None:
@@ -134,7 +151,7 @@ def addition(best: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0), late: int = 6, circ
 
 
 def test_modular_addition_reaches_the_entire_table():
-    names = [statement.name for statement in c_fig6.STATEMENTS]
+    names = [statement.name for statement in c_fig6.STATEMENTS if statement.name != "distinct features"]
     assert all(holds(c_fig6, name, addition()) for name in names)
     assert holds(c_fig6, "100 % test accuracy", addition((1.0, 0.996, 1.0, 0.999)))  # all round to 100 %
     mixed = finding(c_fig6, "100 % test accuracy", addition((1.0, 0.99, 1.0, 0.999)))
@@ -179,6 +196,40 @@ def test_similarities_that_are_proportional():
     assert holds(c_fig7, "proportional", similarities(3.0)) is False
     assert holds(c_fig7, "better than untrained", similarities(0.1))
     assert holds(c_fig7, "better than untrained", similarities(1.0)) is False
+
+
+def compared(correlation: float, blocks: float = 0.4, null: float = 0.2) -> Rows:
+    """Three seeds, in reverse order, whose correlations differ by 0.01, and those by chance by 0.02."""
+    values = {"modular/correlation": (correlation, 0.01), "modular/distance": (1 - correlation, -0.01),
+              "modular/block correlation": (blocks, 0.01), "null/modular/correlation": (null, 0.02),
+              "null/modular/block correlation": (0.1, 0.02)}  # fmt: skip
+    records = [{"case": "FACT-RFM", "seed": seed, "quantity": quantity, "x": 9, "value": value + step * seed}
+               for quantity, (value, step) in values.items() for seed in (2, 1, 0)]  # fmt: skip
+    return Rows(tables.table(records))
+
+
+@pytest.mark.parametrize(("correlation", "similar"), [(0.6, True), (0.4, False), (0.49, None), (-0.6, False)])
+def test_features_are_similar_or_distinct_and_never_both(correlation, similar):
+    """Without Holm's correction."""
+    assert holds(c_fig7, "similar features", compared(correlation)) is similar
+    assert holds(c_fig7, "similar blocks", compared(0.0, correlation)) is similar
+    assert holds(c_fig6, "distinct features", compared(correlation)) is (None if similar is None else not similar)
+
+
+def test_the_words_on_similar_features():
+    for claim, name, text in (
+        (c_fig7, "similar features", "features of NFA-RFM and FACT-RFM: correlation 0.61"),
+        (c_fig7, "similar blocks", "without the diagonal and the blocks' means: correlation 0.41"),
+        (c_fig7, "similar beyond chance",
+         "correlation 0.61, by chance 0.22; block correlation 0.41, by chance 0.12"),
+        (c_fig6, "distinct features", "correlation of NFA-RFM's and FACT-RFM's features 0.61"),
+    ):  # fmt: skip
+        assert finding(claim, name, compared(0.6)).measured == text
+
+
+def test_features_are_similar_beyond_chance():
+    assert holds(c_fig7, "similar beyond chance", compared(0.6))
+    assert holds(c_fig7, "similar beyond chance", compared(0.2, null=0.3)) is False
 
 
 ROWS = "1.5,red,yes\n?,blue,no\n2.5,red,no\n3.5,,yes\n"

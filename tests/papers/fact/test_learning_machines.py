@@ -67,6 +67,29 @@ def explained_by_circulants(M):
     return explained / total if total > 1e-20 else 0.0
 
 
+def multiplied(p, draw):
+    """The codes of i -> c i + s modulo p, for both numbers; c and p = 9 have no common factor."""
+    assert p == 9
+    factor, shift = draw.choice([2, 4, 5, 7]), draw.integers(p)
+    codes = [(factor * i + shift) % p for i in range(p)]
+    return np.ix_([*codes, *(p + code for code in codes)], [*codes, *(p + code for code in codes)])
+
+
+def pearson(a, b):
+    return np.corrcoef(a.ravel(), b.ravel())[0, 1]
+
+
+def of_blocks(a, b):
+    """The correlation of the entries about their block's mean, without the diagonal."""
+    p = len(a) // 2
+    entries = [[], []]
+    for of_matrix, matrix in zip(entries, (a, b), strict=True):
+        for block in product((range(p), range(p, 2 * p)), repeat=2):
+            inside = [matrix[i, j] for i, j in product(*block) if i != j]
+            of_matrix += [value - np.mean(inside) for value in inside]
+    return np.corrcoef(*entries)[0, 1]
+
+
 def test_modular_addition():
     p, fraction, steps, interval, seeds = 9, 0.8, 9, 4, 2
     settings = c_modular.Settings(instances=seeds, modulus=p, fraction=fraction, steps=steps, every=interval)
@@ -82,8 +105,9 @@ def test_modular_addition():
         x, classes, x_test, classes_test = addition(p, fraction, seed)
         shuffled = stream("c_modular", "numbers", seed).permutation(p)
         relabelled = np.ix_([*shuffled, *(shuffled + p)], [*shuffled, *(shuffled + p)])
+        paths = {}
         for case, update in (("NFA-RFM", "AGOP^(1/2)"), ("FACT-RFM", "|FACT M|^(1/2)")):
-            path = machines(update, QUADRATIC, x, np.eye(p)[classes], 0.0, steps + 1)
+            path = paths[case] = machines(update, QUADRATIC, x, np.eye(p)[classes], 0.0, steps + 1)
             for step in (0, 4, 8, 9):
                 for arm, (M, alpha), features in (
                     ("claim", path[step], path[step][0]),
@@ -99,6 +123,22 @@ def test_modular_addition():
             if seed == 0:
                 for index, value in enumerate((M / abs(M).max()).ravel()):
                     expected["claim", case, 0, "modular/feature", index] = value
+        nfa, before = paths["NFA-RFM"][9][0], paths["FACT-RFM"][8][0]
+        other = M[multiplied(p, stream("c_modular", "multiplied", seed))]
+        draw = stream("c_modular", "null", seed)
+        by_chance = [M[multiplied(p, draw)] for _ in range(40)]
+        for arm, quantity, value in (
+            ("claim", "modular/correlation", pearson(nfa, M)),
+            ("claim", "modular/block correlation", of_blocks(nfa, M)),
+            ("claim", "modular/distance", 1 - pearson(nfa, M)),
+            ("claim", "null/modular/correlation", np.quantile([pearson(nfa, drawn) for drawn in by_chance], 0.975)),
+            ("claim", "null/modular/block correlation",
+             np.quantile([of_blocks(nfa, drawn) for drawn in by_chance], 0.975)),
+            ("control: numbers multiplied", "modular/correlation", pearson(nfa, other)),
+            ("control: numbers multiplied", "modular/block correlation", of_blocks(nfa, other)),
+            ("control: one update before", "modular/distance", 1 - pearson(before, M)),
+        ):  # fmt: skip
+            expected[arm, "FACT-RFM", seed, quantity, 9] = value
         draw, identity = stream("c_modular", "pairs", seed), np.eye(2 * p)
         first = draw.integers(len(x), size=1000)
         second = (first + draw.integers(1, len(x), size=1000)) % len(x)

@@ -6,6 +6,13 @@ and prints no R^2; 0.987 is from the version at ICLR. The fit is almost as good 
 that share a number (k' = 2, tau about 0.07) lie apart from those that share none (0, 0.002), and R^2 is 0.94 at p = 61.
 So a good fit does not show that features were learned; our own statement asks whether training improves it. The control
 takes k' from an M whose numbers are relabelled.
+
+Section 5 also says that both algorithms converge to similar features, "as demonstrated in Section 4.3". Section 4.3
+says that they learn distinct features (C.fig6). The paper says both and names no measure, so the statements on this are
+ours. We call features similar if the Pearson correlation of the last M of NFA-RFM and of FACT-RFM is above 1/2, nearer
+to 1 than to 0, in the mean over seeds. Two such matrices correlate in any case: both have a large diagonal and
+circulant blocks. The control and the value by chance keep these, and relabel FACT-RFM's numbers by i -> c i + s modulo
+p. Statements of ours ask whether the correlation is above chance, and whether it is above 1/2 without the diagonal.
 """
 
 from dataclasses import replace
@@ -19,14 +26,19 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equals, positive
 from tasks.judging.statement import Control, Statement
+from tasks.papers.fact.claims.shared.correlations import LOW
 
 ID = "C.fig7"
 KIND = "statistical"
 TITLE = "The similarities of AGOP and FACT are proportional"
 R_SQUARED = 0.987  # printed
 PRINTED = f"good fit of a line through the origin, 1000 pairs, mod 61, Figure 7; R² = {R_SQUARED} in the ICLR version"
-MATH = rf"\tau(x_i, M, x_j) \approx c\, k'(x_i^\top M x_j), \quad R^2 = {R_SQUARED}"
+MATH = (
+    rf"\tau(x_i, M, x_j) \approx c\, k'(x_i^\top M x_j), \quad R^2 = {R_SQUARED}",
+    r"\rho\left( M_{\text{NFA-RFM}},\; M_{\text{FACT-RFM}} \right) > \tfrac{1}{2}",
+)
 LEAST = 0.9  # R^2 of a good fit
+NEW = ("quick",)  # the papers' table is older than the correlations of the features
 
 
 def good_fit(rows: Rows) -> Finding:
@@ -44,6 +56,35 @@ def better_than_untrained(rows: Rows) -> Finding:
     return replace(finding, numbers={"mean R^2 at M = I": float(untrained.mean())}, measured=measured)
 
 
+def similar(rows: Rows) -> Finding:
+    """By seed: the correlation of both machines' last M is nearer to 1 than to 0."""
+    return _above_half(rows.value, "features of NFA-RFM and FACT-RFM", "")
+
+
+def similar_blocks(rows: Rows) -> Finding:
+    """By seed: so is the correlation without the diagonal, of the entries about their block's mean."""
+    return _above_half(rows.value, "without the diagonal and the blocks' means", " without the diagonal")
+
+
+def _above_half(correlations: np.ndarray, words: str, without: str) -> Finding:
+    finding = positive(correlations - LOW, f"correlation of NFA-RFM's and FACT-RFM's last M{without}, minus {LOW:g}")
+    mean = float(correlations.mean())
+    return replace(finding, numbers={"mean correlation": mean}, measured=f"{words}: correlation {mean:.2f}")
+
+
+def similar_beyond_chance(rows: Rows) -> Finding:
+    """By seed: the correlation of both machines' last M exceeds 97.5 % of those with relabelled numbers."""
+    means: dict[str, float] = {}
+    measured = []
+    for name in ("correlation", "block correlation"):
+        values, chance = (rows.by_seed(quantity=f"{prefix}modular/{name}") for prefix in ("", "null/"))
+        means |= {name: float(values.mean()), f"{name} by chance": float(chance.mean())}
+        measured.append(f"{name} {values.mean():.2f}, by chance {chance.mean():.2f}")
+    lead = rows.by_seed(quantity="modular/correlation") - rows.by_seed(quantity="null/modular/correlation")
+    finding = positive(lead, "correlation of NFA-RFM's and FACT-RFM's last M minus its null's 97.5 % quantile")
+    return replace(finding, numbers=means, measured="; ".join(measured))
+
+
 def as_printed(rows: Rows) -> Finding:
     """The mean R^2 over seeds equals the printed R^2 of one run."""
     return equals(_fits(rows, "pair"), R_SQUARED, 0.001)
@@ -56,6 +97,7 @@ def _fits(rows: Rows, name: str) -> np.ndarray:
 
 CONTROLS = {
     "k' of relabelled M": Control(has=("modular/pair",)),
+    "numbers multiplied": Control(has=("modular/correlation", "modular/block correlation"), scales=NEW),
 }
 STATEMENTS = (
     Statement(
@@ -65,6 +107,38 @@ STATEMENTS = (
         rule=good_fit,
         reads=("modular/pair",),
         rows=2000,  # 1000 pairs a seed
+    ),
+    Statement(
+        name="similar features",
+        quote="as demonstrated in Section 4.3 both algorithms converge to similar features",
+        place="Section 5; Section 4.3 says “distinct”, see C.fig6",
+        rule=similar,
+        reads=("modular/correlation",),
+        kind="ours",
+        rows=3,
+        scales=NEW,
+    ),
+    Statement(
+        name="similar blocks",
+        quote="as demonstrated in Section 4.3 both algorithms converge to similar features",
+        place="Section 5",
+        rule=similar_blocks,
+        reads=("modular/block correlation",),
+        kind="ours",
+        rows=3,
+        scales=NEW,
+    ),
+    Statement(
+        name="similar beyond chance",
+        quote="as demonstrated in Section 4.3 both algorithms converge to similar features",
+        place="Section 5",
+        rule=similar_beyond_chance,
+        reads=tuple(
+            f"{prefix}modular/{name}" for prefix in ("", "null/") for name in ("correlation", "block correlation")
+        ),
+        kind="ours",
+        rows=3,
+        scales=NEW,
     ),
     Statement(
         name="better than untrained",

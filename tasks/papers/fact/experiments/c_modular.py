@@ -2,18 +2,32 @@
 
 The kernel is k(t) = t^2, the quadratic kernel of rfm-grokking, because the paper does not name that of Figure 6. The
 ridge is 0, and FACT is averaged geometrically. The paper has p = 61, half of the table and 75 iterations.
+
+The last M of NFA-RFM is compared with the last M of FACT-RFM, which learned from the same split, by the Pearson
+correlation of the entries. The cosine is the same number, because the entries sum to 0. Part of what the two share says
+nothing about the numbers: both start from the identity and keep a large diagonal, the entries of each block lie about a
+mean, and the blocks are circulant. A relabelling of both numbers by i -> c i + s modulo p keeps all of this and the
+spectrum, because it maps the lines of constant i - j, or i + j, to such lines. It also maps sums to sums, so that the
+relabelled M suits the task as well. What it changes is how the entries vary along the blocks. So the correlation with
+FACT-RFM's M after a random relabelling is what chance gives. Another number leaves the diagonal and the blocks' means
+out.
 """
 
-from collections.abc import Iterator
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor
 
+import gramlab
 from gramlab.data.modular import modular
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.updates import Iterate, iterates
 from gramlab.streams import stream
+from tasks.measuring.nulls import DRAWS
 from tasks.settings.fields import Count, Rate
 from tasks.settings.simulation import Simulation
 
@@ -32,7 +46,7 @@ class Settings(Simulation):
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: accuracies and circulancy by iterate, the last features, and the similarities of pairs."""
+    """Rows: accuracies and circulancy by iterate, the last features, their correlation, the similarities of pairs."""
     for seed in range(settings.instances):
         data = modular(settings.modulus, fraction=settings.fraction, seed=seed)
         x, x_test = (data.scaled(part, torch.float64) for part in (data.x_train, data.x_test))
@@ -40,9 +54,12 @@ def measure(settings: Settings) -> Iterator[dict]:
         y = torch.nn.functional.one_hot(classes, settings.modulus).double()
         shuffled = torch.from_numpy(stream("c_modular", "numbers", seed).permutation(settings.modulus))
         relabelled = torch.cat([shuffled, shuffled + settings.modulus])
+        last: dict[str, deque[Tensor]] = {}  # M of the last two iterates, by machine
         for update, name in UPDATES.items():
             labels = {"case": name, "seed": seed, "dtype": "float64"}
+            last[name] = deque(maxlen=2)
             for step, machine in enumerate(islice(iterates(update, KERNEL, x, y, 0.0), settings.steps + 1)):
+                last[name].append(machine.M)
                 if step % settings.every and step != settings.steps:
                     continue
                 accuracies = _accuracies(machine, x, classes, x_test, classes_test)
@@ -59,7 +76,10 @@ def measure(settings: Settings) -> Iterator[dict]:
             if seed == 0:
                 for index, value in enumerate((machine.M / machine.M.abs().max()).flatten().tolist()):
                     yield {**labels, "arm": "claim", "quantity": "modular/feature", "x": index, "value": value}
-        # the last update is FACT-RFM's, which Figure 7 shows
+        # the last update is FACT-RFM's, which Figure 7 shows and of which the labels are
+        before, fact = last["FACT-RFM"]
+        for arm, quantity, value in _comparisons(last["NFA-RFM"][-1], before, fact, seed):
+            yield {**labels, "arm": arm, "quantity": quantity, "x": settings.steps, "value": value}
         pairs = {
             ("claim", "pair"): (machine.M, machine.M),
             ("claim", "untrained pair"): (untrained, untrained),  # no control, because it lies on a line too
@@ -78,6 +98,54 @@ def _accuracies(machine: Iterate, x: Tensor, y: Tensor, x_test: Tensor, y_test: 
     return {"train accuracy": accuracy(x, y), "accuracy": accuracy(x_test, y_test)}
 
 
+def _comparisons(nfa: Tensor, before: Tensor, fact: Tensor, seed: int) -> Iterator[tuple[str, str, float]]:
+    """Correlations and distance of NFA-RFM's and FACT-RFM's last M: arm, quantity, value.
+
+    ``before`` is FACT-RFM's M one update before its last. Each control breaks the reason that one of the paper's two
+    sentences gives, and its number is not fixed by construction:
+
+    - "similar features" need one split to learn the same from. With relabelled numbers FACT-RFM's M has the same
+      spectrum and circulant blocks, but not the features of this split. If it correlates with NFA-RFM's as well,
+      then the diagonal and the blocks are all that is similar.
+    - "distinct features" are those of two updates. Two iterates of one machine that has converged are alike; if they
+      are far apart, then the machine has not converged, and its distance from another machine says nothing.
+    """
+    p = len(fact) // 2
+    order = multiplied(p, stream("c_modular", "multiplied", seed))
+    for arm, other in (("claim", fact), ("control: numbers multiplied", fact[order][:, order])):
+        for quantity, correlation in CORRELATIONS.items():
+            yield arm, f"modular/{quantity}", correlation(nfa, other)
+    yield "claim", "modular/distance", 1 - gramlab.pearson(nfa, fact)
+    yield "control: one update before", "modular/distance", 1 - gramlab.pearson(before, fact)
+    random = stream("c_modular", "null", seed)
+    orders = [multiplied(p, random) for _ in range(DRAWS)]
+    for quantity, correlation in CORRELATIONS.items():
+        by_chance = [correlation(nfa, fact[order][:, order]) for order in orders]
+        yield "claim", f"null/modular/{quantity}", float(np.quantile(by_chance, 0.975))
+
+
+def block_correlation(M: Tensor, other: Tensor) -> float:
+    """The correlation of the entries about their block's mean, without M's own diagonal."""
+    return gramlab.pearson(*(torch.cat([block[mask] - block[mask].mean() for block, mask in _blocks(features)])
+                             for features in (M, other)))  # fmt: skip
+
+
+CORRELATIONS: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "correlation": gramlab.pearson,
+    "block correlation": block_correlation,
+}
+
+
+def multiplied(p: int, random: np.random.Generator) -> Tensor:
+    """Where i -> c i + s modulo p takes both numbers' codes: random s, and random c but 1 and -1.
+
+    With c = 1 or -1 each line of constant i - j is mapped to itself or to its mirror image, as in a symmetric block.
+    """
+    factors = [factor for factor in range(2, p - 1) if math.gcd(factor, p) == 1]
+    numbers = (int(random.choice(factors)) * np.arange(p) + int(random.integers(p))) % p
+    return torch.from_numpy(np.concatenate([numbers, numbers + p]))
+
+
 def circulancy(M: Tensor) -> float:
     """The share of the entries' variance that four circulant blocks explain, without M's own diagonal.
 
@@ -87,19 +155,25 @@ def circulancy(M: Tensor) -> float:
     p = len(M) // 2
     index = torch.arange(p)
     explained = total = 0.0
+    for block, mask in _blocks(M):
+        total += float((block[mask] - block[mask].mean()).square().sum())
+        shares = []
+        for sign in (1, -1):
+            lines = ((index[:, None] + sign * index) % p)[mask]
+            counts = torch.bincount(lines, minlength=p).clamp_min(1)
+            means = torch.zeros(p, dtype=M.dtype).index_add_(0, lines, block[mask]) / counts
+            shares.append(float((means[lines] - block[mask].mean()).square().sum()))
+        explained += max(shares)
+    return explained / total if total > 1e-20 else 0.0
+
+
+def _blocks(M: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """The four p x p blocks, and where their entries are not on M's own diagonal."""
+    p = len(M) // 2
     for row in range(2):
         for column in range(2):
             block = M[row * p : (row + 1) * p, column * p : (column + 1) * p]
-            mask = ~torch.eye(p, dtype=torch.bool) if row == column else torch.ones(p, p, dtype=torch.bool)
-            total += float((block[mask] - block[mask].mean()).square().sum())
-            shares = []
-            for sign in (1, -1):
-                lines = ((index[:, None] + sign * index) % p)[mask]
-                counts = torch.bincount(lines, minlength=p).clamp_min(1)
-                means = torch.zeros(p, dtype=M.dtype).index_add_(0, lines, block[mask]) / counts
-                shares.append(float((means[lines] - block[mask].mean()).square().sum()))
-            explained += max(shares)
-    return explained / total if total > 1e-20 else 0.0
+            yield block, ~torch.eye(p, dtype=torch.bool) if row == column else torch.ones(p, p, dtype=torch.bool)
 
 
 def similarities(M: Tensor, other: Tensor, x: Tensor, seed: int) -> Iterator[tuple[float, float]]:
