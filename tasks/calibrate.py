@@ -7,7 +7,8 @@ from tasks import stage as stages
 from tasks.judging.calibration import table
 
 RESULT = stages.ROOT / "reports" / "calibration.json"
-CODE = ("calibration", "power", "rules", "statistics")  # modules of tasks/judging
+# modules of tasks/judging
+CODE = ("calibration", "calibration_of_means", "monte_carlo", "power", "rules", "statistics")
 
 
 def code_hash() -> str:

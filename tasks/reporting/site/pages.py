@@ -10,7 +10,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.judging.calibration import DRAWS, error, limit
+from tasks.judging.calibration import AGAIN, DRAWS, error, limit
+from tasks.judging.monte_carlo import MOST
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
@@ -104,7 +105,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
     stand_ins = {scale: kept.standing_in(results[scale]) for scale in SCALES}
     content = {"calibration": checks["calibration"], "held": of_controls, "stand_ins": stand_ins,
                "part_counts": {scale: kept.parts_in_all(results[scale]) for scale in SCALES},
-               "error": error(DRAWS), "limit": limit(DRAWS)}  # fmt: skip
+               "draws": DRAWS, "error": error(DRAWS), "again": AGAIN * DRAWS, "error_again": error(AGAIN * DRAWS),
+               "limit_again": limit(AGAIN * DRAWS), "most": f"{MOST:g}"}  # fmt: skip
     yield "controls.html", page("controls.html", current="controls", **content)
     measured: dict[str, Any] = {"speed": speed.compared(), "growth": speed.grown()}
     yield "speed.html", page("speed.html", current="speed", **measured)

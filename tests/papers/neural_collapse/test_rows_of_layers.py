@@ -3,10 +3,10 @@
 import pytest
 
 from gramlab import tables
+from tasks.judging.monte_carlo import within_standard_errors
 from tasks.judging.rows import Rows
 from tasks.papers.neural_collapse.claims import d_fig3
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolates
-from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
 
 CASE = "digits, gaussian, relu"
 

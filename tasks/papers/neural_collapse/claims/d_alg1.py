@@ -13,10 +13,10 @@ from functools import partial
 
 from tasks.drawing.exact import draw as draw_instances
 from tasks.drawing.instances import Limit
+from tasks.judging.monte_carlo import MOST, within_standard_errors
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, exact
 from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
-from tasks.papers.neural_collapse.claims.shared.standard_errors import MOST, within_standard_errors
 
 ID = "D.alg1"
 KIND = "exact"

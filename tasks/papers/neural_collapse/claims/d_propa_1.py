@@ -13,10 +13,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.monte_carlo import within_standard_errors
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, exact, order
 from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
-from tasks.papers.neural_collapse.claims.shared.standard_errors import within_standard_errors
 
 ID = "D.propA.1"
 KIND = "exact"
