@@ -93,7 +93,7 @@ def features(layer: LayerMeasures, side: str) -> dict[str, Tensor]:
     if side or k >= d:
         roots = [gramlab.psd_power(matrix, 0.5) for matrix in (fact @ fact.T, agop, enfa)]
     else:  # FACT FACT^T, AGOP and eNFA are W^T K W, the latter with K their backward form
-        G = layer.weight_gradient / layer.weight_decay
+        _, G = layer.factor("scaled_gradient", "fact")
         spectra = [root_of_product(layer.weight, K) for K in (G @ G.T, layer.back_agop, layer.back_enfa)]
         roots = [(vectors * values) @ vectors.T for values, vectors in spectra]
     return {
