@@ -125,7 +125,6 @@ def _of_every_seed(reached: np.ndarray, label: str) -> Finding:
 CAPTION = (
     'Both methods achieve 100% test accuracy and exhibit delayed generalization aligned to the "grokking" phenomenon.'
 )
-NEW = ("quick",)  # the papers' table is older than the distance of the features
 BY_ITERATE = ("modular/accuracy", "modular/train accuracy", "modular/circulancy")
 CONTROLS = {
     "no feature learning": Control(has=BY_ITERATE),
@@ -134,7 +133,7 @@ CONTROLS = {
         equal_quantities=("modular/accuracy",),
         equal_because="It relabels the features M alone; the accuracies are those of the claim's kernel.",
     ),
-    "one update before": Control(has=("modular/distance",), scales=NEW),
+    "one update before": Control(has=("modular/distance",)),
 }
 STATEMENTS = (
     Statement(
@@ -174,7 +173,6 @@ STATEMENTS = (
         reads=("modular/distance",),
         kind="ours",
         rows=3,
-        scales=NEW,
     ),
 )
 

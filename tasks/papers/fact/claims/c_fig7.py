@@ -38,7 +38,6 @@ MATH = (
     r"\rho\left( M_{\text{NFA-RFM}},\; M_{\text{FACT-RFM}} \right) > \tfrac{1}{2}",
 )
 LEAST = 0.9  # R^2 of a good fit
-NEW = ("quick",)  # the papers' table is older than the correlations of the features
 
 
 def good_fit(rows: Rows) -> Finding:
@@ -97,7 +96,7 @@ def _fits(rows: Rows, name: str) -> np.ndarray:
 
 CONTROLS = {
     "k' of relabelled M": Control(has=("modular/pair",)),
-    "numbers multiplied": Control(has=("modular/correlation", "modular/block correlation"), scales=NEW),
+    "numbers multiplied": Control(has=("modular/correlation", "modular/block correlation")),
 }
 STATEMENTS = (
     Statement(
@@ -116,7 +115,6 @@ STATEMENTS = (
         reads=("modular/correlation",),
         kind="ours",
         rows=3,
-        scales=NEW,
     ),
     Statement(
         name="similar blocks",
@@ -126,7 +124,6 @@ STATEMENTS = (
         reads=("modular/block correlation",),
         kind="ours",
         rows=3,
-        scales=NEW,
     ),
     Statement(
         name="similar beyond chance",
@@ -138,7 +135,6 @@ STATEMENTS = (
         ),
         kind="ours",
         rows=3,
-        scales=NEW,
     ),
     Statement(
         name="better than untrained",
