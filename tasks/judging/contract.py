@@ -157,7 +157,12 @@ def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFr
     quantities = {arm: set(rows["quantity"]) for arm, rows in frame.groupby("arm")}
     described = controls_of(claim)
     read = {name for statement in statements for name in statement.reads}
-    names = [CONTROL + name for name, control in described.items() if scale in control.scales]
+    data_sets = set(frame.loc[frame["arm"] == "claim", "case"])
+    names = [
+        CONTROL + name
+        for name, control in described.items()
+        if scale in control.scales and (scale == "quick" or not control.data_set or control.data_set in data_sets)
+    ]
     for arm in names + sorted(arm for arm in quantities if arm.startswith(CONTROL)):
         control = described.get(arm.removeprefix(CONTROL), Control())
         wanted = read & set(control.has or quantities["claim"])

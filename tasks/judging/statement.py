@@ -193,6 +193,9 @@ class Control:
     cases
         The kinds of its cases, if they are not those of the claim's arm; by quantity, if quantities differ. The control
         has no other kinds.
+    data_set
+        The data set that it is measured on, if it has an arm for each. At the papers' scale a table lacks the control
+        if the claim's arm lacks this data set, which was not prepared on that machine.
     lacks
         The kinds of the claim's cases that the control lacks.
     least_share
@@ -213,6 +216,7 @@ class Control:
     scales: tuple[str, ...] = ("quick", "paper")
     parts: tuple[str, ...] = ("case", "layer", "step")
     cases: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
+    data_set: str = ""
     lacks: tuple[str, ...] = ()
     least_share: float = 1.0
     ignored_in_layers: str = ""

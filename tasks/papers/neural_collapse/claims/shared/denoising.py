@@ -40,6 +40,7 @@ CONTROLS = {  # an arm for each data set, since a control must be rejected on ea
         scales=(scale,),
         parts=columns,
         cases=(data_set,),
+        data_set=data_set,
         parts_because="It is measured on its data set alone, before training at step 0, and random vectors at the end.",
     )
     for name, columns in (
