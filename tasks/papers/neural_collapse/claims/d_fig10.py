@@ -1,7 +1,7 @@
 """The last features of an MLP collapse while its loss falls; with a small initialisation the NFA holds at the end.
 
 On each data set Sigma_W/Sigma_T, the share of the variance that lies within classes, falls. The loss falls too, to
-below that of the best constant. NC2 of the last features falls, and by more than that of any earlier layer's output:
+below that of the best constant. After training NC2 falls at the last hidden layer, and more than at any earlier one:
 the paper says that only the very last layer shows a strong progression of DNC2. The NFA is the Pearson correlation of
 W^T W with the square root of the AGOP, averaged over the five layers. It must exceed what random matrices of the same
 spectra reach by chance. This null is higher than the text's 0.04, which is for two random eigenvectors of dimension
