@@ -96,12 +96,13 @@ def statements(figure: int) -> tuple[Statement, ...]:
             reads=("nfa/mean",),
             rows=20,
         ),
-        Statement(
+        Statement(  # no figure shows it, and it names neither the layers nor an amount: this is one reading
             name="NC2 falls at the last layer above all",
             quote="Unlike DNC1, we have observed a strong DNC2 progression only in the very last layer.",
             place="Section 5",
             rule=lambda rows: on_each_data_set(rows, nc2_falls_at_the_last),
             reads=("nc2/output",),
+            kind="ours",
             rows=50,
         ),
         Statement(  # an untrained network passes this too: its AGOP is made of the same weights
