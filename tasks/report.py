@@ -26,7 +26,7 @@ from tasks.reporting import rows
 from tasks.reporting.counts import counts, verdicts
 from tasks.reporting.explore import views
 from tasks.reporting.settings import left_out, stages_of
-from tasks.settings import ROOT
+from tasks.settings import ROOT, Train
 
 NOT_RUN = "not run"
 
@@ -161,19 +161,19 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
         "figure": f"reports/{stage.scale}/figures/{key}.svg" if verdict["verdict"] != NOT_RUN else "",
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
-            (altered(stage, run.data, verdict["data sets"]) if run else [])
+            (altered(stage, run, verdict["data sets"]) if run else [])
             + left_out(stage.settings, key, verdict["data sets"])
             + [f"{name} made with other settings" for name in names if outdated(stage, name, records.get(name, {}))]
         ),
     }
 
 
-def altered(stage: stages.Stage, data: str, data_sets: list[str]) -> list[str]:
+def altered(stage: stages.Stage, run: Train, data_sets: list[str]) -> list[str]:
     """The differences of the claim's prepared data from the paper's; of several sets with the set's name."""
-    path = stage.altered(data)
+    path, trained = stage.altered(run.data), {variant.part for variant in run.by_variant().values()}
     differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return [f"{name}: {difference}" if name else difference for name, difference in differences.items()
-            if not name or not data_sets or name in data_sets]  # fmt: skip
+            if not name or (name in trained and (not data_sets or name in data_sets))]  # fmt: skip
 
 
 def outdated(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:
