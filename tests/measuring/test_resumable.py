@@ -61,6 +61,7 @@ def test_another_measurement_takes_no_rows_of_it(change, tmp_path, monkeypatch):
         torch.set_num_threads(threads + 1)
     elif change == "code":
         code.write_text("a = 2\n")
+        resumable._code.cache_clear()  # each process reads the code once
     elif change == "experiment":
         experiment = "another"
     else:
