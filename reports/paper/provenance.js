@@ -1,619 +1,667 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 0.952,
+  "seconds": 1.741,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.409,
+  "seconds": 0.793,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.805,
+  "seconds": 1.231,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.353,
+  "seconds": 0.585,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.031,
+  "seconds": 4.041,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.655,
+  "seconds": 0.933,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.764,
+  "seconds": 1.469,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.551,
+  "seconds": 0.895,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.616,
+  "seconds": 1.228,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.722,
+  "seconds": 0.93,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.629,
+  "seconds": 0.913,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 0.653,
+  "seconds": 1.215,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 2.48,
+  "seconds": 3.754,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.192,
+  "seconds": 0.372,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.352,
+  "seconds": 0.682,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 0.95,
+  "seconds": 1.349,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.008,
+  "seconds": 1.628,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.617,
+  "seconds": 0.964,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.49,
+  "seconds": 0.868,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 1.336,
+  "seconds": 1.932,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.811,
+  "seconds": 1.402,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 0.965,
+  "seconds": 1.529,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.622,
+  "seconds": 0.975,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 4.388,
+  "seconds": 6.383,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 0.969,
+  "seconds": 1.555,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 1.312,
+  "seconds": 2.422,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.323,
+  "seconds": 2.187,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 0.818,
+  "seconds": 1.23,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 0.672,
+  "seconds": 1.116,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 2.928,
+  "seconds": 4.751,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.017,
+  "seconds": 1.651,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.353,
+  "seconds": 0.618,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 4.198,
+  "seconds": 6.575,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.263,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.274,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 7.923,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.293,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 5.633,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 4.573,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 1.659,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 10.35,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 9.48,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 0.683,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.356,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.348,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 1.756,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.461,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 1.776,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.084,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b427a62d",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig11": {
   "seconds": 0.406,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
-  "settings": "06f319ef43a13777"
+  "commit": "6704c94c",
+  "settings": "e4d3c08456e49f75"
  },
- "check@c_fig4": {
-  "seconds": 0.567,
+ "check@b_fig1": {
+  "seconds": 0.434,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 11.963,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.515,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 7.752,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 7.363,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 2.381,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 14.078,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 13.939,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.261,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.598,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.618,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 2.658,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.623,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 2.878,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.137,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.647,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bd2e17d2",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.664,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 0.782,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bd2e17d2",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 0.835,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.405,
+  "seconds": 0.536,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.62,
+  "seconds": 0.596,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.531,
+  "seconds": 0.779,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
   "settings": "0df566941d0f0aac"
  },
- "check@c_lemd_2": {
-  "seconds": 1.269,
+ "check@c_fig8": {
+  "seconds": 0.646,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 0.852,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bd2e17d2",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.71,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.417,
+  "seconds": 0.67,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.511,
+  "seconds": 0.702,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 1.267,
+  "seconds": 1.839,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.252,
+  "seconds": 2.118,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.593,
+  "seconds": 0.963,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.447,
+  "seconds": 0.732,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.213,
+  "seconds": 0.386,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.69,
+  "seconds": 1.072,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.452,
+  "seconds": 0.782,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.01,
+  "seconds": 1.861,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.02,
+  "seconds": 1.571,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.402,
+  "seconds": 0.701,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a27f4ce5b0004c94"
  },
- "check@d_fig3": {
-  "seconds": 0.71,
+ "check@d_fig10": {
+  "seconds": 0.556,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig3": {
+  "seconds": 1.012,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.744,
+  "seconds": 1.243,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.443,
+  "seconds": 0.736,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.413,
+  "seconds": 0.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a27f4ce5b0004c94"
  },
- "check@d_lemb_1": {
-  "seconds": 0.404,
+ "check@d_fig7": {
+  "seconds": 0.618,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.594,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 0.941,
+  "seconds": 1.47,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.601,
+  "seconds": 0.709,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.564,
+  "seconds": 0.882,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.5,
+  "seconds": 6.607,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.721,
+  "seconds": 1.122,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -911,12 +959,22 @@ provenance.paper = {
   "device": "cpu",
   "settings": "a4a7604ab365f87a"
  },
- "measure@c_modular": {
-  "seconds": 515.078,
+ "measure@c_fig8": {
+  "seconds": 3389.874,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "7241471",
+  "commit": "165d16f0",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "a96eba494be5303c"
+ },
+ "measure@c_modular": {
+  "seconds": 538.418,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3b1d7694",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "5f03c433f087d7f5"
@@ -1008,6 +1066,16 @@ provenance.paper = {
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "f5667125df3b80b8"
+ },
+ "measure@d_mlp": {
+  "seconds": 3487.104,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "11ab2362",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "04bf61f280936747"
  },
  "measure@d_svd": {
   "seconds": 2.244,
@@ -1271,6 +1339,16 @@ provenance.paper = {
   "device": "cpu",
   "settings": "a4a7604ab365f87a"
  },
+ "train@c_fig8": {
+  "seconds": 7966.743,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "fbd0ea6e+",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "a96eba494be5303c"
+ },
  "train@c_tab2": {
   "seconds": 6376.241,
   "cores": 2,
@@ -1291,36 +1369,46 @@ provenance.paper = {
   "device": "cpu",
   "settings": "68b056d67297d48c"
  },
- "verdicts@centered_nfa": {
-  "seconds": 0.671,
+ "train@d_mlp": {
+  "seconds": 2621.937,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "53110cb9",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "04bf61f280936747"
+ },
+ "verdicts@centered_nfa": {
+  "seconds": 1.011,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6704c94c",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.66,
+  "seconds": 0.701,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.693,
+  "seconds": 0.7,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "bd2e17d2",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.076,
+  "seconds": 0.154,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b427a62d",
+  "commit": "6704c94c",
   "settings": "4f53cda18c2baa0c"
  }
 };
