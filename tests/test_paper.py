@@ -12,7 +12,7 @@ import pytest
 
 from gramlab import tables
 from tasks import papers
-from tasks.judging.contract import ContractError
+from tasks.judging.contract import ContractError, without_retired
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
 from tasks.judging.verdict import judge
@@ -44,9 +44,9 @@ def judged(paper: str) -> dict[str, dict]:
         if path.is_file():
             table = tables.read(path)
             with contextlib.suppress(ContractError):  # a table from before its statements: the claim waits
-                findings[key] = find(
-                    papers.claim(paper, key), letter, Rows(table), experiment, "paper", tables.seeds(table)
-                )
+                claim = papers.claim(paper, key)
+                rows, reduced = without_retired(Rows(table), claim, "paper"), SETTINGS.reduced(experiment)
+                findings[key] = find(claim, letter, rows, experiment, "paper", tables.seeds(table), reduced)
     statements = [statement for key in keys if key not in findings for statement in papers.claim(paper, key).STATEMENTS]
     waiting = sum(statement.kind == "asserted" for statement in statements)
     return judge(json.loads(json.dumps(findings)), waiting)

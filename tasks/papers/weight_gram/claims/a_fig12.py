@@ -179,10 +179,13 @@ def middle_layers_jump(rows: Rows) -> Finding:
     return replace(finding, measured=f"late minus early rise of TL as p rises: {_means(lateness)}")
 
 
-def level_equals(rows: Rows, p: float, printed: float, unit: float) -> Finding:
-    """The last layer's Target Linearity after training, or an accuracy, equals the printed number."""
-    probabilities, levels = _last_layer(rows)
-    return equals(levels[:, int(np.argmin(np.abs(probabilities - p)))], printed, unit)
+def levels_equal(rows: Rows, levels: dict[float, tuple[float, float]]) -> Finding:
+    """The last layer's Target Linearity after training, or an accuracy, equals the printed number at each p."""
+    probabilities, measured = _last_layer(rows)
+    return all_of(**{
+        f"p = {p:g}": equals(measured[:, int(np.argmin(np.abs(probabilities - p)))], printed, unit)
+        for p, (printed, unit) in levels.items()
+    })  # fmt: skip
 
 
 def _last_layer(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -304,37 +307,27 @@ STATEMENTS = (
     ),
     *(
         Statement(
-            name=f"TL at p = {p:g}",
-            quote="the last-layer TL drops from 0.45 (p=0.0) to 0.3 (p=0.5)"
-            if p < 0.75
-            else "the last-layer TL at the end of training remains around 0.25.",
+            name=f"printed levels of {name}",
+            quote=quote,
             place="Appendix B.8",
-            rule=partial(level_equals, p=p, printed=level, unit=unit),
-            reads=("target_linearity",),
+            rule=partial(levels_equal, levels=levels),
+            reads=(quantity,),
             kind="printed level",
-            printed=f"{level:g}",
-            cases=5,
-            scales=("paper",),
-        )
-        for p, (level, unit) in LEVELS.items()
-    ),
-    *(
-        Statement(
-            name=f"{name} accuracy at p = {p:g}",
-            quote=quote(p),
-            place="Appendix B.8",
-            rule=partial(level_equals, p=p, printed=level, unit=unit),
-            reads=(f"{quantity}_accuracy",),
-            kind="printed level",
-            printed=f"{level:g}",
+            printed=", ".join(f"{level:g} at p = {p:g}" for p, (level, _) in levels.items()),
             cases=5,
             scales=("paper",),
         )
         for name, quantity, levels, quote in (
-            ("training", "train", TRAINING, lambda p: CONVERGES if p >= 0.75 else TRAINING_FALLS),
-            ("test", "test", TEST, lambda p: AT_THE_END if p >= 0.75 else TEST_FALLS),
+            (
+                "TL",
+                "target_linearity",
+                LEVELS,
+                "the last-layer TL drops from 0.45 (p=0.0) to 0.3 (p=0.5). … For p ≥ "
+                "0.75, the last-layer TL at the end of training remains around 0.25.",
+            ),
+            ("the training accuracy", "train_accuracy", TRAINING, f"{TRAINING_FALLS} … {CONVERGES}"),
+            ("the test accuracy", "test_accuracy", TEST, f"{TEST_FALLS} … {AT_THE_END}"),
         )
-        for p, (level, unit) in levels.items()
     ),
 )
 

@@ -18,6 +18,7 @@ OTHERS = ("agop", "root agop", "enfa", "root enfa")
 NAMES = ("fact", "symmetric fact", *OTHERS)
 HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W and bAGOP the identity before training
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
+BOTH_SETS = {"quick": 1, "paper": 2}  # kinds of cases of Figures 3 and 8 to 10: digits; MNIST and CIFAR-10
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
 PRINTED_LOSS = 1e-3  # largest batch training loss of the paper's networks at convergence, Section 3.1
 FACT_AHEAD_OF_ROOTS = (
@@ -148,13 +149,14 @@ def layers_statements(side: str, figure: str, prefix: str) -> tuple[Statement, .
             place=figure,
             rule=lambda rows: ahead(rows, side, others),
             reads=tuple(f"pearson/{side}{name}" for name in ("fact", *others)),
+            cases=BOTH_SETS,
             rows=25,
         )
 
     return (
         ahead_of(("agop", "root agop"), f"{prefix}AGOP"),
         ahead_of(("enfa", "root enfa"), f"{prefix}eNFA"),
-        null_statement(f"{side}fact", figure, "layer"),
+        replace(null_statement(f"{side}fact", figure, "layer"), cases=BOTH_SETS),
     )
 
 
@@ -221,6 +223,7 @@ def interpolation_statement(layers: Collection[str]) -> Statement:
         rule=lambda rows: after_interpolation(rows, layers),
         reads=("pearson/fact", "train_accuracy"),
         kind="ours",
+        cases=BOTH_SETS,
         rows=100,  # 21 epochs of five seeds
     )
 
@@ -273,7 +276,7 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
 
     fact, both = (f"pearson/{side}fact",), (f"pearson/{side}fact", f"pearson/{side}symmetric fact")
     least = 200  # rows: 21 epochs of five seeds and six layers are 630
-    return (
+    statements = (
         Statement("low at most epochs", "indeed FACT does have low correlation for most epochs", place, low, fact,
                   printed=quoted("low for most epochs"), rows=least,
                   stands_in="With shuffled labels FACT is low too. The rule fails on a planted table in which FACT is "
@@ -290,6 +293,7 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
                   rows=least),
         null_statement(f"{side}fact", figure, "layer"),
     )  # fmt: skip
+    return tuple(replace(statement, cases=BOTH_SETS) for statement in statements)
 
 
 # Table 2: the first layer after training --------------------------------------------------------------------------
