@@ -49,11 +49,11 @@ provenance.paper = {
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 1.469,
+  "seconds": 0.831,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "1531478b",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -393,11 +393,11 @@ provenance.paper = {
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 0.647,
+  "seconds": 0.615,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "1531478b",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
@@ -409,11 +409,11 @@ provenance.paper = {
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 0.782,
+  "seconds": 0.864,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "1531478b",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
@@ -449,19 +449,19 @@ provenance.paper = {
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 0.646,
+  "seconds": 0.698,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "1531478b",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 0.852,
+  "seconds": 0.788,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "1531478b",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
@@ -505,19 +505,19 @@ provenance.paper = {
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.963,
+  "seconds": 0.647,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "1531478b",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.732,
+  "seconds": 0.468,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "1531478b",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
@@ -1388,11 +1388,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.701,
+  "seconds": 0.672,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "1531478b",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
@@ -1404,11 +1404,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.154,
+  "seconds": 0.081,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "1531478b",
   "settings": "4f53cda18c2baa0c"
  }
 };
