@@ -214,12 +214,15 @@ CONVERGES = (
     "As p increases, the overall training accuracy decreases up to p = 0.5, while it converges to approximately 0.7 "
     "for p ≥ 0.75."
 )
-TRAINING_FALLS = "the training accuracy decreases from 0.85 to 0.75."
 TEST_FALLS = (
     "the test accuracy decreases more rapidly, from 0.5 (p = 0.0) to 0.3 (p = 0.25) and 0.2 (p = 0.5), resulting in "
     "an increasing generalization gap."
 )
-AT_THE_END = "the final training accuracy remains around 0.7 and the test accuracy around 0.1 for p ≥ 0.75"
+TL_LEVELS = (
+    "the last-layer TL drops from 0.45 (p=0.0) to 0.3 (p=0.5), while the training accuracy decreases from 0.85 to "
+    "0.75. TL in other layers also decreases over this range. For p ≥ 0.75, the last-layer TL at the end of training "
+    "remains around 0.25."
+)
 STATEMENTS = (
     Statement(
         name="TL falls",
@@ -318,15 +321,9 @@ STATEMENTS = (
             scales=("paper",),
         )
         for name, quantity, levels, quote in (
-            (
-                "TL",
-                "target_linearity",
-                LEVELS,
-                "the last-layer TL drops from 0.45 (p=0.0) to 0.3 (p=0.5). … For p ≥ "
-                "0.75, the last-layer TL at the end of training remains around 0.25.",
-            ),
-            ("the training accuracy", "train_accuracy", TRAINING, f"{TRAINING_FALLS} … {CONVERGES}"),
-            ("the test accuracy", "test_accuracy", TEST, f"{TEST_FALLS} … {AT_THE_END}"),
+            ("TL", "target_linearity", LEVELS, TL_LEVELS),
+            ("the training accuracy", "train_accuracy", TRAINING, CONVERGES),
+            ("the test accuracy", "test_accuracy", TEST, TEST_FALLS),
         )
     ),
 )
