@@ -49,11 +49,11 @@ provenance.paper = {
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.831,
+  "seconds": 0.839,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1531478b",
+  "commit": "84840374",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -449,11 +449,11 @@ provenance.paper = {
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 0.698,
+  "seconds": 0.63,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1531478b",
+  "commit": "db696818",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
@@ -1404,11 +1404,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.081,
+  "seconds": 0.089,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1531478b",
+  "commit": "84840374",
   "settings": "4f53cda18c2baa0c"
  }
 };
