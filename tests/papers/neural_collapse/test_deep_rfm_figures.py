@@ -7,7 +7,7 @@ from planted_collapse import finding_of, verdict
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
-from tasks.papers.neural_collapse.claims import d_fig1, d_fig3
+from tasks.papers.neural_collapse.claims import d_fig1, d_fig3, d_fig4
 from tasks.papers.neural_collapse.experiments import d_deep_rfm
 
 SEEDS, LAYERS = 6, 8
@@ -118,6 +118,21 @@ def test_a_table_without_a_seed_or_half_of_the_layers_is_refused():
         verdict(d_fig3, [row for row in figure_3() if row["seed"] or row["case"] != CASES[1]], SEEDS)
     with pytest.raises(ContractError, match="the statement needs 90"):
         verdict(d_fig3, [row for row in figure_3() if row["quantity"] != "nc1/data" or row["x"] <= 4], SEEDS)
+
+
+@pytest.mark.parametrize(
+    ("last", "holds"), [((8.0, 4.0, 1.0), True), ((1.0, 4.0, 8.0), False), ((4.0, 4.0, 4.0), None)]
+)
+def test_figure_4_asks_whether_more_samples_collapse_further(last, holds):
+    rows = [
+        {"case": CASES[2], "seed": seed, "x": count, "quantity": "nc1/by samples", "value": value * (1 + 0.01 * seed)}
+        for seed in range(SEEDS)
+        for count, value in zip((600.0, 150.0, 300.0), (last[2], last[0], last[1]), strict=True)
+    ]
+    finding = finding_of(d_fig4, "more samples collapse further", rows)
+    assert finding.holds is holds
+    if holds:
+        assert "NC1 after the last √M is 8.2 with 150, 4.1 with 300, 1 with 600 samples" in finding.measured
 
 
 def simplex(within: float = 0.98, across: float = -0.11, spread: float = 0.05) -> list[dict]:

@@ -110,12 +110,26 @@ def chance(labels, layer, y, feature_map):
             yield {**labels, "quantity": f"null/{name}/{place}", "value": np.quantile(values, 0.025)}
 
 
-def models(source, x, y, seed, depth):
+def models(source, x, y, seed, depth, fewer=()):
     """The rows of the models of a source, with its kernels in paper D. Without a ridge, all interpolate."""
     for case in (f"{source}, {KERNELS[source]}, relu", f"{source}, laplace, fourier"):
         yield {"arm": "claim", "case": case, "seed": seed, "quantity": "train_accuracy", "value": 1.0}
         for arm in ("claim", NO_AGOP, SHUFFLED):
             yield from expected_rows(x, y, case, arm, seed, depth)
+        yield from by_samples(x, y, case, seed, depth, [*(fewer if case.endswith("fourier") else ()), len(x)])
+
+
+def by_samples(x, y, case, seed, depth, counts):
+    """NC1 after the last M^{1/2} of models that are fitted to the first samples."""
+    _, kernel, feature_map = case.split(", ")
+    for count, arm in product(counts, ("claim", NO_AGOP)):
+        *_, last = layers(x[:count], y[:count], count=depth, kernel=kernel, bandwidth=2.0, feature_map=feature_map,
+                          width=WIDTHS[feature_map], scale=0.05, seed=seed, learns=arm != NO_AGOP)  # fmt: skip
+        row = {"arm": arm, "case": case, "seed": seed, "x": float(count)}
+        nc1 = np.divide(*within_and_between(last["agop"], y[:count]))
+        yield {**row, "quantity": "nc1/by samples", "value": nc1}
+        if arm == "claim" and count < len(x):
+            yield {**row, "quantity": "train_accuracy", "value": 1.0}
 
 
 def test_every_row_of_digits():
@@ -129,8 +143,8 @@ def test_every_row_of_digits():
     expected = []
     for seed in range(2):
         rows = stream("d_deep_rfm", "digits", seed).choice(len(x), 22, replace=False)
-        expected += list(models("digits", x[rows], y[rows], seed, 5))
-    settings = d_deep_rfm.Settings(data=["digits"], samples=22, instances=2, layers=5, **WIDTHS)
+        expected += list(models("digits", x[rows], y[rows], seed, 5, fewer=[15, 18]))
+    settings = d_deep_rfm.Settings(data=["digits"], samples=22, fewer=[15, 18], instances=2, layers=5, **WIDTHS)
     measured = list(d_deep_rfm.measure(settings))
     assert {row["dtype"] for row in measured} == {"float64"}
     # images are kept in float32
@@ -150,7 +164,7 @@ def test_every_row_of_a_tiny_mnist(tmp_path, monkeypatch):
             (raw / f"{part}-{name}-ubyte").write_bytes(header + values.tobytes())
     monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
     pixels = training[:11].reshape(11, -1) / 255
-    settings = d_deep_rfm.Settings(data=["mnist"], samples=11, instances=1, layers=2, **WIDTHS)
+    settings = d_deep_rfm.Settings(data=["mnist"], samples=11, fewer=[], instances=1, layers=2, **WIDTHS)
     measured = list(d_deep_rfm.measure(settings))
     assert_same_rows(measured, list(models("mnist", pixels, y[:11], 0, 2)), rel=1e-5, absolute=1e-6)
 

@@ -4,14 +4,15 @@ NC1 = tr Sigma_W / tr Sigma_B, the variance within classes over that between the
 over layers, at sqrt(M) = M^{1/2}; the random feature map Phi raises it. NC2 is the distance of the class means from a
 simplex ETF. The features are those of the l1 kernel: cos(Wx + b) with Cauchy W of scale 0.05. Data, ridge and controls
 are those of D.fig3. As there, NC1 must fall from every layer to the next, in the mean over seeds of its relative
-change; no rule tests the word "exponentially".
+change; no rule tests the word "exponentially". After several layers NC1 stays where it is. A statement of ours asks
+whether the last layer's NC1 falls with the number of samples.
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS as EQUAL_SEEDS
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import interpolation
+from tasks.papers.neural_collapse.claims.shared.layer_collapse import FLOOR, statements
 from tasks.papers.neural_collapse.claims.shared.layer_collapse import draw as draw
-from tasks.papers.neural_collapse.claims.shared.layer_collapse import statements
 
 ID = "D.fig4"
 KIND = "statistical"
@@ -19,6 +20,6 @@ TITLE = "Deep RFM with Fourier features collapses, by the AGOP alone"
 PRINTED = "NC1 and NC2 fall over 18 layers; √M lowers NC1, the feature map raises it, Figure 4"
 MATH = layer_collapse.MATH
 FEATURES = "fourier"
-STATEMENTS = statements(FEATURES, figure=4)
+STATEMENTS = (*statements(FEATURES, figure=4), FLOOR)
 HYPOTHESES = (interpolation(FEATURES),)
 CONTROLS = layer_collapse.CONTROLS

@@ -40,6 +40,7 @@ class Settings(Simulation):
 
     data: list[Literal["digits", "mnist", "cifar10", "svhn"]]  # image sources
     samples: Count  # training images of each source
+    fewer: list[Count]  # smaller numbers of them, for how collapse with Fourier features depends on their number
     layers: Count  # of the Deep RFM
     relu: Count  # number of ReLU features
     fourier: Count  # number of Fourier features
@@ -56,7 +57,8 @@ IMAGES = ("gram/image", "image/class means")  # of the first seed
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: NC1 and NC2 by place and layer, and by chance in the last layer, mean cosines, ridges, training accuracy.
 
-    The first seed has Gram images too.
+    The first seed has Gram images too. With Fourier features there are rows of the last layer's NC1 by the number of
+    samples: these are the run's first samples.
     """
     root = load("paper").machine.root()
     for source in settings.data:
@@ -77,6 +79,11 @@ def measure(settings: Settings) -> Iterator[dict]:
                 for row in rows_of_part("d_deep_rfm", part, partial(_rows_of_model, model, images, classes)):
                     if row["quantity"] not in IMAGES or seed == 0:
                         yield {**labels, **row}
+                for count in settings.fewer if features == "fourier" else ():
+                    part = ["fewer", source, count, model.get_params()]
+                    measure = partial(_rows_of_fewer, model, images[:count], classes[:count])
+                    for row in rows_of_part("d_deep_rfm", part, measure):
+                        yield {**labels, **row}
 
 
 def _rows_of_model(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
@@ -87,13 +94,32 @@ def _rows_of_model(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dic
         sizes = np.minimum(np.unique(y, return_counts=True)[1], SHOWN)
         yield from ({**row, "arm": "claim"} for row in _rows_of_layers(model, sizes))
         yield {"arm": "claim", "quantity": "train_accuracy", "value": float(model.score(x, y))}
+        yield {"arm": "claim", **_row_of_samples(model, len(x))}
         yield from _rows_of_other_maps(model, x, y)
         model.set_params(agop=False).fit(x, y)
         # with M = I, NC1 after the AGOP is that of the data
         yield from ({**row, "arm": NO_AGOP} for row in _rows_of_layers(model, sizes) if row["quantity"] != "nc1/agop")
+        yield {"arm": NO_AGOP, **_row_of_samples(model, len(x))}
         shuffled = stream("d_deep_rfm", "shuffled", model.seed).permutation(y)
         model.set_params(agop=True).fit(x, shuffled)
         yield from ({**row, "arm": SHUFFLED} for row in _class_rows(model, x, y))
+
+
+def _rows_of_fewer(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
+    """Rows of the last layer's NC1 and of the training accuracy of a model fitted to fewer images, and with M = I."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularKernel)
+        for arm, agop in (("claim", True), (NO_AGOP, False)):
+            model.set_params(agop=agop).fit(x, y)
+            yield {"arm": arm, **_row_of_samples(model, len(x))}
+            if agop:
+                accuracy = float(model.score(x, y))
+                yield {"arm": arm, "x": float(len(x)), "quantity": "train_accuracy", "value": accuracy}
+        model.set_params(agop=True)
+
+
+def _row_of_samples(model: DeepRFM, count: int) -> dict:
+    return {"x": float(count), "quantity": "nc1/by samples", "value": model.layers_[-1].nc1["agop"]}
 
 
 def _rows_of_layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:

@@ -35,9 +35,14 @@ MATH = (
 )
 
 
+BY_SAMPLES = "nc1/by samples"
 CONTROLS = {
-    "fitted to shuffled labels": Control(equal_quantities=("ridge",), equal_because=EQUAL_SEEDS["ridge"]),
-    "M = I": Control(has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge")),
+    "fitted to shuffled labels": Control(
+        has=("nc1/data", "nc1/agop", "nc1/features", "nc2/data", "nc2/agop", "null/nc1/agop", "null/nc2/agop", "ridge"),
+        equal_quantities=("ridge",),
+        equal_because=EQUAL_SEEDS["ridge"],
+    ),
+    "M = I": Control(has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge", BY_SAMPLES)),
     "M with random eigenvectors": Control(
         has=("nc1/agop", "nc1/data"),
         equal_quantities=("nc1/data",),
@@ -116,6 +121,17 @@ def statements(features: str, figure: int) -> tuple[Statement, ...]:
     )
 
 
+FLOOR = Statement(
+    name="more samples collapse further",
+    quote="we see that this exponential improvement in the DNC metric occurs in all layers (see Figures 3 and 4).",
+    place="Section 4.2",
+    rule=lambda rows: on_each_case(rows, "fourier", falls_with_samples),
+    reads=(BY_SAMPLES,),
+    kind="ours",
+    rows=9,
+)
+
+
 def _for(features: str, rule: Rule) -> Rule:
     """The rule on each of the cases with these features, all of which must hold."""
     return lambda rows: on_each_case(rows, features, rule)
@@ -171,6 +187,15 @@ def improves_in_every_layer(rows: Rows) -> Finding:
     finding = all_of(**steps)
     numbers = {**finding.numbers, "share of steps in which NC1 falls": share}
     return replace(finding, numbers=numbers, measured=measured)
+
+
+def falls_with_samples(rows: Rows) -> Finding:
+    """NC1 after the last layer's M^{1/2} falls with the number of samples."""
+    nc1 = by_layer(rows, BY_SAMPLES)
+    means = np.exp(np.log(nc1).mean(0))
+    levels = [f"{mean:.2g} with {count:.0f}" for count, mean in zip(np.unique(rows.x), means, strict=True)]
+    measured = f"NC1 after the last √M is {', '.join(levels)} samples"
+    return replace(trend(-nc1, "minus NC1 after the last √M by number of samples"), measured=measured)
 
 
 def beyond_chance(rows: Rows) -> Finding:
