@@ -20,7 +20,8 @@ TITLE = "The Gram image ends as a simplex ETF"
 PRINTED = "within 1, across −1/(K−1) after 18 layers: CIFAR-10 by cos, MNIST by ReLU, Figure 1"
 MATH = simplex.MATH
 CASES = (  # data set, kernel, features
-    "cifar10, laplace, fourier", "mnist, gaussian, relu", "digits, laplace, fourier", "digits, laplace, relu",
+    "cifar10, laplace, fourier", "cifar10-jpeg, laplace, fourier", "mnist, gaussian, relu",
+    "digits, laplace, fourier", "digits, laplace, relu",
 )  # fmt: skip
 CONTROLS = {
     "M = I": Control(),

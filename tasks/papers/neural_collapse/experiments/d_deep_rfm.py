@@ -5,7 +5,7 @@ ReLU features or 4096 Fourier features of scale 0.05, and unchanged pixels. (The
 has as many Fourier features as inputs.) A kernel matrix can be singular to working precision, as the Gaussian one is
 when points collapse. Then gramlab.kernels.solve takes the ridge sqrt(eps) tr(K)/n = 1.5e-8; the rows report it by
 layer. Seeds draw the features and the subset of the digits. Of the other sources all seeds have the first ``samples``
-images, as in the paper.
+images, as in the paper. Cases are named for the images that were there: ``cifar10-jpeg`` where CIFAR-10 is missing.
 
 Digits have the Laplace kernel. With the Gaussian kernel, the paper's for ReLU features on MNIST, the kernel matrix of
 1,000 digits is singular in 13 to 15 of 18 layers, and the last machine does not interpolate.
@@ -24,12 +24,12 @@ import torch
 from torch import Tensor
 
 from gramlab import DeepRFM, neural_collapse
-from gramlab.data import prepare
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
 from tasks.measuring.invariants import check_traces, error_context
 from tasks.measuring.nulls import collapse_nulls, in_random_directions
 from tasks.measuring.resumable import rows_of_part
+from tasks.measuring.stand_ins import prepare_or_stand_in
 from tasks.settings import load
 from tasks.settings.fields import Count
 from tasks.settings.simulation import Simulation
@@ -61,8 +61,9 @@ def measure(settings: Settings) -> Iterator[dict]:
     samples: these are the run's first samples.
     """
     root = load("paper").machine.root()
-    for source in settings.data:
-        data = prepare(source, root, train=None if source == "digits" else settings.samples, order="first")
+    for wanted in settings.data:
+        count = None if wanted == "digits" else settings.samples
+        data, source, _ = prepare_or_stand_in("measure@d_deep_rfm", wanted, root, train=count, order="first")
         x, y = data.scaled(data.x_train, torch.float64).flatten(1).numpy(), data.y_train.numpy()
         for seed in range(settings.instances):
             images, classes = x, y
@@ -70,7 +71,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                 subset = stream("d_deep_rfm", source, seed).choice(len(x), settings.samples, replace=False)
                 images, classes = x[subset], y[subset]
             for features, kernel, width in (
-                ("relu", KERNELS[source], settings.relu), ("fourier", "laplace", settings.fourier),
+                ("relu", KERNELS[wanted], settings.relu), ("fourier", "laplace", settings.fourier),
             ):  # fmt: skip
                 model = DeepRFM(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
                                 gram_samples=SHOWN)  # fmt: skip

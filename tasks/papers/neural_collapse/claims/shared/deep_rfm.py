@@ -12,7 +12,7 @@ from tasks.judging.statistics import JudgeError
 
 LEAST_ACCURACY = 0.99
 FEATURES = {"relu": "ReLU", "fourier": "Fourier"}
-DATA_SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "svhn": "SVHN"}
+DATA_SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg": "CIFAR-10 (JPEG)", "svhn": "SVHN"}
 
 
 def on_each_case(rows: Rows, endings: str | tuple[str, ...], rule: Callable[[Rows], Finding]) -> Finding:

@@ -1,0 +1,43 @@
+"""Data sets that replace others which are neither on this machine nor downloadable."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gramlab.data import DataSet
+
+# source -> the folder of Parquet files under the data root that replaces it, and how its images differ
+STAND_INS = {"cifar10": ("cifar10-jpeg", "JPEG-recompressed")}
+
+
+def prepare_or_stand_in(stage: str, source: str, root: Path, **options: Any) -> tuple["DataSet", str, str]:
+    """Prepare a data set, or the set that replaces it if it is missing.
+
+    Parameters
+    ----------
+    stage
+        The stage's name, for the note on standard error.
+    source, root, options
+        See ``gramlab.data.prepare``.
+
+    Returns
+    -------
+    data set, name, difference
+        The source's name and an empty text; or the replacement's name and how its images differ.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be prepared and nothing replaces it.
+    """
+    from gramlab.data import DataError, prepare
+
+    try:
+        return prepare(source, root, **options), source, ""
+    except DataError as error:
+        folder, difference = STAND_INS.get(source, ("", ""))
+        if not folder or not (root / folder).is_dir():
+            raise
+        print(f"{stage}: {folder}, {difference}, stands in: {error}", file=sys.stderr)
+        return prepare("parquet", root, path=folder, **options), folder, difference
