@@ -1,11 +1,16 @@
 """What d_deep_rfm measures, row by row, against Algorithm 1 in numpy on real digits and on a tiny MNIST."""
 
+import io
 import struct
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from algorithm_1 import features, layers
 from handmade import assert_same_rows
+from PIL import Image
 from sklearn.datasets import load_digits
 
 from gramlab.streams import stream
@@ -15,7 +20,7 @@ NO_AGOP, SHUFFLED = "control: M = I", "control: fitted to shuffled labels"
 LINEAR, TURNED = "control: features without their nonlinearity", "control: M with random eigenvectors"
 SHOWN = 4  # of each class in a Gram image
 WIDTHS = {"relu": 12, "fourier": 40}
-KERNELS = {"cifar10": "laplace", "mnist": "gaussian", "svhn": "laplace", "digits": "laplace"}
+KERNELS = {"cifar10": "laplace", "cifar10-jpeg": "laplace", "mnist": "gaussian", "svhn": "laplace", "digits": "laplace"}
 
 
 def within_and_between(h: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -169,5 +174,24 @@ def test_every_row_of_a_tiny_mnist(tmp_path, monkeypatch):
     assert_same_rows(measured, list(models("mnist", pixels, y[:11], 0, 2)), rel=1e-5, absolute=1e-6)
 
 
+@pytest.mark.usefixtures("offline")
+def test_cases_are_named_for_the_images_that_stand_in(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
+    y, folder = np.array([0, 1, 2, 2, 1, 0, 1, 2, 0]), tmp_path / "cifar10-jpeg"
+    pixels = np.random.default_rng(6).integers(0, 128, size=(9, 4, 4, 3)) + 40 * y[:, None, None, None]
+    folder.mkdir()
+    for part in ("train", "test"):
+        cells = []
+        for image in pixels.astype(np.uint8):
+            stream_of_bytes = io.BytesIO()
+            Image.fromarray(image).save(stream_of_bytes, "PNG")
+            cells.append(stream_of_bytes.getvalue())
+        pq.write_table(pa.table({"image": pa.array(cells), "label": pa.array(y)}), folder / f"{part}.parquet")
+    settings = d_deep_rfm.Settings(data=["cifar10"], samples=9, fewer=[], instances=1, layers=2, **WIDTHS)
+    x = pixels.transpose(0, 3, 1, 2).reshape(9, -1) / 255
+    measured = list(d_deep_rfm.measure(settings))
+    assert_same_rows(measured, list(models("cifar10-jpeg", x, y, 0, 2)), rel=1e-5, absolute=1e-6)
+
+
 def test_only_mnist_has_the_gaussian_kernel():
-    assert d_deep_rfm.KERNELS == KERNELS
+    assert {name for name, kernel in d_deep_rfm.KERNELS.items() if kernel == "gaussian"} == {"mnist"}
