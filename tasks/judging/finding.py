@@ -163,7 +163,7 @@ def _controls(arm: str, form: str, arms: dict[str, Finding]) -> bool:
 
 def _hypothesis(hypothesis: Hypothesis, rows: Rows) -> dict[str, Any]:
     """What a hypothesis's rule finds in each form that has its quantities; another form is judged by the print's."""
-    rows = rows.where(quantity=set(hypothesis.reads))
+    rows = hypothesis.concerned(rows)
     by_form = {form: rows.where(arm=form) for form in FORMS}
     findings = {form: summary(hypothesis.rule(in_form)) for form, in_form in by_form.items() if len(in_form)}
     return {

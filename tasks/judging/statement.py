@@ -89,8 +89,7 @@ class Statement:
 
     def concerned(self, rows: Rows) -> Rows:
         """The rows that the statement reads: its quantities, on its data sets."""
-        rows = rows.where(quantity=set(self.reads))
-        return Rows(rows.frame[_data_sets(rows.frame).isin(self.data_sets)]) if self.data_sets else rows
+        return _of_data_sets(rows.where(quantity=set(self.reads)), self.data_sets)
 
     def judged_at(self, scale: str, reduced: bool) -> bool:
         """Whether it is judged at this scale; ``reduced`` says whether ``affordable`` replaces the paper's settings."""
@@ -122,6 +121,11 @@ class Statement:
         """Whether the table has enough of the statement's data sets."""
         in_claim = self.concerned(rows).where(arm="claim").frame
         return not self.data_sets or _data_sets(in_claim).nunique() >= self.least_sets
+
+
+def _of_data_sets(rows: Rows, data_sets: tuple[str, ...]) -> Rows:
+    """The rows of these data sets, or all without any."""
+    return Rows(rows.frame[_data_sets(rows.frame).isin(data_sets)]) if data_sets else rows
 
 
 def _data_sets(frame: pd.DataFrame) -> pd.Series:
@@ -284,6 +288,8 @@ class Hypothesis:
         ``hypothesis not met``, or ``reduced too far`` for a condition that only the reduced settings miss.
     statements
         The names of the statements that need it; all by default.
+    data_sets
+        The data sets on which it is measured, as in ``Statement``; all by default.
     """
 
     name: str
@@ -292,10 +298,15 @@ class Hypothesis:
     reads: tuple[str, ...]
     reason: str = "hypothesis not met"
     statements: tuple[str, ...] = ()
+    data_sets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.reason not in ("hypothesis not met", "reduced too far"):
             raise ValueError(f"{self.name}: reason {self.reason!r}")
+
+    def concerned(self, rows: Rows) -> Rows:
+        """The rows that its rule reads: its quantities, on its data sets."""
+        return _of_data_sets(rows.where(quantity=set(self.reads)), self.data_sets)
 
 
 def quantities(claim: Any) -> tuple[str, ...]:

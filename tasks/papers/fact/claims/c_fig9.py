@@ -1,14 +1,14 @@
 """After training, bFACT correlates more with W W^T than bAGOP, beNFA and their square roots, on every hidden layer.
 
 ReLU networks of five hidden layers, mean squared error, on MNIST and on CIFAR-10. The correlation is Pearson's. At the
-quick scale the images are digits of 8 x 8 pixels in place of both. The control computes bFACT with shuffled labels.
+quick scale the images are digits of 8 x 8 pixels in place of both. Each data set has statements and hypotheses of its
+own. The control computes bFACT with shuffled labels.
 """
 
 from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_layers
-from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import layers_statements, shuffled_labels
+from tasks.papers.fact.claims.shared.correlations import SETS, layers_statements, of_parts, shuffled_labels
 
 ID = "C.fig9"
 KIND = "statistical"
@@ -20,6 +20,7 @@ MATH = (
 )
 SIDE = "back_"  # of the layer: its output
 STATEMENTS = layers_statements(SIDE, "Figure 9", prefix="b")
+HYPOTHESES = of_parts(STATEMENTS, SETS)
 CONTROLS = shuffled_labels("back_agop", "back_root agop")
 
 draw = partial(draw_layers, side=SIDE)
