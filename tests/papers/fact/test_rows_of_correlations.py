@@ -19,7 +19,7 @@ def outcome(name: str, pearson, null: float = 0.3) -> bool | None:
     records = []
     for seed in range(5):
         for layer in sorted(HIDDEN):
-            place = {"case": "CIFAR-10", "seed": seed, "layer": layer}
+            place = {"case": "MNIST", "seed": seed, "layer": layer}
             records += [
                 {**place, "x": float(epoch), "step": epoch, "quantity": f"pearson/{matrix}",
                  "value": noisy(pearson(matrix, layer, epoch), seed, layer, epoch, matrix)}
