@@ -227,6 +227,14 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
     return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
 
 
+def names_by_text(hypotheses: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The names of the conditions with the same text: one condition that several data sets have to meet."""
+    names: dict[str, list[str]] = {}
+    for hypothesis in hypotheses:
+        names.setdefault(hypothesis["text"], []).append(hypothesis["name"])
+    return names
+
+
 def measure(form: dict[str, Any]) -> str:
     """The name of a rule's statistic, and the part of the rule; empty if the rule's text does not name it."""
     rule = deciding_part(form)["rule"]

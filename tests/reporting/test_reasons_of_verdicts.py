@@ -102,6 +102,12 @@ def test_a_condition_names_its_measure_once_and_each_value_with_its_scale_and_fo
     assert values[1].startswith("quick scale, corrected form 0.2 [")
 
 
+def test_a_condition_of_several_data_sets_is_worded_once():
+    names = {"fit": "It fits.", "fit on B": "It fits.", "critical": "No gradient."}
+    hypotheses = [{"name": name, "text": text} for name, text in names.items()]
+    assert words.names_by_text(hypotheses) == {"It fits.": ["fit", "fit on B"], "No gradient.": ["critical"]}
+
+
 def test_what_is_measured_beside_a_condition_stands_behind_it():
     met = {**asdict(positive(np.array([0.2, 0.21, 0.19]), "accuracy")), "measured": "largest loss 0.004"}
     assert words.condition(met).endswith("]; largest loss 0.004")
