@@ -1,667 +1,667 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.741,
+  "seconds": 1.24,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.793,
+  "seconds": 0.476,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.231,
+  "seconds": 0.866,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.585,
+  "seconds": 0.357,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 4.041,
+  "seconds": 4.85,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.933,
+  "seconds": 1.729,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.839,
+  "seconds": 0.827,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "84840374",
+  "commit": "3d333137",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.895,
+  "seconds": 0.581,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.228,
+  "seconds": 0.663,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.93,
+  "seconds": 0.68,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.913,
+  "seconds": 1.343,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.215,
+  "seconds": 0.753,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 3.754,
+  "seconds": 2.533,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.372,
+  "seconds": 0.207,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.682,
+  "seconds": 0.393,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 1.349,
+  "seconds": 1.767,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.628,
+  "seconds": 2.791,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.964,
+  "seconds": 1.013,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.868,
+  "seconds": 0.482,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 1.932,
+  "seconds": 5.907,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 1.402,
+  "seconds": 1.576,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.529,
+  "seconds": 1.074,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.975,
+  "seconds": 0.706,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 6.383,
+  "seconds": 4.495,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.555,
+  "seconds": 2.205,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 2.422,
+  "seconds": 1.798,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 2.187,
+  "seconds": 2.459,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.23,
+  "seconds": 0.805,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 1.116,
+  "seconds": 1.616,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 4.751,
+  "seconds": 18.072,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.651,
+  "seconds": 2.015,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.618,
+  "seconds": 0.383,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 6.575,
+  "seconds": 4.549,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.406,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.434,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 11.963,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.515,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 7.752,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 7.363,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 2.381,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 14.078,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 13.939,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.261,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.598,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
   "seconds": 0.618,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.799,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 18.554,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.871,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 5.552,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 5.126,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 1.749,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 11.231,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 10.362,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.718,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.379,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 1.049,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 2.658,
+  "seconds": 3.167,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.623,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 2.878,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.137,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.615,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1531478b",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.664,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
   "seconds": 0.864,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1531478b",
-  "settings": "26a379995923013b"
+  "commit": "3d333137",
+  "settings": "e50255e1f241a1a7"
  },
- "check@c_fig4": {
-  "seconds": 0.835,
+ "check@b_rmt": {
+  "seconds": 4.493,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
-  "settings": "e1a362a3e8794acc"
+  "commit": "3d333137",
+  "settings": "d8e97013adcf1fe2"
  },
- "check@c_fig5": {
-  "seconds": 0.536,
+ "check@c_fig1": {
+  "seconds": 0.061,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "9757a1b42867dff3"
  },
- "check@c_fig6": {
-  "seconds": 0.596,
+ "check@c_fig10": {
+  "seconds": 0.639,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.779,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bd2e17d2",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 0.63,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "db696818",
+  "commit": "3d333137",
   "settings": "26a379995923013b"
  },
- "check@c_fig9": {
-  "seconds": 0.788,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1531478b",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 1.71,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.67,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.702,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.839,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 2.118,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 0.647,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1531478b",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_mnist": {
+ "check@c_fig11": {
   "seconds": 0.468,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1531478b",
+  "commit": "3d333137",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.067,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 0.677,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.469,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 0.646,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.728,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 0.641,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 1.034,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.39,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.472,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.567,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.623,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 1.28,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 0.663,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 0.456,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.386,
+  "seconds": 0.249,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.072,
+  "seconds": 0.735,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.782,
+  "seconds": 0.502,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.861,
+  "seconds": 1.081,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.571,
+  "seconds": 1.216,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.701,
+  "seconds": 0.452,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.556,
+  "seconds": 0.547,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "3d333137",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 1.012,
+  "seconds": 0.849,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 1.243,
+  "seconds": 0.929,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.736,
+  "seconds": 0.568,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.565,
+  "seconds": 0.451,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 0.618,
+  "seconds": 0.591,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "3d333137",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
+  "seconds": 0.412,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 1.055,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "3d333137",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
   "seconds": 0.594,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_lemb_2": {
-  "seconds": 1.47,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_propa_1": {
-  "seconds": 0.709,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.882,
+  "seconds": 0.549,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 6.607,
+  "seconds": 4.977,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.122,
+  "seconds": 0.759,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -816,14 +816,14 @@ provenance.paper = {
   "settings": "32212dfbeda4290d"
  },
  "measure@a_thm3": {
-  "seconds": 145.131,
+  "seconds": 539.825,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "7241471",
+  "commit": "8654e271",
   "torch": "2.15.0+cu132",
   "device": "cpu",
-  "settings": "8ab06e4ba5ae77f5"
+  "settings": "d53161974d84a28e"
  },
  "measure@a_thm4": {
   "seconds": 1237.824,
@@ -1380,35 +1380,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.011,
+  "seconds": 0.712,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6704c94c",
+  "commit": "3d333137",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.672,
+  "seconds": 0.719,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1531478b",
+  "commit": "3d333137",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.7,
+  "seconds": 0.701,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bd2e17d2",
+  "commit": "3d333137",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.089,
+  "seconds": 0.086,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "84840374",
+  "commit": "3d333137",
   "settings": "4f53cda18c2baa0c"
  }
 };
