@@ -227,12 +227,12 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
     return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
 
 
-def names_by_text(hypotheses: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """The names of the conditions with the same text: one condition that several data sets have to meet."""
-    names: dict[str, list[str]] = {}
+def by_text(hypotheses: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The hypotheses by their text: one condition may have to be met on several data sets."""
+    groups: dict[str, list[dict[str, Any]]] = {}
     for hypothesis in hypotheses:
-        names.setdefault(hypothesis["text"], []).append(hypothesis["name"])
-    return names
+        groups.setdefault(hypothesis["text"], []).append(hypothesis)
+    return groups
 
 
 def measure(form: dict[str, Any]) -> str:

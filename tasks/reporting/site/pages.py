@@ -58,7 +58,7 @@ STAMPS = {
 FILTERS = {
     name: getattr(module, name)
     for module, names in (
-        (words, ("condition", "conditions", "controls", "deciding_form", "interval", "measured", "names_by_text",
+        (words, ("by_text", "condition", "conditions", "controls", "deciding_form", "interval", "measured",
                  "number", "rejection", "result", "rule", "statements_found", "typeset", "verdict", "waived", "why")),
         (in_short, ("how_many", "in_short")),
         (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
