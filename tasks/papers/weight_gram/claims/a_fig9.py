@@ -31,7 +31,7 @@ HYPOTHESES = (
     ),
 )
 UNPRINTED = "at a learning rate of Adam that the paper does not print"
-CONTROLS = growth.controls()
+CONTROLS = growth.CONTROLS
 
 
 def throughout(rows: Rows) -> Finding:

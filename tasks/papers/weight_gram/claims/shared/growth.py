@@ -80,22 +80,14 @@ def above_chance(rows: Rows) -> Finding:
     return all_of(**parts)
 
 
-BOTH = ("quick", "paper")
+CONTROLS = {
+    "random features": Control(has=("surrogate", RAW, "target_linearity")),
+    "random features, corrected": Control(has=("surrogate",)),
+}
 
 
-def controls(corrected_at: tuple[str, ...] = BOTH) -> dict[str, Control]:
-    """The controls; ``corrected_at``: the scales whose tables are not older than the corrected form."""
-    return {
-        "random features": Control(has=("surrogate", RAW, "target_linearity")),
-        "random features, corrected": Control(has=("surrogate",), scales=corrected_at),
-    }
-
-
-def chance_statement(quote: str, place: str, scales: tuple[str, ...] = BOTH) -> Statement:
-    """Our own: Target Linearity is above the level that features have on labels that they were not trained on.
-
-    ``scales``: those whose tables are not older than this null.
-    """
+def chance_statement(quote: str, place: str) -> Statement:
+    """Our own: Target Linearity is above the level that features have on labels that they were not trained on."""
     return Statement(
         name="TL above chance",
         quote=quote,
@@ -105,7 +97,6 @@ def chance_statement(quote: str, place: str, scales: tuple[str, ...] = BOTH) -> 
         kind="ours",
         data_sets=DATA_SETS,
         rows=20,
-        scales=scales,
         forms=("claim",),  # shuffled labels are measured on the networks of the text
     )
 
