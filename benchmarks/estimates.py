@@ -29,7 +29,7 @@ SETS = {
     "celeba": ((3, 96, 96), 162_770, 2),
 }
 # runs that have more variants today than their recorded durations cover, and the covered variants
-RECORDED = {"a_fig4": ("CIFAR-10 text",), "a_fig12": ("text",)}
+RECORDED = {"a_fig12": ("text",)}
 # runs that waited for other work of the machine most of the time: they say nothing about its rate
 WAITED = {"c_tab2", "c_tab2_mnist"}
 
