@@ -254,7 +254,10 @@ def test_claims_say_what_a_small_machine_leaves_out():
     assert left_out(paper, "a_fig4") == ["CIFAR-100 left out"]  # SVHN is none of that figure's
     assert left_out(paper, "a_fig5", ["MNIST"]) == []
     assert left_out(paper, "a_fig10") == []
-    assert left_out(paper, "d_fig1") == ["cifar10 left out", "svhn left out", "samples 5000 instead of 50000"]
+    assert left_out(paper, "d_fig1") == [
+        "cifar10 left out", "svhn left out", "samples 5000 instead of 50000",
+        "fewer_samples 1250, 2500 instead of 12500, 25000",
+    ]  # fmt: skip
     encoder, *others = left_out(paper, "a_fig11")
     assert encoder.startswith("model ")
     assert "instead of google-bert/bert-base-uncased" in encoder

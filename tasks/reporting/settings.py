@@ -86,7 +86,10 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
     entry = settings.entry("simulate", experiment)  # not validated: the class of its settings imports torch
     for name, value in (entry.get("affordable") or {}).items():
         paper_value = entry.get(name)
-        if isinstance(paper_value, list | dict):
+        if isinstance(paper_value, list) and not any(part in paper_value for part in value):
+            values, printed = (", ".join(map(_line, parts)) for parts in (value, paper_value))
+            notes.append(f"{name} {values} instead of {printed}")
+        elif isinstance(paper_value, list | dict):
             notes += [f"{_line(part)} left out" for part in paper_value if part not in value]
         else:
             notes.append(f"{name} {value} instead of {'all' if paper_value is None else paper_value}")

@@ -83,7 +83,9 @@ def test_a_part_that_fails_leaves_nothing(tmp_path):
 
 def test_a_deep_rfm_goes_on_after_the_model_that_it_finished(monkeypatch):
     """Interrupted at its third fit of eight models, the measurement fits six more and has the rows of a whole one."""
-    settings = d_deep_rfm.Settings(data=["digits"], samples=40, fewer=[], layers=2, relu=8, fourier=8, instances=2)
+    settings = d_deep_rfm.Settings(
+        data=["digits"], samples=40, fewer_samples=[], layers=2, relu=8, fourier=8, instances=2
+    )
     rows = list(d_deep_rfm.measure(settings))
     forget_parts("d_deep_rfm")
     fitted, original = [], d_deep_rfm._rows_of_model

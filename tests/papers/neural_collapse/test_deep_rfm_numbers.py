@@ -149,7 +149,7 @@ def test_every_row_of_digits():
     for seed in range(2):
         rows = stream("d_deep_rfm", "digits", seed).choice(len(x), 22, replace=False)
         expected += list(models("digits", x[rows], y[rows], seed, 5, fewer=[15, 18]))
-    settings = d_deep_rfm.Settings(data=["digits"], samples=22, fewer=[15, 18], instances=2, layers=5, **WIDTHS)
+    settings = d_deep_rfm.Settings(data=["digits"], samples=22, fewer_samples=[15, 18], instances=2, layers=5, **WIDTHS)
     measured = list(d_deep_rfm.measure(settings))
     assert {row["dtype"] for row in measured} == {"float64"}
     # images are kept in float32
@@ -169,7 +169,7 @@ def test_every_row_of_a_tiny_mnist(tmp_path, monkeypatch):
             (raw / f"{part}-{name}-ubyte").write_bytes(header + values.tobytes())
     monkeypatch.setenv("GRAMLAB_DATA", str(tmp_path))
     pixels = training[:11].reshape(11, -1) / 255
-    settings = d_deep_rfm.Settings(data=["mnist"], samples=11, fewer=[], instances=1, layers=2, **WIDTHS)
+    settings = d_deep_rfm.Settings(data=["mnist"], samples=11, fewer_samples=[], instances=1, layers=2, **WIDTHS)
     measured = list(d_deep_rfm.measure(settings))
     assert_same_rows(measured, list(models("mnist", pixels, y[:11], 0, 2)), rel=1e-5, absolute=1e-6)
 
@@ -187,7 +187,7 @@ def test_cases_are_named_for_the_images_that_stand_in(tmp_path, monkeypatch):
             Image.fromarray(image).save(stream_of_bytes, "PNG")
             cells.append(stream_of_bytes.getvalue())
         pq.write_table(pa.table({"image": pa.array(cells), "label": pa.array(y)}), folder / f"{part}.parquet")
-    settings = d_deep_rfm.Settings(data=["cifar10"], samples=9, fewer=[], instances=1, layers=2, **WIDTHS)
+    settings = d_deep_rfm.Settings(data=["cifar10"], samples=9, fewer_samples=[], instances=1, layers=2, **WIDTHS)
     x = pixels.transpose(0, 3, 1, 2).reshape(9, -1) / 255
     measured = list(d_deep_rfm.measure(settings))
     assert_same_rows(measured, list(models("cifar10-jpeg", x, y, 0, 2)), rel=1e-5, absolute=1e-6)

@@ -40,7 +40,7 @@ class Settings(Simulation):
 
     data: list[Literal["digits", "mnist", "cifar10", "svhn"]]  # image sources
     samples: Count  # training images of each source
-    fewer: list[Count]  # smaller numbers of them, for how collapse with Fourier features depends on their number
+    fewer_samples: list[Count]  # of them, for how collapse with Fourier features depends on their number
     layers: Count  # of the Deep RFM
     relu: Count  # number of ReLU features
     fourier: Count  # number of Fourier features
@@ -80,8 +80,8 @@ def measure(settings: Settings) -> Iterator[dict]:
                 for row in rows_of_part("d_deep_rfm", part, partial(_rows_of_model, model, images, classes)):
                     if row["quantity"] not in IMAGES or seed == 0:
                         yield {**labels, **row}
-                for count in settings.fewer if features == "fourier" else ():
-                    part = ["fewer", source, count, model.get_params()]
+                for count in settings.fewer_samples if features == "fourier" else ():
+                    part = ["fewer samples", source, count, model.get_params()]
                     measure = partial(_rows_of_fewer, model, images[:count], classes[:count])
                     for row in rows_of_part("d_deep_rfm", part, measure):
                         yield {**labels, **row}
