@@ -1,667 +1,667 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.24,
+  "seconds": 1.112,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.476,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_eq2": {
-  "seconds": 0.866,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_fig1": {
-  "seconds": 0.357,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "c8011952d1b90fd2"
- },
- "check@a_fig10": {
-  "seconds": 4.85,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig11": {
-  "seconds": 1.729,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "84ea2fb3a0a290b6"
- },
- "check@a_fig12": {
-  "seconds": 0.827,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "02e27ac0f4379ec9"
- },
- "check@a_fig13": {
-  "seconds": 0.581,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 0.663,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 0.68,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 1.343,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 0.753,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 2.533,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.207,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 0.393,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 1.767,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 2.791,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 1.013,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.482,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 5.907,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 1.576,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.074,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 0.706,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 4.495,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 2.205,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.798,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 2.459,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 0.805,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 1.616,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 18.072,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 2.015,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.383,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 4.549,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.618,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.799,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 18.554,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.871,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 5.552,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 5.126,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 1.749,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 11.231,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 10.362,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.718,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.379,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 1.049,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 3.167,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.864,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 4.493,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.061,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.639,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.468,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 1.067,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 0.677,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.469,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 0.646,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.728,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 0.641,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 1.034,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 1.39,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.472,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.567,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.623,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 1.28,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 0.663,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_mnist": {
-  "seconds": 0.456,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.249,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 0.735,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.502,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 1.081,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.216,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "3d333137",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
   "seconds": 0.452,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_eq2": {
+  "seconds": 0.942,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_fig1": {
+  "seconds": 0.424,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "c8011952d1b90fd2"
+ },
+ "check@a_fig10": {
+  "seconds": 3.201,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig11": {
+  "seconds": 0.685,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "84ea2fb3a0a290b6"
+ },
+ "check@a_fig12": {
+  "seconds": 0.82,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "02e27ac0f4379ec9"
+ },
+ "check@a_fig13": {
+  "seconds": 0.585,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 0.696,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 0.72,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 0.643,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 1.217,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 2.649,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.202,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.442,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 0.936,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 1.061,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.598,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.48,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 4.969,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 0.901,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.098,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.694,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 4.561,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.012,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.413,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.459,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 0.921,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.703,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 17.92,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.067,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.4,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 4.572,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.244,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.313,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 8.766,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.322,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 6.345,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 5.076,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 1.716,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 10.962,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 9.956,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 0.798,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.413,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.379,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 1.804,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.495,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 1.871,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.048,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.744,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.436,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.012,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 0.616,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.454,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 0.679,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.78,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 0.637,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 0.961,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.34,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.454,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.533,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.478,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 1.252,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 0.691,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 0.472,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.219,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 0.741,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.519,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 1.073,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 1.165,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.448,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "abaa93c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.547,
+  "seconds": 0.564,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 0.849,
+  "seconds": 0.846,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.929,
+  "seconds": 0.859,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.568,
+  "seconds": 0.518,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.451,
+  "seconds": 0.491,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 0.591,
+  "seconds": 0.601,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
-  "seconds": 0.412,
+  "seconds": 0.443,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.055,
+  "seconds": 1.074,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.594,
+  "seconds": 0.655,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.549,
+  "seconds": 0.573,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.977,
+  "seconds": 4.793,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.759,
+  "seconds": 0.801,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -739,13 +739,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_fig4": {
-  "commit": "173e6d1",
+  "seconds": 925.929,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 1053.035,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "3d333137",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "d6bd63bdbd762f22"
  },
  "measure@a_fig6": {
   "commit": "abffdf0",
@@ -1274,13 +1275,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig4": {
-  "commit": "173e6d1",
+  "seconds": 5365.77,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 5365.83,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "fbd0ea6e+",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "d6bd63bdbd762f22"
  },
  "train@a_fig6": {
   "commit": "abffdf0",
@@ -1380,35 +1382,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.712,
+  "seconds": 0.713,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.719,
+  "seconds": 0.736,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.701,
+  "seconds": 0.714,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.086,
+  "seconds": 0.094,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3d333137",
+  "commit": "abaa93c9",
   "settings": "4f53cda18c2baa0c"
  }
 };
