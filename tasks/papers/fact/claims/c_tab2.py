@@ -8,7 +8,8 @@ C.tab2.CIFAR10. Each n has statements and hypotheses of its own. The control com
 from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
-from tasks.papers.fact.claims.shared.correlations import of_parts, printed, shuffled_labels, table_statements
+from tasks.papers.fact.claims.shared.correlation_tables import printed, table_statements
+from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labels
 
 ID = "C.tab2"
 KIND = "statistical"

@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
-from tasks.papers.fact.claims.shared.correlations import FACT_AHEAD_OF_ROOTS, printed, shuffled_labels, table_statements
+from tasks.papers.fact.claims.shared.correlation_tables import FACT_AHEAD_OF_ROOTS, printed, table_statements
 from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
+from tasks.papers.fact.claims.shared.correlations import shuffled_labels
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"

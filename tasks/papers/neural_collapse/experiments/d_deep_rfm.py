@@ -82,8 +82,8 @@ def measure(settings: Settings) -> Iterator[dict]:
                         yield {**labels, **row}
                 for count in settings.fewer_samples if features == "fourier" else ():
                     part = ["fewer samples", source, count, model.get_params()]
-                    measure = partial(_rows_of_fewer, model, images[:count], classes[:count])
-                    for row in rows_of_part("d_deep_rfm", part, measure):
+                    rows_of_fewer = partial(_rows_of_fewer, model, images[:count], classes[:count])
+                    for row in rows_of_part("d_deep_rfm", part, rows_of_fewer):
                         yield {**labels, **row}
 
 

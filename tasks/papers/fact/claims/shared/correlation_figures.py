@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
-from tasks.papers.fact.claims.shared.correlations import HIDDEN, HIGH, LABELS, LOW, Table
+from tasks.papers.fact.claims.shared.correlation_tables import Table
+from tasks.papers.fact.claims.shared.correlations import HIDDEN, HIGH, LABELS, LOW
 
 LINES = {  # colour, dashes, marker
     "fact": (style.COLORS["FACT"], "-", "o"),

@@ -1,0 +1,150 @@
+"""C.tab2, C.tab2.MNIST, C.tab2.CIFAR10: Table 2, Pearson correlations of the first layer after training."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, all_of, equals, positive
+from tasks.judging.statement import Statement
+from tasks.judging.statistics import fisher
+from tasks.papers.fact.claims.shared.correlations import LABELS, OTHERS, named, null_statement, z
+
+FACT_AHEAD_OF_ROOTS = (
+    r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
+    r"\right),\; \rho\left( \sqrt{\text{eNFA}},\; W_1^\top W_1 \right)"
+)
+Table = Mapping[str, Mapping[str, float]]  # printed correlations by name and column
+
+
+def printed(table: Table, columns: str) -> str:
+    """The numbers of Table 2 in one line."""
+    return f"{columns}: {cells(table, table)}, Table 2"
+
+
+def cells(table: Table, names: Collection[str]) -> str:
+    """The numbers of Table 2 for these names, in the order of the columns."""
+    return ", ".join(f"{LABELS[name]} {' / '.join(f'{value:.3f}'.removeprefix('0') for value in by_column.values())}"
+                     for name, by_column in table.items() if name in names)  # fmt: skip
+
+
+def table_ahead(rows: Rows, name: str) -> Finding:
+    """In each column NAME is above AGOP, eNFA and their roots, in Fisher's z, paired by seed."""
+    parts: dict[str, Finding] = {}
+    numbers: dict[str, float] = {}
+    measured = []
+    for (case,), column in rows.by("case").items():
+        for ansatz in (name, *OTHERS):
+            labels = (f"{case}, {ansatz}", f"{case}, {ansatz}, low", f"{case}, {ansatz}, high")
+            numbers |= dict(zip(labels, fisher(np.tanh(z(column, ansatz)[:, -1])), strict=True))
+        for other in OTHERS:
+            lead = (z(column, name) - z(column, other))[:, -1]
+            text = f"z of {named(name)} minus z of {named(other)}"
+            parts[f"{case}, {named(name)} above {named(other)}"] = positive(lead, text)
+        nearest = max(OTHERS, key=lambda other: numbers[f"{case}, {other}"])
+        value, nearest_value = (numbers[f"{case}, {quantity}"] for quantity in (name, nearest))
+        measured.append(f"{case}: {named(name)} {value:.3f}, {named(nearest)} {nearest_value:.3f}")
+    finding = all_of(**parts)
+    return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
+
+
+def roots_ahead(rows: Rows) -> Finding:
+    """In each column √AGOP and √eNFA are above AGOP and eNFA, in Fisher's z, paired by seed."""
+    parts, measured = {}, []
+    for (case,), column in rows.by("case").items():
+        for name in ("agop", "enfa"):
+            lead = (z(column, f"root {name}") - z(column, name))[:, -1]
+            label = named(name)
+            parts[f"{case}, {label}"] = positive(lead, f"z of √{label} minus z of {label}")
+            root, plain = (float(np.tanh(z(column, quantity)[:, -1].mean())) for quantity in (f"root {name}", name))
+            measured.append(f"{case}: √{label} {root:.3f}, {label} {plain:.3f}")
+    return replace(all_of(**parts), measured="; ".join(measured))
+
+
+def as_printed(rows: Rows, table: Table) -> Finding:
+    """Each mean over seeds equals the printed number, of one run."""
+    parts, measured = {}, []
+    for (case,), column in rows.by("case").items():
+        values = {name: np.tanh(z(column, name)[:, -1]) for name in table}
+        for name, by_column in table.items():
+            parts[f"{case}, {name}"] = equals(values[name], by_column[case], 0.001)
+        means = ", ".join(f"{named(name)} {of_seeds.mean():.3f}" for name, of_seeds in values.items())
+        measured.append(f"{case}: {means}")
+    return replace(all_of(**parts), measured="; ".join(measured))
+
+
+def table_statements(
+    table: Table, cases: int, parts: Mapping[str, tuple[str, ...]] = MappingProxyType({"": ()}), excepted: str = "none"
+) -> tuple[Statement, ...]:
+    """What Section 3.1 says of these columns of Table 2.
+
+    Parameters
+    ----------
+    table
+        The printed numbers: by name and column.
+    cases
+        How many columns are measured.
+    parts
+        The columns with statements and hypotheses of their own, by the ending of the statements' names. By default all
+        columns have the same statements.
+    excepted
+        The part that the paper excepts from what it says of FACT.
+    """
+    quote = (
+        "In all cases except for MNIST n = 1000 we find that FACT and its symmetrization are better correlated to "
+        "W₁ᵀW₁ than both AGOP and eNFA and their square roots."
+    )
+    each = cases // len(parts)
+
+    def ahead_of_others(name: str, words: str, ending: str) -> Statement:
+        return Statement(
+            name=f"{words} ahead{ending}",
+            quote=quote,
+            place="Section 3.1, Table 2",
+            rule=lambda rows: table_ahead(rows, name),
+            printed=cells(table, (name, *OTHERS)),
+            reads=tuple(f"pearson/{ansatz}" for ansatz in (name, *OTHERS)),
+            cases=each,
+            rows=5,
+            data_sets=parts[ending],
+        )
+
+    def roots_ahead_of_plain(ending: str) -> Statement:
+        return Statement(
+            name=f"roots ahead{ending}",
+            quote="the eNFA and NFA predictions without square root are both less correlated to the W₁ᵀW₁ than their "
+            "square root counterparts.",
+            place="Section 3.1",
+            rule=roots_ahead,
+            reads=tuple(f"pearson/{name}" for name in OTHERS),
+            cases=each,
+            rows=5,
+            data_sets=parts[ending],
+            stands_in="AGOP has no labels to shuffle, and eNFA's root is flatter than eNFA with any labels. The rule "
+            "fails on a planted table in which AGOP is ahead of its root.",
+        )
+
+    def above_its_null(name: str, ending: str) -> Statement:
+        statement = null_statement(name, "Table 2")
+        return replace(statement, name=statement.name + ending, cases=each, data_sets=parts[ending])
+
+    return (
+        *(ahead_of_others("fact", "FACT", ending) for ending in parts if ending != excepted),
+        *(ahead_of_others("symmetric fact", "its symmetrisation", ending) for ending in parts),
+        *(roots_ahead_of_plain(ending) for ending in parts),
+        Statement(
+            name="the printed numbers",
+            quote="Table: Pearson correlation to WᵀW after training",
+            place="Table 2",
+            rule=lambda rows: as_printed(rows, table),
+            reads=tuple(f"pearson/{name}" for name in table),
+            kind="printed level",
+            printed=cells(table, table),
+            cases=cases,
+            rows=5,
+            scales=("paper",),
+        ),
+        *(above_its_null(name, ending) for name in ("fact", "symmetric fact") for ending in parts),
+    )
