@@ -6,7 +6,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-BLOCK = 128  # rows and columns of a block of the triangular inverse
+# rows and columns of a block of the triangular inverse: on a CPU so few that a block stays in its cache, elsewhere so
+# many that one product keeps a GPU busy
+BLOCK, GPU_BLOCK = 128, 2048
 
 
 class SingularKernel(UserWarning):
@@ -87,14 +89,15 @@ def dual_left_out(
 def _inverse_diagonal(factor: Tensor) -> Tensor:
     """The diagonal of (LLᵀ)⁻¹, with L⁻¹ computed in L's place, from its last columns to its first."""
     n, diagonal = len(factor), factor.new_empty(len(factor))
-    for first in reversed(range(0, n, BLOCK)):
-        stop = min(first + BLOCK, n)
+    size = BLOCK if factor.device.type == "cpu" else GPU_BLOCK
+    for first in reversed(range(0, n, size)):
+        stop = min(first + size, n)
         block, identity = slice(first, stop), torch.eye(stop - first, dtype=factor.dtype, device=factor.device)
         factor[block, block] = torch.linalg.solve_triangular(factor[block, block].clone(), identity, upper=False)
         panel = factor[stop:, block] @ -factor[block, block]
-        for row in range(stop, n, BLOCK):  # L⁻¹ of the rows below is triangular
-            rows = slice(row, row + BLOCK)
-            factor[rows, block] = factor[rows, stop : row + BLOCK] @ panel[: row + BLOCK - stop]
+        for row in range(stop, n, size):  # L⁻¹ of the rows below is triangular
+            rows = slice(row, row + size)
+            factor[rows, block] = factor[rows, stop : row + size] @ panel[: row + size - stop]
         diagonal[block] = factor[first:, block].square().sum(0)
     return diagonal
 

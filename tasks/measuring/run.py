@@ -1,5 +1,6 @@
 """The finished training run that an experiment measures."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +13,11 @@ from torch import Tensor
 
 from gramlab import tables
 from gramlab.data import DataSet, random_labels
+from gramlab.files import sha256
 from gramlab.nets import build
 from gramlab.nets.members import Member, members
 from gramlab.tables import TableError
+from tasks.measuring.resumable import rows_of_part
 from tasks.settings import Train
 from tasks.stage import Stage
 
@@ -41,6 +44,7 @@ class Run:
         self.members: list[Member] = members(self.settings.seeds, self.settings.grid.axes(), **shared)
         self.cases = list(dict.fromkeys(member.case for member in self.members))
         self._loaded: tuple[int, dict[str, Tensor]] = (-1, {})
+        self._hashes: dict[int, str] = {}  # of the snapshots, by epoch
 
     @cached_property
     def data(self) -> DataSet:
@@ -73,6 +77,17 @@ class Run:
             except (OSError, SafetensorError) as error:
                 raise TableError(f"{path}: not a readable snapshot ({error})") from error
         return self._loaded[1]
+
+    def part(self, epoch: int, *place: Any, measure: Callable[[], Iterable[dict]]) -> list[dict]:
+        """The rows that ``measure`` yields on networks of an epoch, from a file if an interrupted stage has them.
+
+        ``place`` tells the parts of an epoch apart; JSON can hold it.
+        """
+        if epoch not in self._hashes:
+            self._hashes[epoch] = sha256(self.snapshot_path(epoch))
+        settings = self.settings.model_dump(mode="json")
+        part = [self.folder.name, epoch, *place, settings, self._hashes[epoch], self.device]
+        return rows_of_part(self.key, part, measure)
 
     def member(self, seed: int, case: str = "") -> int:
         """The index of this seed of this case ("" without a grid) in ``members`` and in every snapshot."""

@@ -9,6 +9,7 @@ import torch
 from fake_gpu import FakeGPU
 
 from tasks import papers, prepare, stage, train
+from tasks.measuring import resumable
 from tasks.measuring.run import Run
 from tasks.papers.fact.experiments import c_parity
 from tasks.settings import Settings, merged, read
@@ -58,6 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tasks.settings.read", lambda: raw)
         patch.setattr(train, "ROOT", root)
+        patch.setattr(resumable, "FOLDER", root / "rows")
         patch.setattr(sys, "argv", [])
         yield root
     torch.set_num_threads(threads)

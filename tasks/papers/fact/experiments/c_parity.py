@@ -6,6 +6,7 @@ nor Figure 1's number of iterations is printed. The leave-one-out error chooses 
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 import torch
@@ -17,6 +18,7 @@ from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
 from gramlab.kernels.updates import Iterate, iterates
 from gramlab.streams import stream
+from tasks.measuring.resumable import rows_of_part
 from tasks.settings.fields import Count, Rate, Strict
 from tasks.settings.simulation import Simulation
 
@@ -47,21 +49,27 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     place = resolve_device(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
-            data = sparse_parity(parity.samples, parity.dimension, degree=parity.degree,
-                                 test_samples=parity.test_samples, seed=seed)  # fmt: skip
-            x, x_test = (data.scaled(part, torch.float64).to(place) for part in (data.x_train, data.x_test))
-            y, y_test = (part.double().to(place) for part in (data.y_train, data.y_test))
-            coins = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
-            targets_by_arm = {"claim": y, "control: random labels": torch.from_numpy(coins).to(y)}
-            for update, name in UPDATES.items():
-                if parity.transition and update == "agop":
-                    continue
-                for arm, targets in targets_by_arm.items():
-                    labels = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
-                    path = _path(update, x, targets, settings.ridges, parity.steps)
-                    for row in _rows(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
-                        if seed == 0 or not row["quantity"].endswith("feature"):
-                            yield {**labels, **row}
+            part = [parity.model_dump(), settings.ridges, seed, str(place)]
+            rows = partial(_rows_of_seed, parity, settings.ridges, seed, place)
+            yield from rows_of_part("c_parity", part, rows)
+
+
+def _rows_of_seed(parity: Parity, ridges: list[float], seed: int, device: torch.device) -> Iterator[dict]:
+    data = sparse_parity(parity.samples, parity.dimension, degree=parity.degree, test_samples=parity.test_samples,
+                         seed=seed)  # fmt: skip
+    x, x_test = (data.scaled(part, torch.float64).to(device) for part in (data.x_train, data.x_test))
+    y, y_test = (part.double().to(device) for part in (data.y_train, data.y_test))
+    coins = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
+    targets_by_arm = {"claim": y, "control: random labels": torch.from_numpy(coins).to(y)}
+    for update, name in UPDATES.items():
+        if parity.transition and update == "agop":
+            continue
+        for arm, targets in targets_by_arm.items():
+            labels = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
+            path = _path(update, x, targets, ridges, parity.steps)
+            for row in _rows(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
+                if seed == 0 or not row["quantity"].endswith("feature"):
+                    yield {**labels, **row}
 
 
 def _path(update: str, x: Tensor, y: Tensor, ridges: list[float], steps: int) -> list[Iterate]:

@@ -160,10 +160,10 @@ def _rows_of_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterato
     """NC1 of the model's data after a linear feature map, and after M^{1/2} with random eigenvectors."""
     labels, draw = torch.from_numpy(y), stream("d_deep_rfm", "turned", model.features, model.seed)
     for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
-        data, projected = (torch.from_numpy(stage) for stage in stages[:2])
-        linear = neural_collapse(projected @ layer.weight.cpu().mT, labels).nc1
+        data, projected = (torch.from_numpy(stage).to(layer.weight) for stage in stages[:2])
+        linear = neural_collapse(projected @ layer.weight.mT, labels).nc1
         assert layer.root is not None
-        root = in_random_directions(torch.linalg.eigvalsh(layer.root.cpu()), data.shape[1], draw)
+        root = in_random_directions(torch.linalg.eigvalsh(layer.root), data.shape[1], draw)
         turned = neural_collapse(data @ root, labels).nc1
         values = {LINEAR: {"nc1/agop": layer.nc1["agop"], "nc1/features": linear},
                   TURNED: {"nc1/data": layer.nc1["data"], "nc1/agop": turned}}  # fmt: skip

@@ -15,6 +15,7 @@ networks memorise with the momentum and not without it (0.93 at p = 0 to 0.13 at
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch.nn import functional as F
@@ -41,19 +42,23 @@ def measure(run: Run) -> Iterator[dict]:
 
 def _linearity(run: Run, form: str) -> Iterator[dict]:
     """The rows of both measures on a variant's networks, for the labels of each arm."""
-    x = run.data.scaled(run.data.x_train, getattr(torch, run.settings.dtype)).flatten(1)
-    classes = run.data.classes
     for epoch in run.epochs:
         for case in run.cases:
-            for seed in run.seeds:
-                redrawn = random_labels(run.data.y_train, classes, 1.0, run.key, seed, "other labels", case)
-                model = run.model(epoch, seed, case)
-                columns = {"case": case, "seed": seed, "step": epoch * run.steps_per_epoch}
-                for arm in _with_controls(form, epoch == 0):
-                    y = redrawn if arm.startswith(OTHER_LABELS) else run.labels(seed, case)
-                    for row in by_layer(model, x, F.one_hot(y, classes).double()):
-                        if row["quantity"] != NORMALISED:
-                            yield {**columns, **row, "arm": arm, "x": float(epoch)}
+            yield from run.part(epoch, case, measure=partial(_rows_of_case, run, form, epoch, case))
+
+
+def _rows_of_case(run: Run, form: str, epoch: int, case: str) -> Iterator[dict]:
+    x = run.data.scaled(run.data.x_train, getattr(torch, run.settings.dtype)).flatten(1)
+    classes = run.data.classes
+    for seed in run.seeds:
+        redrawn = random_labels(run.data.y_train, classes, 1.0, run.key, seed, "other labels", case)
+        model = run.model(epoch, seed, case)
+        columns = {"case": case, "seed": seed, "step": epoch * run.steps_per_epoch}
+        for arm in _with_controls(form, epoch == 0):
+            y = redrawn if arm.startswith(OTHER_LABELS) else run.labels(seed, case)
+            for row in by_layer(model, x, F.one_hot(y, classes).double()):
+                if row["quantity"] != NORMALISED:
+                    yield {**columns, **row, "arm": arm, "x": float(epoch)}
 
 
 def _with_controls(form: str, untrained: bool) -> list[str]:

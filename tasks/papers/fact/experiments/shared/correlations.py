@@ -7,6 +7,7 @@ training each correlation has a null: the correlation with the Gram's spectrum i
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +31,9 @@ def first_layer(run: Run) -> Iterator[dict]:
     for name, variant in run.variants.items():
         for seed in variant.seeds:
             for arm in ARMS[:1] if name + CORRECTED in run.variants else ARMS:  # each column has the control once
-                for row in correlations(variant, seed, variant.epochs[-1], arm, ["0"]):
+                epoch = variant.epochs[-1]
+                rows = partial(correlations, variant, seed, epoch, arm, ["0"])
+                for row in variant.part(epoch, seed, arm, measure=rows):
                     yield {**row, **_column(name, arm)}
     yield from ({**row, **_column(row["case"], ARMS[0])} for row in run.history)
 

@@ -8,6 +8,7 @@ g √(6k / (k + k')) for k' outputs, and √3 g in square layers.
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -71,32 +72,36 @@ def collapse(run: Run) -> Iterator[dict]:
 
 def _measurements(key: str, name: str, run: Run) -> Iterator[dict]:
     """Rows of one variant, and of the controls that are measured on the same networks."""
-    x, labels = run.data.scaled(run.data.x_train, torch.float32), run.data.y_train
-    head_name = HEADS[run.settings.model.kind]
     for epoch in run.epochs:
         for seed in run.seeds:
             with error_context(case=name, epoch=epoch, seed=seed):
-                model = run.model(epoch, seed)
-                head = model.get_submodule(head_name)
-                h = x.flatten(1) if head is model else gramlab.features(model, x, [f"{head_name}.0"])[f"{head_name}.0"]
-                last = epoch == run.epochs[-1]
-                draw = stream(key, "null", name, seed) if last else None
-                labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-                for row in _head_rows(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
-                    if row["quantity"] != "train_loss":  # the history has it
-                        yield {"arm": "claim", **labelled, **row}
-                    if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
-                        yield {"arm": UNTRAINED, **labelled, **row}
-                for row in _chance_rows(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
-                    yield {"arm": "claim", **labelled, **row}
-                    if row["quantity"] == "null/within":  # the same features
-                        yield {"arm": SHUFFLED, **labelled, **row}
-                if last and seed == run.seeds[0]:
-                    _check_rotations(head, h, labels, stream(key, "turned features", name))
-                order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
-                for row in (*_trace_rows(head, h, labels[order]), *_denoising_rows(head, h, labels[order])):
-                    if row["quantity"] in LABEL_QUANTITIES:
-                        yield {"arm": SHUFFLED, **labelled, **row}
+                yield from run.part(epoch, seed, measure=partial(_rows_of_network, key, name, run, epoch, seed))
+
+
+def _rows_of_network(key: str, name: str, run: Run, epoch: int, seed: int) -> Iterator[dict]:
+    x, labels = run.data.scaled(run.data.x_train, torch.float32), run.data.y_train
+    model = run.model(epoch, seed)
+    head_name = HEADS[run.settings.model.kind]
+    head = model.get_submodule(head_name)
+    h = x.flatten(1) if head is model else gramlab.features(model, x, [f"{head_name}.0"])[f"{head_name}.0"]
+    last = epoch == run.epochs[-1]
+    draw = stream(key, "null", name, seed) if last else None
+    labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
+    for row in _head_rows(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
+        if row["quantity"] != "train_loss":  # the history has it
+            yield {"arm": "claim", **labelled, **row}
+        if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
+            yield {"arm": UNTRAINED, **labelled, **row}
+    for row in _chance_rows(head, h, labels, stream(key, "classes by chance", name, seed)) if last else ():
+        yield {"arm": "claim", **labelled, **row}
+        if row["quantity"] == "null/within":  # the same features
+            yield {"arm": SHUFFLED, **labelled, **row}
+    if last and seed == run.seeds[0]:
+        _check_rotations(head, h, labels, stream(key, "turned features", name))
+    order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
+    for row in (*_trace_rows(head, h, labels[order]), *_denoising_rows(head, h, labels[order])):
+        if row["quantity"] in LABEL_QUANTITIES:
+            yield {"arm": SHUFFLED, **labelled, **row}
 
 
 def _head_rows(
