@@ -4,6 +4,8 @@
 training run of the same key or, without a training run, the experiment's settings.
 """
 
+import time
+
 from tasks import papers
 from tasks import stage as stages
 from tasks.settings import Simulation
@@ -15,10 +17,11 @@ def main() -> None:
     device = stages.compute(stage.settings)  # before the experiment's module, which loads numpy and torch
     settings = stage.settings.experiments.pick(stage.key)
     from gramlab import tables
-    from tasks.measuring.resumable import forget_parts
+    from tasks.measuring import resumable
 
     experiment = papers.experiment(stage.settings.paper[stage.key], stage.key)
-    with stages.recorded(stage):
+    with stages.recorded(stage) as record:
+        started = time.perf_counter()
         if isinstance(settings, Simulation):
             settings = settings.feasible()
             seeds = {settings.seeds()} - {0}
@@ -30,7 +33,8 @@ def main() -> None:
             rows = experiment.measure(Run(stage, device=device))
         labels = {"experiment": stage.key, "scale": stage.scale}
         tables.write(stage.table(stage.key), [{**labels, **row} for row in rows], seeds)
-        forget_parts(stage.key)
+        resumable.forget_parts(stage.key)
+        record["seconds"] = round(time.perf_counter() - started + resumable.seconds_before, 3)
 
 
 if __name__ == "__main__":

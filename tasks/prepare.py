@@ -16,8 +16,8 @@ def main() -> None:
             name: prepare_or_stand_in(f"prepare@{stage.key}", part.source, root, **part.options())
             for name, part in settings.parts().items()
         }
-        save_sets(stage.dataset(stage.key), {name: data for name, (data, _, _) in prepared.items()})
-        altered = {name: difference for name, (_, _, difference) in prepared.items() if difference}
+        save_sets(stage.dataset(stage.key), {name: data for name, (data, _) in prepared.items()})
+        altered = {name: difference for name, (_, difference) in prepared.items() if difference}
         stages.write_json(stage.altered(stage.key), altered)
 
 

@@ -44,9 +44,9 @@ NORM = Range(0, math.inf, slack=0)  # norms, losses and counts, which no round-o
 # by the names of quantities; * stands for any characters
 RANGES = {
     CORRELATION: (
-        "cosine/*", "egop/*", "even/nfa", "fig3/alignment", "fig3/observed", "fig4/adam/*", "fig4/minimiser/*",
-        "fig4/null/fact", "fig6/observed*", "gap", "gap, *", "gram/across", "gram/within", "lead", "lead, *",
-        "lem3/correlation", "lem3/null", "modular/*correlation", "nfa", "nfa/*", "null/agop*",
+        "*/chosen lead", "*/lead", "cosine/*", "egop/*", "even/nfa", "fig3/alignment", "fig3/observed", "fig4/adam/*",
+        "fig4/minimiser/*", "fig4/null/fact", "fig6/observed*", "gap", "gap, *", "gram/across", "gram/within", "lead",
+        "lead, *", "lem3/correlation", "lem3/null", "modular/*correlation", "nfa", "nfa/*", "null/agop*",
         "null/back_*", "null/centered", "null/double_centered", "null/egop_*", "null/enfa", "null/fact", "null/fig*",
         "null/modular/*", "null/nfa", "null/ptk_centered*", "null/root *", "null/symmetric fact",
         "null/thm3.4/correlation", "null/uncentered", "null/vcs_*", "pearson/*", "thm3.4/correlation", "thm4/nfa",

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from gramlab.files import atomic, sha256
 from gramlab.streams import stream_root
 from tasks.settings import ROOT
 
+seconds_before = 0.0  # what interrupted stages took for the parts that this process has read from files
 FOLDER = ROOT / ".scratch" / "rows"
 CODE = ("gramlab", "tasks/measuring", "tasks/papers/*/experiments")
 
@@ -29,16 +31,22 @@ def rows_of_part(experiment: str, part: list[Any], measure: Callable[[], Iterabl
     measure
         Measures the part.
     """
+    global seconds_before
     import torch  # here: experiments that do not need it forget their parts too
 
     made_with = [part, stream_root(), torch.__version__, torch.get_num_threads()]
     digest = hashlib.sha256(json.dumps([*made_with, _code(ROOT)]).encode())
     path = FOLDER / experiment / f"{digest.hexdigest()[:16]}.json"
-    if not path.is_file():
-        rows = list(measure())
-        with atomic(path) as temporary:
-            temporary.write_text(json.dumps(rows), encoding="utf-8")
-    return json.loads(path.read_text(encoding="utf-8"))
+    if path.is_file():
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        seconds_before += saved["seconds"]
+        return saved["rows"]
+    started = time.perf_counter()
+    rows = list(measure())
+    text = json.dumps({"seconds": round(time.perf_counter() - started, 3), "rows": rows})
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return json.loads(text)["rows"]  # as another call reads them
 
 
 @cache

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 STAND_INS = {"cifar10": ("cifar10-jpeg", "JPEG-recompressed")}
 
 
-def prepare_or_stand_in(stage: str, source: str, root: Path, **options: Any) -> tuple["DataSet", str, str]:
+def prepare_or_stand_in(stage: str, source: str, root: Path, **options: Any) -> tuple["DataSet", str]:
     """Prepare a data set, or the set that replaces it if it is missing.
 
     Parameters
@@ -23,8 +23,8 @@ def prepare_or_stand_in(stage: str, source: str, root: Path, **options: Any) -> 
 
     Returns
     -------
-    data set, name, difference
-        The source's name and an empty text; or the replacement's name and how its images differ.
+    data set, difference
+        Of the source, and an empty text; or the replacement, and how its images differ.
 
     Raises
     ------
@@ -34,10 +34,10 @@ def prepare_or_stand_in(stage: str, source: str, root: Path, **options: Any) -> 
     from gramlab.data import DataError, prepare
 
     try:
-        return prepare(source, root, **options), source, ""
+        return prepare(source, root, **options), ""
     except DataError as error:
         folder, difference = STAND_INS.get(source, ("", ""))
         if not folder or not (root / folder).is_dir():
             raise
         print(f"{stage}: {folder}, {difference}, stands in: {error}", file=sys.stderr)
-        return prepare("parquet", root, path=folder, **options), folder, difference
+        return prepare("parquet", root, path=folder, **options), difference

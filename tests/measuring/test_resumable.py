@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from tasks.measuring import resumable
 from tasks.measuring.resumable import forget_parts, rows_of_part
+from tasks.measuring.run import Run
 from tasks.papers.neural_collapse.experiments import d_deep_rfm
 
 NUMBERS = [1 / 3, 5e-324, -0.0, math.inf, 1.7976931348623157e308]
@@ -35,6 +37,37 @@ def test_a_finished_part_is_measured_once_and_its_numbers_stay():
     assert measured == ["a", "b"]
     assert others[1] == first
     assert [row["value"].hex() for row in others[1]] == [value.hex() for value in NUMBERS]
+
+
+def test_a_part_from_a_file_counts_the_seconds_that_it_took(monkeypatch):
+    monkeypatch.setattr(resumable, "seconds_before", 0.0)
+
+    def slow():
+        time.sleep(0.2)
+        yield {"value": 1.0}
+
+    rows_of_part("experiment", ["a"], slow)
+    assert resumable.seconds_before == 0  # this process's own clock counts them
+    rows_of_part("experiment", ["a"], slow)
+    assert 0.2 <= resumable.seconds_before < 1
+
+
+@pytest.mark.parametrize("change", ["variant", "epoch", "place", "settings", "snapshot", "device", None])
+def test_a_part_of_a_run_is_that_of_its_networks(change, tmp_path):
+    def part(**changed):
+        own = {"variant": "MNIST", "epoch": 3, "place": 0, "settings": {"lr": 0.1}, "snapshot": b"a", "device": "cpu"}
+        own |= changed
+        run = object.__new__(Run)  # without a trained run
+        run.key, run.device, run._hashes = "c_fig8", own["device"], {}
+        run.folder, run.settings = tmp_path / own["variant"], SimpleNamespace(model_dump=lambda mode: own["settings"])
+        run.folder.mkdir(exist_ok=True)
+        run.snapshot_path(own["epoch"]).write_bytes(own["snapshot"])
+        return run.part(own["epoch"], own["place"], measure=lambda: measured.append(own) or [{"value": 1.0}])
+
+    measured = []
+    other = {"variant": "CIFAR-10", "epoch": 4, "place": 1, "settings": {"lr": 0.2}, "snapshot": b"b", "device": "cuda"}
+    assert part() == part(**({change: other[change]} if change else {}))
+    assert len(measured) == (2 if change else 1)
 
 
 @pytest.mark.parametrize("change", ["part", "root", "threads", "code", "experiment", "forgotten"])

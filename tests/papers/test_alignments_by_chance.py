@@ -18,7 +18,7 @@ from tasks.settings import load
 ROWS = Path(__file__).resolve().parents[2] / "reports" / "quick" / "rows"
 ALIGNED = re.compile(
     r"pearson/|cosine/|nfa|egop/|correlation|alignment|observed$|minimiser/|target_linearity|thm4/normalised|circulancy"
-    r"|mass$|modular/pair|nc1|nc2|^within$|^gram/"
+    r"|mass$|lead$|modular/pair|nc1|nc2|^within$|^gram/"
 )
 # where chance is not measured as null/...: the quantity, or the control with independent labels or eigenvectors
 INSTEAD = {
@@ -36,6 +36,7 @@ INSTEAD = {
     ("B.fig1", "nfa/K"): "nfa/Q",
     ("B.fig5", "nfa/ptk_centered, random step"): "null/ptk_centered",
     ("B.fig9", "pearson/K"): "pearson/Q",
+    ("C.fig1", "transition/lead"): "control: random labels",
     ("C.fig1", "transition/mass"): "control: random labels",
     ("C.fig4", "fig4/minimiser/fact"): "fig4/null/fact",
     ("C.fig5", "parity/chosen mass"): "control: random labels",

@@ -54,7 +54,7 @@ def finding(claim, name: str, table: Rows) -> Finding:
     return statement.rule(table.where(quantity=set(statement.reads)))
 
 
-def transition(start: int, mass: float = 0.8) -> Rows:
+def transition(start: int, mass: float = 0.8, lead: float = 0.6) -> Rows:
     """Test accuracy rises at iterate ``start``; the training set is fitted from iterate 1 on."""
     records = [
         {"seed": seed, "x": step, "quantity": f"transition/{name}", "value": value + 0.001 * seed * step}
@@ -64,6 +64,7 @@ def transition(start: int, mass: float = 0.8) -> Rows:
             ("accuracy", 0.95 if step >= start else 0.5),
             ("train accuracy", 0.99 if step else 0.8),
             ("mass", mass if step >= start else 0.2),
+            ("lead", lead if step >= start else -0.1),
         )
     ]
     return Rows(tables.table(records))
@@ -75,7 +76,9 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
     assert not holds(c_fig1, "delayed generalisation", transition(1))  # learned as soon as fitted
     assert not holds(c_fig1, "delayed generalisation", transition(9))  # never learned
     assert not holds(c_fig1, "phase transition", transition(9))
-    assert not holds(c_fig1, "features on the support", transition(4, mass=0.3))
+    assert not holds(c_fig1, "features on the support", transition(4, lead=-0.1))
+    assert holds(c_fig1, "features on the support", transition(4, mass=0.3))
+    assert not holds(c_fig1, "most of the trace on the support", transition(4, mass=0.3))
 
 
 @pytest.mark.parametrize("degrees", [(2, 3), (2, 3, 4)])

@@ -210,6 +210,8 @@ def expected_parities(instances):
                     "accuracy": np.mean((test > 0.5) == (y_test == 1)),
                     "train accuracy": np.mean((train > 0.5) == (targets == 1)),
                     "mass": sum(M[i, i] for i in support) / sum(M[i, i] for i in range(len(M))),
+                    "lead": (min(M[i, i] for i in support) - max(M[i, i] for i in range(len(M)) if i not in support))
+                    / max(M[i, i] for i in range(len(M))),
                 }
                 for name, value in numbers.items():
                     expected[*key, f"{figure}/{name}", step] = value

@@ -1,8 +1,9 @@
 """FACT-RFM learns a parity of four bits with a delay: it fits the training set iterations before it can predict.
 
 "Fits" means a training accuracy of 99 %, "can predict" a test accuracy of 90 %; the delay is at least one iteration.
-Test accuracy rises by more than 0.25 from the first to the best iterate. At the best iterate over half of the trace of
-M lies on the parity's support, the four coordinates whose product is the label. The control has random labels.
+Test accuracy rises by more than 0.25 from the first to the best iterate. At the best iterate the largest diagonal
+entries of M are those of the parity's support, the four coordinates whose product is the label. The control has random
+labels. Beside it we ask for more: that over half of the trace of M lies on the support. The paper does not say so.
 """
 
 from collections.abc import Callable
@@ -24,8 +25,8 @@ TITLE = "The phase transition of FACT-RFM on a sparse parity"
 PRINTED = "delayed generalisation at k = 4, d = 50, n = 25,000, Figure 1 (as curves)"
 MATH = (
     (
-        r"\frac{\sum_{i \in S} M_{ii}}{\operatorname{tr} M} > \frac{1}{2} \quad\text{for } f^\star(x) = "
-        r"\prod_{i \in S} x_i, \quad | S | = 4"
+        r"\min_{i \in S} M_{ii} > \max_{j \notin S} M_{jj} \quad\text{for } f^\star(x) = \prod_{i \in S} x_i, "
+        r"\quad | S | = 4"
     ),
     r"\text{test accuracy} \to 1 \text{ iterations after training accuracy} = 1",
 )
@@ -56,8 +57,16 @@ def delayed(rows: Rows) -> Finding:
 
 
 def on_the_support(rows: Rows) -> Finding:
+    """By seed: at the best iterate the support has the largest diagonal entries of M."""
+    lead = _of_seeds(rows, lambda seed: _at_best(seed, "lead"))
+    finding = positive(lead, "least entry on the support minus the largest off it, over the largest of all")
+    after = f"at the best iterate the least entry on the support leads by {lead.mean():.2f} of the largest"
+    return replace(finding, measured=f"{after}, mean over seeds; lowest {lead.min():.2f}")
+
+
+def most_on_the_support(rows: Rows) -> Finding:
     """By seed: at the best iterate most of the trace of M is on the support."""
-    share = _of_seeds(rows, lambda seed: _curve(seed, "mass")[_curve(seed, "accuracy").argmax()])
+    share = _of_seeds(rows, lambda seed: _at_best(seed, "mass"))
     finding = positive(share - MASS, f"the trace's share on the support at the best iterate, minus {MASS:g}")
     return replace(finding, measured=f"{share.mean():.2f} of the trace of M lies on the support")
 
@@ -65,6 +74,11 @@ def on_the_support(rows: Rows) -> Finding:
 def _delay(seed: Rows) -> float:
     test, train = _curve(seed, "accuracy"), _curve(seed, "train accuracy")
     return _first(test >= LEARNED) - _first(train >= FITTED) if test.max() >= LEARNED else -1.0
+
+
+def _at_best(seed: Rows, name: str) -> float:
+    """A quantity at the iterate with the highest test accuracy."""
+    return _curve(seed, name)[_curve(seed, "accuracy").argmax()]
 
 
 def _of_seeds(rows: Rows, number: Callable[[Rows], float]) -> np.ndarray:
@@ -108,6 +122,16 @@ STATEMENTS = (
         quote="features learn the support of the sparse parity",
         place="Figure 1, caption",
         rule=on_the_support,
+        reads=("transition/accuracy", "transition/lead"),
+        rows=30,
+        data_sets=("k = 4",),
+    ),
+    Statement(
+        name="most of the trace on the support",
+        quote="features learn the support of the sparse parity",
+        place="Figure 1, caption",
+        kind="ours",
+        rule=most_on_the_support,
         reads=("transition/accuracy", "transition/mass"),
         rows=30,
         data_sets=("k = 4",),

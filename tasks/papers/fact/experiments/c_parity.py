@@ -45,7 +45,11 @@ class Settings(Simulation):
 
 
 def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
-    """Rows: accuracies and mass on the support by iterate; those of the chosen iterate, and its features."""
+    """Rows by iterate, and of the chosen one: accuracies, mass and lead of the support; the chosen one's features.
+
+    The mass is the support's share of M's trace. The lead is the least diagonal entry of M on the support minus the
+    largest one off it, over the largest of all: above 0 the support has the largest entries.
+    """
     place = resolve_device(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
@@ -89,17 +93,20 @@ def _rows(
 ) -> Iterator[dict]:
     best = min(range(len(path)), key=lambda step: _error(path[step]))
     figure = "transition" if transition else "parity"
+    others = [index for index in range(x.shape[1]) if index not in support]
     for step, machine in enumerate(path):
+        weights = machine.M.diagonal()
         values = {
             "accuracy": _accuracy(predict(KERNEL, x_test, x, machine.alpha, machine.M), y_test),
             "train accuracy": _accuracy(predict(KERNEL, x, x, machine.alpha, machine.M), y),
-            "mass": float(machine.M.diagonal()[support].sum() / machine.M.diagonal().sum()),
+            "mass": float(weights[support].sum() / weights.sum()),
+            "lead": float((weights[support].min() - weights[others].max()) / weights.max()),
         }
         for name, value in values.items():
             yield {"quantity": f"{figure}/{name}", "x": step, "value": value}
             if step == best:
                 yield {"quantity": f"{figure}/chosen {name}", "x": step, "value": value}
-    order = [*support, *(index for index in range(x.shape[1]) if index not in support)]
+    order = [*support, *others]
     image = path[best].M[order][:, order]
     for index, value in enumerate((image / image.abs().max()).flatten().tolist()):
         yield {"quantity": f"{figure}/feature", "x": index, "value": value}

@@ -63,7 +63,8 @@ def measure(settings: Settings) -> Iterator[dict]:
     root = load("paper").machine.root()
     for wanted in settings.data:
         count = None if wanted == "digits" else settings.samples
-        data, source, _ = prepare_or_stand_in("measure@d_deep_rfm", wanted, root, train=count, order="first")
+        data, _ = prepare_or_stand_in("measure@d_deep_rfm", wanted, root, train=count, order="first")
+        source = data.source
         x, y = data.scaled(data.x_train, torch.float64).flatten(1).numpy(), data.y_train.numpy()
         for seed in range(settings.instances):
             images, classes = x, y
