@@ -143,12 +143,12 @@ def test_each_scales_verdict_is_shown_as_its_claims_json_has_it(pages, site, cla
 
 
 def test_a_claim_that_was_not_run_says_why_and_has_no_figure(site, claims):
-    text = (site / "claims" / "c_fig1.html").read_text()
-    ran = [scale for scale in claims if claims[scale].get("C.fig1", {"verdict": "not run"})["verdict"] != "not run"]
+    text = (site / "claims" / "b_fig9.html").read_text()
+    ran = [scale for scale in claims if claims[scale].get("B.fig9", {"verdict": "not run"})["verdict"] != "not run"]
     assert "paper" not in ran
     assert re.search(r'paper scale</span> <span class="badge not-run">', text)
-    assert "paper/figures/c_fig1.svg" not in text
-    assert ("quick/figures/c_fig1.svg" in text) == ("quick" in ran)
+    assert "paper/figures/b_fig9.svg" not in text
+    assert ("quick/figures/b_fig9.svg" in text) == ("quick" in ran)
 
 
 def test_what_was_not_run_says_which_data_memory_or_hours_it_needs(pages, site, claims):
