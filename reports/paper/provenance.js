@@ -1,203 +1,203 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.112,
+  "seconds": 1.11,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.452,
+  "seconds": 0.471,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.942,
+  "seconds": 0.856,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.424,
+  "seconds": 0.431,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.201,
+  "seconds": 3.061,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.685,
+  "seconds": 0.687,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.82,
+  "seconds": 0.873,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.585,
+  "seconds": 0.606,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.696,
+  "seconds": 0.657,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.72,
+  "seconds": 0.774,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.643,
+  "seconds": 0.641,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.217,
+  "seconds": 1.125,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 2.649,
+  "seconds": 2.388,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.202,
+  "seconds": 0.226,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.442,
+  "seconds": 0.428,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 0.936,
+  "seconds": 0.946,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.061,
+  "seconds": 1.048,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.598,
+  "seconds": 0.647,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.48,
+  "seconds": 0.53,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 4.969,
+  "seconds": 4.813,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.901,
+  "seconds": 0.906,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.098,
+  "seconds": 1.107,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.694,
+  "seconds": 0.686,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 4.561,
+  "seconds": 4.511,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.012,
+  "seconds": 1.078,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
@@ -205,463 +205,463 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.459,
+  "seconds": 1.604,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 0.921,
+  "seconds": 0.91,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 0.703,
+  "seconds": 0.77,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 17.92,
+  "seconds": 17.012,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.067,
+  "seconds": 1.079,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.4,
+  "seconds": 0.423,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 4.572,
+  "seconds": 4.499,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.244,
+  "seconds": 0.296,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.313,
+  "seconds": 0.315,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 8.766,
+  "seconds": 8.897,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.322,
+  "seconds": 0.399,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 6.345,
+  "seconds": 6.042,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 5.076,
+  "seconds": 5.375,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 1.716,
+  "seconds": 1.762,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 10.962,
+  "seconds": 10.852,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 9.956,
+  "seconds": 10.874,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 0.798,
+  "seconds": 0.771,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.413,
+  "seconds": 0.411,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.379,
+  "seconds": 0.405,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 1.804,
+  "seconds": 1.797,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.495,
+  "seconds": 0.479,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 1.871,
+  "seconds": 1.93,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.048,
+  "seconds": 0.46,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 0.744,
+  "seconds": 0.671,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 0.436,
+  "seconds": 0.459,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 1.012,
+  "seconds": 1.087,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 0.616,
+  "seconds": 0.619,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.454,
+  "seconds": 0.466,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.679,
+  "seconds": 0.595,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.78,
+  "seconds": 0.7,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 0.637,
+  "seconds": 0.652,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 0.961,
+  "seconds": 1.058,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 1.34,
+  "seconds": 1.316,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.454,
+  "seconds": 0.456,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.533,
+  "seconds": 0.545,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 1.478,
+  "seconds": 1.362,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.252,
+  "seconds": 1.352,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.691,
+  "seconds": 0.735,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.472,
+  "seconds": 0.511,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.219,
+  "seconds": 0.267,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.741,
+  "seconds": 0.789,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.519,
+  "seconds": 0.529,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.073,
+  "seconds": 1.12,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.165,
+  "seconds": 1.081,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.448,
+  "seconds": 0.461,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.564,
+  "seconds": 0.59,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 0.846,
+  "seconds": 0.827,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.859,
+  "seconds": 0.881,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.518,
+  "seconds": 0.457,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.491,
+  "seconds": 0.44,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 0.601,
+  "seconds": 0.594,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
-  "seconds": 0.443,
+  "seconds": 0.48,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.074,
+  "seconds": 1.011,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.655,
+  "seconds": 0.547,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.573,
+  "seconds": 0.562,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.793,
+  "seconds": 4.998,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.801,
+  "seconds": 0.797,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -981,13 +981,14 @@ provenance.paper = {
   "settings": "5f03c433f087d7f5"
  },
  "measure@c_parity": {
-  "commit": "612c98c",
-  "cores": 2,
-  "device": "cpu",
-  "gpu": "",
-  "memory_gib": 24,
-  "seconds": 1633.168,
-  "torch": "2.15.0+cu132"
+  "seconds": 214.3,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "567cac0b",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "db0b22ab96c54556"
  },
  "measure@c_quadratic": {
   "seconds": 411.051,
@@ -1020,14 +1021,14 @@ provenance.paper = {
   "settings": "68b056d67297d48c"
  },
  "measure@c_tabular": {
-  "seconds": 511.681,
+  "seconds": 1186.441,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "89d3bdb",
+  "commit": "333e2646+",
   "torch": "2.15.0+cu132",
   "device": "cpu",
-  "settings": "a8b8dc45edd7e5f5"
+  "settings": "7a6c3478996593b6"
  },
  "measure@critical_points": {
   "commit": "44a5abe",
@@ -1382,35 +1383,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.713,
+  "seconds": 0.705,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.736,
+  "seconds": 0.665,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.714,
+  "seconds": 0.735,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.094,
+  "seconds": 0.092,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "abaa93c9",
+  "commit": "ac606534",
   "settings": "4f53cda18c2baa0c"
  }
 };
