@@ -1,539 +1,539 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.11,
+  "seconds": 1.131,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.471,
+  "seconds": 0.402,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.856,
+  "seconds": 0.8,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.431,
+  "seconds": 0.391,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.061,
+  "seconds": 3.096,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.687,
+  "seconds": 0.692,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.873,
+  "seconds": 0.82,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.606,
+  "seconds": 0.59,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.657,
+  "seconds": 0.703,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.774,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 0.641,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 1.125,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 2.388,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.226,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 0.428,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 0.946,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 1.048,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.647,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.53,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 4.813,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 0.906,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.107,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
   "seconds": 0.686,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
-  "settings": "e672bd4c09bcdcb2"
+  "commit": "eb43cdbf",
+  "settings": "ea2af6a285471661"
  },
- "check@a_prop1": {
-  "seconds": 4.511,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.078,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.413,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.604,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 0.91,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.77,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 17.012,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.079,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.423,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 4.499,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.296,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.315,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 8.897,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.399,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 6.042,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 5.375,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 1.762,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 10.852,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 10.874,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 0.771,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.411,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.405,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 1.797,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.479,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 1.93,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.46,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.671,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.459,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 1.087,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
+ "check@a_fig3": {
   "seconds": 0.619,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 1.153,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 2.795,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.241,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.405,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 0.927,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 1.043,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.636,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.584,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 5.092,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 0.932,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.135,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.685,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 4.514,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.115,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.726,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.491,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 0.832,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.75,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 17.252,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.077,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.381,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 4.356,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.237,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.293,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 8.851,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.308,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 6.21,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 4.99,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 1.767,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 11.437,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 10.104,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 0.783,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.41,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.397,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 1.872,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.519,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 1.958,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.385,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.697,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.471,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.049,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 0.605,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.466,
+  "seconds": 0.4,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.595,
+  "seconds": 0.593,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.7,
+  "seconds": 0.764,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 0.652,
+  "seconds": 0.644,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 1.058,
+  "seconds": 1.079,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 1.316,
+  "seconds": 1.258,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.456,
+  "seconds": 0.436,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.545,
+  "seconds": 0.559,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 1.362,
+  "seconds": 1.402,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.352,
+  "seconds": 1.301,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 0.735,
+  "seconds": 0.713,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.511,
+  "seconds": 0.481,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.267,
+  "seconds": 0.218,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 0.789,
+  "seconds": 0.717,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
@@ -541,127 +541,127 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.12,
+  "seconds": 1.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.081,
+  "seconds": 1.019,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.461,
+  "seconds": 0.425,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.59,
+  "seconds": 0.581,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 0.827,
+  "seconds": 0.777,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.881,
+  "seconds": 0.857,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.457,
+  "seconds": 0.469,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
+  "seconds": 0.466,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig7": {
+  "seconds": 0.623,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "eb43cdbf",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_lemb_1": {
   "seconds": 0.44,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig7": {
-  "seconds": 0.594,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_lemb_1": {
-  "seconds": 0.48,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.011,
+  "seconds": 1.075,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.547,
+  "seconds": 0.63,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.562,
+  "seconds": 0.579,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.998,
+  "seconds": 4.825,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.797,
+  "seconds": 0.818,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1383,35 +1383,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.705,
+  "seconds": 0.75,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.665,
+  "seconds": 0.719,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.735,
+  "seconds": 0.753,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.092,
+  "seconds": 0.095,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ac606534",
+  "commit": "eb43cdbf",
   "settings": "4f53cda18c2baa0c"
  }
 };
