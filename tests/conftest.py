@@ -3,7 +3,6 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,7 @@ from helpers import NO_SERVER
 from hypothesis import settings
 from printed import blocks
 
-from tasks.measuring import resumable
-
 ROOT = Path(__file__).resolve().parent.parent
-NUMBERS = count()
 
 # read when torch is first imported, here and in the programs that tests start: threads of several workers of pytest on
 # few cores spend their time on waiting for each other
@@ -41,12 +37,6 @@ FIRST = [
 def pytest_collection_modifyitems(items):
     """Put the files of FIRST first, in its order."""
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
-
-
-@pytest.fixture(autouse=True)
-def own_parts(tmp_path_factory, monkeypatch):
-    """Each test measures anew: a part that another test has measured would hide a fault that this one plants."""
-    monkeypatch.setattr(resumable, "FOLDER", tmp_path_factory.getbasetemp() / f"rows-{next(NUMBERS)}")
 
 
 @pytest.fixture

@@ -6,7 +6,14 @@ import pytest
 from handmade import HandmadeRun
 
 from tasks import papers
+from tasks.measuring import resumable
 from tasks.settings import load
+
+
+@pytest.fixture(autouse=True)
+def own_parts(tmp_path, monkeypatch):
+    """Each test measures anew: a part that another test has measured would hide a fault that this one plants."""
+    monkeypatch.setattr(resumable, "FOLDER", tmp_path / "rows")
 
 
 @pytest.fixture
