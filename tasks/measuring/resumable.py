@@ -27,14 +27,15 @@ def rows_of_part(experiment: str, part: list[Any], measure: Callable[[], Iterabl
         The experiment's key.
     part
         Settings, names of data, seeds: all that the rows depend on, beside the code, the root of the random streams,
-        torch and its threads. JSON can hold it.
+        torch, its threads and its GPU. JSON can hold it.
     measure
         Measures the part.
     """
     global seconds_before
     import torch  # here: experiments that do not need it forget their parts too
 
-    made_with = [part, stream_root(), torch.__version__, torch.get_num_threads()]
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    made_with = [part, stream_root(), torch.__version__, torch.get_num_threads(), device]
     digest = hashlib.sha256(json.dumps([*made_with, _code(ROOT)]).encode())
     path = FOLDER / experiment / f"{digest.hexdigest()[:16]}.json"
     if path.is_file():

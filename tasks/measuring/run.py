@@ -86,7 +86,7 @@ class Run:
         if epoch not in self._hashes:
             self._hashes[epoch] = sha256(self.snapshot_path(epoch))
         settings = self.settings.model_dump(mode="json")
-        part = [self.folder.name, epoch, *place, settings, self._hashes[epoch], self.device]
+        part = [self.folder.name, epoch, *place, settings, self._hashes[epoch]]
         return rows_of_part(self.key, part, measure)
 
     def member(self, seed: int, case: str = "") -> int:

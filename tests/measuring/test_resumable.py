@@ -52,25 +52,25 @@ def test_a_part_from_a_file_counts_the_seconds_that_it_took(monkeypatch):
     assert 0.2 <= resumable.seconds_before < 1
 
 
-@pytest.mark.parametrize("change", ["variant", "epoch", "place", "settings", "snapshot", "device", None])
+@pytest.mark.parametrize("change", ["variant", "epoch", "place", "settings", "snapshot", None])
 def test_a_part_of_a_run_is_that_of_its_networks(change, tmp_path):
     def part(**changed):
-        own = {"variant": "MNIST", "epoch": 3, "place": 0, "settings": {"lr": 0.1}, "snapshot": b"a", "device": "cpu"}
+        own = {"variant": "MNIST", "epoch": 3, "place": 0, "settings": {"lr": 0.1}, "snapshot": b"a"}
         own |= changed
         run = object.__new__(Run)  # without a trained run
-        run.key, run.device, run._hashes = "c_fig8", own["device"], {}
+        run.key, run._hashes = "c_fig8", {}
         run.folder, run.settings = tmp_path / own["variant"], SimpleNamespace(model_dump=lambda mode: own["settings"])
         run.folder.mkdir(exist_ok=True)
         run.snapshot_path(own["epoch"]).write_bytes(own["snapshot"])
         return run.part(own["epoch"], own["place"], measure=lambda: measured.append(own) or [{"value": 1.0}])
 
     measured = []
-    other = {"variant": "CIFAR-10", "epoch": 4, "place": 1, "settings": {"lr": 0.2}, "snapshot": b"b", "device": "cuda"}
+    other = {"variant": "CIFAR-10", "epoch": 4, "place": 1, "settings": {"lr": 0.2}, "snapshot": b"b"}
     assert part() == part(**({change: other[change]} if change else {}))
     assert len(measured) == (2 if change else 1)
 
 
-@pytest.mark.parametrize("change", ["part", "root", "threads", "code", "experiment", "forgotten"])
+@pytest.mark.parametrize("change", ["part", "root", "threads", "GPU", "code", "experiment", "forgotten"])
 def test_another_measurement_takes_no_rows_of_it(change, tmp_path, monkeypatch):
     measured = []
 
@@ -92,6 +92,9 @@ def test_another_measurement_takes_no_rows_of_it(change, tmp_path, monkeypatch):
         monkeypatch.setenv("GRAMLAB_STREAM_ROOT", "3")
     elif change == "threads":
         torch.set_num_threads(threads + 1)
+    elif change == "GPU":
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
     elif change == "code":
         code.write_text("a = 2\n")
         resumable._code.cache_clear()  # each process reads the code once

@@ -53,7 +53,7 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     place = resolve_device(device)
     for parity in settings.parities:
         for seed in range(settings.instances):
-            part = [parity.model_dump(), settings.ridges, seed, str(place)]
+            part = [parity.model_dump(), settings.ridges, seed]
             rows = partial(_rows_of_seed, parity, settings.ridges, seed, place)
             yield from rows_of_part("c_parity", part, rows)
 
