@@ -1,6 +1,22 @@
-"""The words for an approximation without a tolerance."""
+"""The rule and the words for an approximation without a tolerance."""
 
-from tasks.papers.weight_gram.claims.shared.approximations import over_smaller_side
+import numpy as np
+import pytest
+
+from tasks.papers.weight_gram.claims.shared.approximations import about, over_smaller_side
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(1.9, 1.0), (1.0, 1.9), (2.1, 1.0), (1.0, 2.1), (3.0, 3.0), (1e-30, 1.0), (0.51, 1.0)]
+)
+def test_an_approximation_holds_where_the_error_is_below_both_sides(left, right):
+    """Against the sides themselves, of seeds that differ by a thousandth."""
+    seeds = 1 + 1e-3 * np.arange(5)
+    good = abs(left - right) < min(left, right)
+    finding = about({"first": seeds, "second": seeds * left / right})
+    assert finding.holds is good
+    error = finding.numbers["second: error over the smaller side"]
+    assert error == pytest.approx(abs(left - right) / min(left, right), rel=0.01, abs=0.01)
 
 
 def test_layers_with_an_error_above_the_smaller_side_are_counted():

@@ -54,6 +54,10 @@ FIGURE_8 = {  # by statement: by quantity and rank of the width the values befor
         {"target_error": lambda rank: (1.0, 0.5 + 0.1 * rank)},
         {"target_error": lambda rank: (1.0, 0.8 - 0.1 * rank)},
     ),
+    "the features limit the lazy end": (  # only at the widest, and only after training
+        {"target_chase": lambda rank: (0.9, 0.5 - 0.15 * rank), "target_distance": lambda rank: (0.1, 0.3)},
+        {"target_chase": lambda rank: (0.1, 0.15 * rank), "target_distance": lambda rank: (0.9, 0.3)},
+    ),
     "features freeze": (
         {"movement_features": lambda rank: (0.0, 2 - 0.5 * rank)},
         {"movement_features": lambda rank: (0.0, 0.5 + 0.5 * rank)},

@@ -3,7 +3,7 @@
 Brute force finds the extremal instances again that the bounds' best constants rest on.
 """
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -209,3 +209,25 @@ def test_the_corrected_condition_makes_the_pull_positive():
     assert counts["corrected"] == 0
     assert 0 < counts["claim"] < 100
     assert 0 < counts[a_linear.CROSS_CLASS] < 100
+
+
+def test_the_corrected_condition_has_to_be_strict():
+    """Of all one-dimensional features 0, 1, 2 and predictions: strict domination makes the pull positive.
+
+    Where similarities are equal, the pull may be 0.
+    """
+    zeros = 0
+    for h, odds in product(product(range(3), repeat=3), product((-2, 0, 1), repeat=3)):
+        for y in ((1, 0, 0), (1, 1, 0)):
+            H, labels, logits = np.array([h], dtype=float), np.array(y, dtype=float), np.array(odds, dtype=float)
+            K, ones = H.T @ H, labels == 1
+            gap = K[ones][:, ones].min(1) - K[ones][:, ~ones].max(1)
+            if (labels - 1 / (1 + np.exp(-logits))).sum() < 0 or gap.min() < 0:
+                continue
+            pull = a_linear.pull(H, labels, logits)
+            assert pull >= -1e-12
+            if gap.min() > 0:
+                assert pull > 1e-3
+            zeros += abs(pull) < 1e-12
+    assert zeros
+    assert a_linear.pull(np.array([[1.0, 1.0]]), np.array([1.0, 0.0]), np.zeros(2)) == 0

@@ -103,6 +103,9 @@ def test_figure_12_speaks_of_networks_that_memorise():
     assert memorisation.rule(table).holds
     late = figure_12(train=lambda p, x: x * (0.95 - 0.5 * (p == 1))).where(quantity="train_accuracy")
     assert memorisation.rule(late).holds is False
+    for accuracy, met in ((0.7, True), (0.66, True), (0.64, False)):  # printed: approximately 0.7
+        rounded = figure_12(train=lambda p, x, least=accuracy: x * (0.85 if p < 1 else least))
+        assert memorisation.rule(rounded.where(quantity="train_accuracy")).holds is met
 
 
 def test_figure_12_s_printed_levels():

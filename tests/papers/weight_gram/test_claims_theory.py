@@ -121,8 +121,13 @@ def test_at_the_readout_the_prediction_is_exact_up_to_the_square_of_the_step(cas
     assert readout["thm3/measured"] == pytest.approx(readout["thm3/predicted"], rel=1e-3)
 
 
-def interpolation(worst: float = 0.5, growth: float = 2.0, nfa: float = 0.95, fit: float = 0.99) -> list[dict]:
-    """A table of Theorem 4's networks; ``worst``, ``growth`` and ``nfa`` are those of the ReLU² networks' layer 1."""
+def interpolation(
+    worst: float = 0.5, growth: float = 2.0, nfa: float = 0.95, fit: float = 0.99, step: float = 1.0
+) -> list[dict]:
+    """A table of Theorem 4's networks.
+
+    ``worst``, ``growth``, ``nfa`` and ``step`` are those of the ReLU² networks' layer 1.
+    """
     layers = ("0", "1", "2", "readout")
     records = []
     for case in interpolating.CASES:
@@ -134,15 +139,17 @@ def interpolation(worst: float = 0.5, growth: float = 2.0, nfa: float = 0.95, fi
                 rise = (growth if changed else 2.0) ** index
                 values = {"thm4/ratio": worst if changed and layer == "1" else 0.1, "thm4/bound": 2.0**index,
                           "thm4/nfa": nfa if changed and layer == "1" else 0.95, "null/nfa": 0.5,
-                          "thm4/with readout": 0.1, "thm4/step": 1.0, "thm4/surrogate": rise,
+                          "thm4/with readout": 0.1, "thm4/step": step if changed and layer == "1" else 1.0,
+                          "thm4/surrogate": rise,
                           "thm4/normalised": 0.12 * rise, "null/normalised": 0.1}  # fmt: skip
                 records += [{**columns, "layer": layer, "quantity": quantity, "value": value * (1 + 1e-3 * seed)}
                             for quantity, value in values.items()
                             if (quantity, layer) != ("thm4/ratio", "readout")]  # fmt: skip
     for seed in range(12):
-        records += [{"arm": "claim", "case": a_thm4.EVEN, "seed": seed, "layer": layer, "quantity": "even/ratio",
-                     "experiment": "a_thm4", "scale": "quick", "value": 0.1 + 1e-3 * seed}
-                    for layer in "01"]  # fmt: skip
+        records += [{"arm": "claim", "case": a_thm4.EVEN, "seed": seed, "layer": layer, "quantity": f"even/{name}",
+                     "experiment": "a_thm4", "scale": "quick", "value": value + 1e-3 * seed}
+                    for name, value in (("ratio", 0.1), ("step", 1.0)) for layer in ("0", "1", "readout")
+                    if (name, layer) != ("ratio", "readout")]  # fmt: skip
     return records
 
 
@@ -165,6 +172,32 @@ def test_theorem_4():
     assert verdict_of["the surrogate grows with the layer, m > 1"] == ("fails", "refuted")
     assert verdict_of["the normalised surrogate grows with the layer, m > 1"] == ("fails", "refuted")
     assert verdict_of["the surrogate grows with the layer, m = 1"] == ("holds", "")
+
+
+@pytest.mark.parametrize("step", [0.4, 2.5])
+def test_the_step_of_theorem_4_s_proof_is_good_to_a_factor_of_two(step):
+    verdict_of = judged(interpolation(step=step))
+    assert verdict_of["step of the proof, m > 1"] == ("fails", "refuted")
+    assert verdict_of["step of the proof, m = 1"] == ("holds", "")
+    assert judged(interpolation(step=1 + (step - 1) / 2))["step of the proof, m > 1"] == ("holds", "")
+    needs_ansatz = judged(interpolation(step=step, nfa=0.8))
+    assert needs_ansatz["step of the proof, m > 1"] == ("inconclusive", "hypothesis not met")
+
+
+def test_the_step_of_theorem_4_s_proof_for_the_even_target():
+    rule = statement(a_thm4, "step of the proof, m = 1, an even target").rule
+
+    def even(first: float, readout: float) -> list[dict]:
+        ratios = {"0": first, "1": 1.0, "readout": readout}
+        columns = {"case": a_thm4.EVEN, "quantity": "even/step"}
+        return [{**columns, "seed": seed, "layer": layer, "value": ratio * (1 + 0.01 * seed)}
+                for layer, ratio in ratios.items() for seed in range(5)]  # fmt: skip
+
+    assert rule(rows(even(1.0, 9.0))).holds  # the readout is not judged
+    refuted = rule(rows(even(1e-27, 1.0)))
+    assert refuted.holds is False
+    assert refuted.measured == "even target: 𝒮 is 0 up to round-off in layer 0, and C_l‖Y‖⁴ is positive"
+    assert rule(rows(even(0.4, 1.0))).measured.startswith("even target: the error divided by the smaller")
 
 
 @pytest.mark.parametrize("missed", [{"nfa": 0.8}, {"fit": 0.9}])

@@ -179,6 +179,13 @@ def test_figure_4_on_two_data_sets_and_its_printed_levels():
     assert not higher.judgeable(rows([{**row, "arm": "claim"} for row in first]))  # one data set of two
 
 
+@pytest.mark.parametrize(("accuracy", "holds"), [(0.5, True), (0.46, False)])
+def test_figure_4_s_accuracies_are_printed_to_a_percent(accuracy, holds):
+    table = [{"case": "CIFAR-10", "seed": seed, "step": 1, "x": 1.0, "quantity": "test_accuracy",
+              "value": accuracy + 0.002 * noise(seed)} for seed in SEEDS]  # fmt: skip
+    assert judged(a_fig4, "test accuracy on CIFAR-10", rows(table)).holds is holds
+
+
 @pytest.mark.parametrize(("accuracy", "met"), [(0.97, True), (0.6, False)])
 def test_figure_4_speaks_of_networks_that_fit(accuracy, met):
     table = rows([{"case": "digits", "seed": seed, "step": step, "x": float(step), "quantity": "train_accuracy",
@@ -221,6 +228,29 @@ def test_figure_7():
     assert judged(a_fig7, "high correlation", figure_7(0.98, -0.71, 0.2)).holds is False
     assert judged(a_fig7, "VCS's level", figure_7(0.98, 0.71, 0.2)).holds
     assert judged(a_fig7, "AGOP's level", figure_7(0.98, 0.8, 0.2)).holds is False
+
+
+def test_figure_7_s_remainder_is_below_one_half_of_the_update():
+    def remainder(share: float) -> bool | None:
+        # the diagonal says the opposite
+        values = {"whole/remainder": share, "diagonal/remainder": 1 - share}
+        table = [{"seed": seed, "quantity": quantity, "value": value + 0.01 * noise("remainder", seed)}
+                 for quantity, value in values.items() for seed in SEEDS]  # fmt: skip
+        return judged(a_fig7, "a small remainder", rows(table)).holds
+
+    assert remainder(0.2)
+    assert remainder(0.45)
+    assert remainder(0.55) is False
+    assert remainder(1.4) is False  # a shift in the wrong direction
+
+
+@pytest.mark.parametrize(("name", "other"), [("VCS", "agop"), ("AGOP", "vcs")])
+def test_figure_7_s_printed_levels_of_the_update(name, other):
+    level = f"{name}'s level, of the update"
+    printed = {"vcs": 0.98, "agop": 0.71}
+    assert judged(a_fig7, level, figure_7(**printed, null=0.2, of="change")).holds
+    assert judged(a_fig7, level, figure_7(**{**printed, other: 0.1}, null=0.2, of="change")).holds
+    assert judged(a_fig7, level, figure_7(**{**printed, name.lower(): 0.9}, null=0.2, of="change")).holds is False
 
 
 BETAS = {"beta=0.05": -3.0, "beta=0.1": -2.3, "beta=1": 0.0, "beta=5": 1.6, "beta=10": 2.3}  # and their logarithms

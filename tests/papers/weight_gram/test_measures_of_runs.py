@@ -232,7 +232,7 @@ def random_directions(matrix, random):
 
 
 def test_virtual_covariance_shift(handmade):
-    """Figure 7: correlations of the VCS and the AGOP with the last Gram and with its change, and the nulls."""
+    """Figure 7: correlations of the VCS and the AGOP with the last Gram and its change, the nulls, the remainder."""
     data = classes_data(train=8, shape=(1, 2, 3), factor=0.5)
     by_hand = handmade("a_fig7", {"model": {"hidden": [4], "activation": "gelu"}, "observe": ["virtual_shift"]}, data)
     expected, x = accuracies(by_hand, lambda row: ("claim",)), samples(data)
@@ -257,6 +257,9 @@ def test_virtual_covariance_shift(handmade):
                 for kind, value in (("pearson", pearson(of(a), of(b))), ("null", np.quantile(by_chance, 0.975))):
                     quantity = f"{kind}/{measure}_{target}_{part}"
                     expected.append({**columns, "arm": arm, "quantity": quantity, "value": value})
+            for part, of in forms:
+                remainder = (of(change - vcs) ** 2).sum() / (of(change) ** 2).sum()
+                expected.append({**columns, "arm": arm, "quantity": f"{part}/remainder", "value": remainder**0.5})
             if seed == 0 and arm == "claim":
                 matrices = {"gram": gram, "agop": agop, "vcs": vcs, "gram_change": change}
                 expected += [{**columns, "arm": arm, "quantity": f"diagonal/{quantity}", "x": float(pixel),

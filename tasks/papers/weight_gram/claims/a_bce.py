@@ -2,7 +2,8 @@
 
 The loss is summed over samples with y in {0, 1}; g is the residual, and S0 and S1 are the samples with y = 0 and y = 1.
 K = H^T H. The paper says that the product is positive whenever features of a class are more similar to each other than
-to those of the other class. It can be negative where the residuals of S0 outweigh those of S1.
+to those of the other class. It can be negative where the residuals of S0 outweigh those of S1. “More similar” is
+strict, for y^T K g may be 0 where the similarities are equal.
 """
 
 from functools import partial
@@ -23,13 +24,13 @@ MATH = (
         r"\in S_0} \hat y_k h_k \right\rangle"
     ),
     (
-        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle \ge \langle h_i, h_k \rangle \text{ for "
+        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle > \langle h_i, h_k \rangle \text{ for "
         r"} i, j \in S_1,\; k \in S_0"
     ),
 )
 MATH_CORRECTED = (
     (
-        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle \ge \langle h_i, h_k \rangle \text{ for "
+        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle > \langle h_i, h_k \rangle \text{ for "
         r"} i, j \in S_1,\; k \in S_0"
     ),
     r"\text{and } \sum_{j \in S_1} (1 - \hat y_j) \ge \sum_{k \in S_0} \hat y_k, \quad h \ge 0",
@@ -37,7 +38,8 @@ MATH_CORRECTED = (
 CORRECTION = (
     "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs "
     "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
-    "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point."
+    "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point. “Dominates” is "
+    "strict: for y = (1, 0), h = (1, 1) and ŷ = ½ for both samples the similarities are equal, and yᵀKg = 0."
 )
 GRIDS = {quantity: Grid(BOTH_PRECISIONS) for quantity in ("bce/gradient", "bce/residual")}
 DRAWN = {
@@ -80,7 +82,7 @@ STATEMENTS = (
         place="Section 4.2",
         rule=lambda rows: never(rows, "product of 0 or less"),
         reads=("bce/not positive",),
-        printed="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ ≥ ⟨hᵢ, h_k⟩ for i, j ∈ S₁, k ∈ S₀",
+        printed="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ > ⟨hᵢ, h_k⟩ for i, j ∈ S₁, k ∈ S₀",
         derived="the same, if also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0",
     ),
 )

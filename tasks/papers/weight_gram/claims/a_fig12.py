@@ -47,12 +47,13 @@ CORRECTION = (
     "settings do not memorise random labels."
 )
 FALL = (LEVELS[0.0][0] - LEVELS[1.0][0]) / 4  # TL falls by more, or a trend of a thousandth would be one
-MEMORISED = 0.7  # "the overall training accuracy ... converges to approximately 0.7"
+ABOUT = 0.7  # "the overall training accuracy ... converges to approximately 0.7"
+MEMORISED = 0.65  # the least accuracy that the print rounds to 0.7
 ACCURACIES = ("train_accuracy", "test_accuracy")
 
 
 def memorised(rows: Rows) -> Finding:
-    """At every p the training accuracy after training is at least the least of the paper's."""
+    """At every p the training accuracy after training is above the least that rounds to the paper's."""
     probabilities, accuracy = by_number(rows)
     label = f"training accuracy minus {MEMORISED:g}"
     return all_of(
@@ -63,8 +64,9 @@ def memorised(rows: Rows) -> Finding:
 HYPOTHESES = (
     Hypothesis(
         name="memorisation",
-        text=f"The training accuracy after training is at least {MEMORISED:g} at every p. The paper trains “to allow "
-        f"sufficient memorization” and prints approximately {MEMORISED:g} for p ≥ 0.75, more for smaller p.",
+        text=f"The training accuracy after training is above {MEMORISED:g} at every p. The paper trains “to allow "
+        f"sufficient memorization” and prints approximately {ABOUT:g} for p ≥ 0.75, more for smaller p. Numbers above "
+        f"{MEMORISED:g} round to {ABOUT:g} or more.",
         rule=memorised,
         reads=("train_accuracy",),
     ),

@@ -2,8 +2,9 @@
 
 NC1: features collapse to the means of their classes. NC2: these means form a simplex. The features are centred, readout
 and bias are trained by least squares on the centred one-hot labels Y, and S_cls(G) = tr(Y^T G Y) with the same labels.
-Centred features that form a simplex have classes of equal size. Networks
-trained towards collapse only come close to it: their surrogate approaches the maximum as NC1 falls; with shuffled
+Centred features that form a simplex have classes of equal size. The converse does not hold: where a linear map of the
+features fits the centred labels exactly, G_id = Y Y^T too, whether or not the features have collapsed. Networks
+trained towards collapse only come close to the maximum: their surrogate approaches it as NC1 falls; with shuffled
 labels, the control, it does not.
 """
 

@@ -9,7 +9,9 @@ even target). There the surrogate S of layer l = 0 is 0, and the bound is positi
 replaces this 0. The theorem fails there because for m = 1 the proof's S = C_l ||Y||^4 omits the error ε of Lemma 4,
 which its bound of C_l contains. Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two
 inequalities lose a factor N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear. Reported beside the claim: the bound before
-these inequalities, and the bound with the readout counted as a layer; then C_0 is at most ||f||^2 = ||Y||^2.
+these inequalities, and the bound with the readout counted as a layer; then C_0 is at most ||f||^2 = ||Y||^2. We read
+the step S ≈ C_l ||Y||^4 of the proof as Lemma 3: its error is below the smaller side. The readout is not judged, where
+f is linear and both sides are equal.
 """
 
 from dataclasses import replace
@@ -26,6 +28,7 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import UNIT, Finding, all_of, trend
 from tasks.judging.statement import Control, Hypothesis, Statement
+from tasks.papers.weight_gram.claims.shared.approximations import about
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.thm4"
@@ -91,6 +94,27 @@ def _bound(ratios: Rows) -> Finding:
                    high=SLACK, measured=measured)  # fmt: skip
 
 
+def step_of_proof(rows: Rows, squared: bool) -> Finding:
+    """In every network and layer the surrogate differs from C_l ||Y||^4 by less than the smaller of the two."""
+    finding = about(_steps(_networks(rows, squared)))
+    return replace(finding, measured=f"{KINDS[squared]} networks: {finding.measured}")
+
+
+def step_of_proof_for_even_target(rows: Rows) -> Finding:
+    """In every layer the surrogate differs from C_l ||Y||^4 by less than the smaller of the two."""
+    ratios = _steps(rows)
+    finding = about(ratios)
+    zero = [name.split(", ")[-1] for name, ratio in ratios.items() if ratio.max() < UNIT["float64"]]
+    words = f"𝒮 is 0 up to round-off in {', '.join(zero)}, and C_l‖Y‖⁴ is positive" if zero else finding.measured
+    return replace(finding, measured=f"even target: {words}")
+
+
+def _steps(rows: Rows) -> dict[str, np.ndarray]:
+    """By network and layer below the readout, S / (C_l ||Y||^4) of each seed."""
+    return {f"{case}, layer {layer}": of_one.by_seed() for (case, layer), of_one in rows.by("case", "layer").items()
+            if layer != "readout"}  # fmt: skip
+
+
 def rises(rows: Rows, quantity: str, squared: bool) -> Finding:
     """In every network a quantity rises with the layer, below the readout."""
     rows = _networks(rows, squared)
@@ -150,6 +174,7 @@ THEOREM = (
     "Ansatz W_lᵀW_l ≈ (C_l/N) Σ_i ∇_{h_{l,i}}f_l ∇_{h_{l,i}}f_lᵀ for layer-dependent constants C_l > 0, the surrogate "
     "satisfies"
 )
+STEP = "A first-order Taylor expansion and homogeneity then gives 𝒮(G_id^l) ≈ C_l‖Y‖₂⁴ for both cases."
 NAMES = {False: "m = 1", True: "m > 1"}
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
 UNEVEN = "The networks of the cases have two or three hidden layers."
@@ -193,6 +218,22 @@ STATEMENTS = (
         printed=PRINTED_BOUNDS[False],
         rows=18,
     ),
+    *(
+        Statement(
+            name=f"step of the proof, {name}",
+            quote=STEP,
+            place="Theorem 4, proof sketch",
+            rule=rule,
+            reads=(quantity,),
+            printed="𝒮 ≈ C_l‖Y‖⁴",
+            cases=cases,
+            rows=27 * cases,
+        )
+        for name, rule, quantity, cases in (
+            *((NAMES[squared], partial(step_of_proof, squared=squared), "thm4/step", 4) for squared in NAMES),
+            ("m = 1, an even target", step_of_proof_for_even_target, "even/step", 1),
+        )
+    ),
     Statement(
         name="the bounds grow with the layer",
         quote="are monotonically increasing in",
@@ -233,6 +274,11 @@ STATEMENTS = (
         for squared in NAMES
     ),
 )
+NEEDING = {  # the statements about trained networks
+    squared: tuple(f"{statement}, {name}" for statement in
+                   ("lower bound", "step of the proof", "the surrogate grows with the layer"))
+    for squared, name in NAMES.items()
+}  # fmt: skip
 HYPOTHESES = tuple(
     hypothesis
     for squared, name in NAMES.items()
@@ -243,7 +289,7 @@ HYPOTHESES = tuple(
             "the training data”).",
             rule=partial(interpolates, squared=squared),
             reads=("thm4/fit",),
-            statements=(f"lower bound, {name}", f"the surrogate grows with the layer, {name}"),
+            statements=NEEDING[squared],
         ),
         Hypothesis(
             name=f"Neural Feature Ansatz, {name}",
@@ -251,7 +297,7 @@ HYPOTHESES = tuple(
             "that C_l AGOP misses less than half of WᵀW in norm (“Under the Neural Feature Ansatz”, WᵀW ≈ C_l AGOP).",
             rule=partial(obeys_ansatz, squared=squared),
             reads=("thm4/nfa", "null/nfa"),
-            statements=(f"lower bound, {name}", f"the surrogate grows with the layer, {name}"),
+            statements=NEEDING[squared],
         ),
     )
 )

@@ -1,6 +1,27 @@
-"""What an approximation ≈ without a tolerance leaves: its error over the smaller of its two sides, in words."""
+"""What an approximation ≈ without a tolerance leaves: its error over the smaller of its two sides."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.judging.rules import Finding, positive
+from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
+
+
+def about(ratios: Mapping[str, np.ndarray]) -> Finding:
+    """In every layer the error is smaller than either side; ``ratios`` has left / right of each seed, by layer.
+
+    For positive sides |left - right| is below both of them exactly if left / right lies between 1/2 and 2. The rule
+    reads log(2) - |log(left / right)|. The log of the error would have no lower limit where the sides are equal, so
+    that a single network could decide the mean.
+    """
+    room = {name: np.log(2) - np.abs(np.log(ratio)) for name, ratio in ratios.items()}
+    label = "log of 2 minus |log(left / right)|"
+    finding = weakest_of({name: positive(values, label) for name, values in room.items()})
+    errors = {name: float(np.expm1(np.log(2) - values.mean())) for name, values in room.items()}
+    numbers = {f"{name}: error over the smaller side": error for name, error in errors.items()}
+    return replace(finding, numbers=numbers, measured=over_smaller_side(errors))
 
 
 def over_smaller_side(errors: Mapping[str, float]) -> str:
