@@ -14,6 +14,7 @@ the step S ≈ C_l ||Y||^4 of the proof as Lemma 3: its error is below the small
 f is linear and both sides are equal.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -176,6 +177,10 @@ THEOREM = (
 )
 STEP = "A first-order Taylor expansion and homogeneity then gives 𝒮(G_id^l) ≈ C_l‖Y‖₂⁴ for both cases."
 NAMES = {False: "m = 1", True: "m > 1"}
+STEPS: tuple[tuple[str, Callable[[Rows], Finding], str, int], ...] = (  # name, rule, quantity, networks
+    *((name, partial(step_of_proof, squared=squared), "thm4/step", 4) for squared, name in NAMES.items()),
+    ("m = 1, an even target", step_of_proof_for_even_target, "even/step", 1),
+)
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
 UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
@@ -229,10 +234,7 @@ STATEMENTS = (
             cases=cases,
             rows=27 * cases,
         )
-        for name, rule, quantity, cases in (
-            *((NAMES[squared], partial(step_of_proof, squared=squared), "thm4/step", 4) for squared in NAMES),
-            ("m = 1, an even target", step_of_proof_for_even_target, "even/step", 1),
-        )
+        for name, rule, quantity, cases in STEPS
     ),
     Statement(
         name="the bounds grow with the layer",
