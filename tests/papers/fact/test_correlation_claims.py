@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -74,6 +75,15 @@ def test_each_statement_needs_the_conditions_of_its_own_networks(claim, parts):
         needing = {name for condition in conditions if not condition.rule(condition.concerned(rows)).holds
                    for name in condition.statements}  # fmt: skip
         assert needing == {about.name for about in claim.STATEMENTS if not about.data_sets or unmet in about.data_sets}
+
+
+@pytest.mark.parametrize("claim", [c_tab2, c_tab2_mnist, c_tab2_cifar10])
+def test_only_statements_about_fact_need_a_critical_point(claim):
+    by_name = {condition.name: set(condition.statements) for condition in claim.HYPOTHESES}
+    for ending in getattr(claim, "COLUMNS", {"": ()}):
+        assert by_name[f"interpolation{ending}"] - by_name[f"critical point{ending}"] == {f"roots ahead{ending}"}
+    about_roots = [about for about in claim.STATEMENTS if about.name.startswith("roots ahead")]
+    assert all(about.forms == ("claim",) for about in about_roots)
 
 
 def with_null(rows: Rows, name: str, value: float) -> Rows:
@@ -152,6 +162,12 @@ def test_fact_is_low_and_then_rises(claim):
     assert verdicts(late, lambda t: 0.05)[3] is False  # the root is no better
 
 
+def test_figure_10_is_not_quoted_with_what_the_paper_says_of_fact():
+    asserted = {claim: [about for about in claim.STATEMENTS if about.kind == "asserted"] for claim in (c_fig8, c_fig10)}
+    assert all(about.quote.startswith("Drawing: ") and "bFACT" in about.quote for about in asserted[c_fig10])
+    assert not any(about.quote.startswith("Drawing: ") for about in asserted[c_fig8])
+
+
 @pytest.mark.parametrize("claim", [c_fig8, c_fig10])
 def test_the_root_is_beyond_chance(claim):
     rows = along_training(claim, lambda t: 0.1, lambda t: 0.5 + 0.48 * t**6)  # its median is 0.51
@@ -219,10 +235,28 @@ def test_table_2():
             holds(c_tab2, f"its symmetrisation ahead{ending}", table_2(**{f"symmetric fact {column}": 0.85})) is False
         )
         assert holds(c_tab2, f"roots ahead{ending}", table_2(roots=False)) is False
+        assert holds(c_tab2, f"its symmetrisation ahead{ending}", table_2(**{f"root enfa {column}": 0.9985})) is False
     assert holds(c_tab2, "its symmetrisation ahead", table_2(**{"symmetric fact 1K": 0.85}))
     assert not holds(c_tab2, "the printed numbers", table_2(**{"fact 2K": 0.95}))
     (numbers,) = (statement for statement in c_tab2.STATEMENTS if statement.kind == "printed level")
     assert numbers.forms == ("claim", "corrected")
+
+
+def test_the_exception_of_table_2():
+    """Behind one matrix is enough; ahead of all four refutes it."""
+    name = "FACT is not ahead at the smaller n"
+    assert holds(c_tab2, name, table_2(**{"fact 1K": 0.901}))  # behind √eNFA alone
+    assert holds(c_tab2, name, table_2(**{"fact 1K": 0.95})) is False
+    assert holds(c_tab2, name, table_2(**{"fact 2K": 0.5, "fact 1K": 0.95})) is False  # the other column plays no part
+    statement = next(about for about in c_tab2.STATEMENTS if about.name == name)
+    rows = statement.concerned(table_2(**{"fact 1K": 0.901}))
+    leads = [np.arctanh(rows.by_seed(quantity="pearson/fact")) - np.arctanh(rows.by_seed(quantity=quantity))
+             for quantity in statement.reads[1:]]  # fmt: skip
+    behind = [stats.ttest_1samp(lead, 0, alternative="less").pvalue for lead in leads]
+    ahead = [stats.ttest_1samp(lead, 0, alternative="greater").pvalue for lead in leads]
+    found = statement.rule(rows)
+    assert (found.p, found.p_against) == pytest.approx((4 * min(behind), max(ahead)))
+    assert found.statistic == pytest.approx(min(lead.mean() for lead in leads))
 
 
 @pytest.mark.parametrize("claim", [c_tab2_mnist, c_tab2_cifar10])

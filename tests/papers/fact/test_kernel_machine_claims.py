@@ -54,14 +54,14 @@ def finding(claim, name: str, table: Rows) -> Finding:
     return statement.rule(table.where(quantity=set(statement.reads)))
 
 
-def transition(start: int, mass: float = 0.8, lead: float = 0.6) -> Rows:
-    """Test accuracy rises at iterate ``start``; the training set is fitted from iterate 1 on."""
+def transition(start: int, mass: float = 0.8, lead: float = 0.6, last: float = 0.5) -> Rows:
+    """Test accuracy rises at iterate ``start`` and is ``last`` at the last; the training set is fitted from 1 on."""
     records = [
         {"seed": seed, "x": step, "quantity": f"transition/{name}", "value": value + 0.001 * seed * step}
         for seed in range(6)
         for step in range(8)
         for name, value in (
-            ("accuracy", 0.95 if step >= start else 0.5),
+            ("accuracy", last if step == 7 else 0.95 if step >= start else 0.5),
             ("train accuracy", 0.99 if step else 0.8),
             ("mass", mass if step >= start else 0.2),
             ("lead", lead if step >= start else -0.1),
@@ -79,6 +79,16 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
     assert not holds(c_fig1, "features on the support", transition(4, lead=-0.1))
     assert holds(c_fig1, "features on the support", transition(4, mass=0.3))
     assert not holds(c_fig1, "most of the trace on the support", transition(4, mass=0.3))
+
+
+def test_a_machine_that_goes_on_becomes_unstable():
+    """The fall from the best iterate counts, and not any difference from it, which is never negative."""
+    name = "unstable after convergence"
+    assert holds(c_fig1, name, transition(4, last=0.6))
+    assert finding(c_fig1, name, transition(4, last=0.6)).statistic == pytest.approx(0.1 - 0.0025)
+    assert holds(c_fig1, name, transition(4, last=0.9)) is False
+    assert holds(c_fig1, name, transition(4, last=0.95)) is False  # the last is the best
+    assert holds(c_fig1, name, transition(9)) is False  # never learned
 
 
 @pytest.mark.parametrize("degrees", [(2, 3), (2, 3, 4)])
@@ -105,6 +115,25 @@ def test_the_degrees_that_ran_are_named(degrees):
     assert holds(c_fig5, "both predict", table(0.7, 0.8)) is False
 
 
+def machines_compared(correlation: float, null: float = 0.2) -> Rows:
+    """C.fig5's correlations of both machines' features for k = 2 and 3, lower for 3, in reverse order of the seeds."""
+    series = (("pearson/fig5", correlation, 0.01), ("null/fig5", null, 0.02))
+    records = [{"case": f"k = {k}", "seed": seed, "quantity": quantity, "value": value + step * seed - 0.05 * (k == 3)}
+               for k in (2, 3) for seed in (2, 1, 0) for quantity, value, step in series]  # fmt: skip
+    return Rows(tables.table(records))
+
+
+def test_features_of_both_machines_are_highly_correlated():
+    name = "highly correlated features"
+    found = finding(c_fig5, name, machines_compared(0.8))
+    assert found.holds
+    assert found.measured == "k = 2: correlation 0.81, by chance 0.22; k = 3: correlation 0.76, by chance 0.17"
+    assert found.statistic == pytest.approx(0.26)
+    assert holds(c_fig5, name, machines_compared(0.4)) is False  # beyond chance, and not high
+    assert holds(c_fig5, name, machines_compared(0.7, null=0.8)) is False  # high, and not beyond chance
+    assert not holds(c_fig5, name, machines_compared(0.54))  # high for k = 2 alone
+
+
 def test_table_3_counts_its_data_sets():
     def table(**changed: float) -> Rows:
         methods = {"kernel": 0.82, "NFA-RFM": 0.85, "FACT-RFM": 0.852, "FACT-RFM, averaged": 0.851} | changed
@@ -124,6 +153,11 @@ def test_table_3_counts_its_data_sets():
     for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"):
         assert holds(c_tab3, f"{method} over the kernel", table(**{method: 0.81})) is False
     assert holds(c_tab3, "FACT-RFM as NFA-RFM", table(**{"NFA-RFM": 0.872})) is False
+    averaged = "averaged as FACT-RFM"
+    assert finding(c_tab3, averaged, table()).statistic == pytest.approx(-0.1)  # 0.851 and 0.852
+    for changed, value in (("FACT-RFM, averaged", 0.832), ("FACT-RFM, averaged", 0.872), ("FACT-RFM", 0.872)):
+        assert holds(c_tab3, averaged, table(**{changed: value})) is False
+    assert holds(c_tab3, averaged, table(**{"NFA-RFM": 0.872, "kernel": 0.6}))
     for changed, alike in (("FACT-RFM", False), ("FACT-RFM, averaged", True), ("kernel", True)):
         assert holds(c_tab3, "FACT-RFM as NFA-RFM", table(**{changed: 0.872})) is alike
     # 0.852 and 0.85, to which every second set adds 0.001

@@ -198,10 +198,12 @@ def expected_parities(instances):
         coins = stream("c_parity", "random labels", parity["degree"], parity["samples"], seed).integers(2, size=y.shape)
         transition = parity.get("transition", False)
         figure, updates = ("transition", ("FACT-RFM",)) if transition else ("parity", ("NFA-RFM", "FACT-RFM"))
+        learned = {}
         for case, (arm, targets) in product(updates, (("claim", y), ("control: random labels", coins.astype(float)))):
             update = {"NFA-RFM": "AGOP^(1/2)", "FACT-RFM": "|FACT M|^(1/2)"}[case]
             path, best, ridge = chosen_path(update, x, targets, parity["steps"])
             chosen.add((ridge, best))
+            learned[arm, case] = path[best][0]
             key = (arm, f"k = {parity['degree']}, {case}", seed)
             for step, (M, alpha) in enumerate(path):
                 train, test = (values(gaussian(5.0), inputs, x, M) @ alpha for inputs in (x, x_test))
@@ -222,6 +224,13 @@ def expected_parities(instances):
                 M = path[best][0]
                 for index, (i, j) in enumerate(product(order, repeat=2)):
                     expected[*key, f"{figure}/feature", index] = M[i, j] / abs(M).max()
+        for arm in () if transition else ("claim", "control: random labels"):
+            nfa, fact = learned[arm, "NFA-RFM"], learned[arm, "FACT-RFM"]
+            draw = stream("c_parity", "null", parity["degree"], parity["samples"], seed)
+            orders = [draw.permutation(len(fact)) for _ in range(40)]
+            key = (arm, f"k = {parity['degree']}", seed)
+            expected[*key, "pearson/fig5", 0] = pearson(nfa, fact)
+            expected[*key, "null/fig5", 0] = np.quantile([pearson(nfa, fact[np.ix_(o, o)]) for o in orders], 0.975)
     return expected, chosen
 
 

@@ -9,8 +9,7 @@ from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlation_tables import FACT_AHEAD_OF_ROOTS, printed, table_statements
-from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import shuffled_labels
+from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labels
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
@@ -24,6 +23,7 @@ TABLE = {  # name -> column -> printed correlation
 PRINTED = printed(TABLE, "weight decay 10⁻³ / 10⁻⁴")
 MATH = FACT_AHEAD_OF_ROOTS
 STATEMENTS = table_statements(TABLE, cases=2)
+HYPOTHESES = of_parts(STATEMENTS)
 CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

@@ -10,8 +10,7 @@ from functools import partial
 
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlation_tables import FACT_AHEAD_OF_ROOTS, printed, table_statements
-from tasks.papers.fact.claims.shared.correlations import HYPOTHESES as HYPOTHESES
-from tasks.papers.fact.claims.shared.correlations import shuffled_labels
+from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labels
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"
@@ -33,6 +32,7 @@ CORRECTION = (
 )
 # at the quick scale the printed form reaches a critical point
 STATEMENTS = tuple(replace(statement, corrected_at=("paper",)) for statement in table_statements(TABLE, cases=1))
+HYPOTHESES = of_parts(STATEMENTS)
 CONTROLS = shuffled_labels("agop", "root agop")
 
 draw = partial(draw_table_2, table=TABLE)

@@ -2,9 +2,10 @@
 
 Laplace kernel, tuned and tested by cross-validation. The paper has 120 UCI data sets; “measured” says how many of them
 ran here. Each data set counts as one observation. “As accurate” means that the mean accuracies differ by at most one
-percentage point. As in the authors' code, the features are learned once, from half of the samples, and all four test
-folds use them; so samples of two test folds have helped to make the features. Our own statements learn the features of
-each fold from its training samples alone. The controls learn features from shuffled labels.
+percentage point. Geometric averaging makes FACT-RFM neither better nor worse by more than that. As in the authors'
+code, the features are learned once, from half of the samples, and all four test folds use them; so samples of two test
+folds have helped to make the features. Our own statements learn the features of each fold from its training samples
+alone. The controls learn features from shuffled labels.
 """
 
 from dataclasses import replace
@@ -50,15 +51,13 @@ def above_kernel(rows: Rows, method: str) -> Finding:
     return replace(finding, numbers=numbers, measured=measured)
 
 
-def alike(rows: Rows) -> Finding:
-    """Paired by data set: FACT-RFM is within a point of NFA-RFM, by two one-sided tests."""
+def alike(rows: Rows, method: str, other: str) -> Finding:
+    """Paired by data set: the method is within a point of the other, by two one-sided tests."""
     accuracies = _accuracies(rows)
-    difference = accuracies["FACT-RFM"] - accuracies["NFA-RFM"]
-    finding = equivalent(difference, MARGIN, "FACT-RFM's accuracy minus NFA-RFM's, in points", units="data sets")
-    fact, nfa = (accuracies[method].mean() for method in ("FACT-RFM", "NFA-RFM"))
-    return replace(
-        finding, measured=f"mean over {_count(rows, difference)}: FACT-RFM {fact:.2f} %, NFA-RFM {nfa:.2f} %"
-    )
+    difference = accuracies[method] - accuracies[other]
+    finding = equivalent(difference, MARGIN, f"{method}'s accuracy minus {other}'s, in points", units="data sets")
+    means = ", ".join(f"{name} {accuracies[name].mean():.2f} %" for name in (method, other))
+    return replace(finding, measured=f"mean over {_count(rows, difference)}: {means}")
 
 
 def _count(rows: Rows, differences: np.ndarray) -> str:
@@ -128,11 +127,23 @@ STATEMENTS = (
         name="FACT-RFM as NFA-RFM",
         quote="FACT-RFM obtains roughly the same high accuracy performance as NFA-RFM",
         place="Section 4.3",
-        rule=alike,
+        rule=lambda rows: alike(rows, "FACT-RFM", "NFA-RFM"),
         printed=f"{ACCURACIES['FACT-RFM']:.2f} % and {ACCURACIES['NFA-RFM']:.2f} %",
         reads=("tabular/accuracy",),
         cases=MEASURED,
         rows=16,
+    ),
+    Statement(
+        name="averaged as FACT-RFM",
+        quote="This yielded improved performance with modular arithmetic while retaining performance with tabular data",
+        place="Appendix E",
+        rule=lambda rows: alike(rows, "FACT-RFM, averaged", "FACT-RFM"),
+        printed=f"{ACCURACIES['FACT-RFM, averaged']:.2f} % and {ACCURACIES['FACT-RFM']:.2f} %",
+        reads=("tabular/accuracy",),
+        cases=MEASURED,
+        rows=16,
+        stands_in="Both controls shuffle the labels of both forms, which are alike there too. The rule fails on a "
+        "planted table in which averaging costs two points.",
     ),
     _over_kernel("FACT-RFM", BOTH, "Section 4.3", OWN),
     _over_kernel("NFA-RFM", BOTH, "Section 4.3", OWN),

@@ -2,6 +2,10 @@
 
 The kernel is Gaussian with bandwidth 5, M is a full matrix, and there are 5 iterations (Section 4.3). Neither the ridge
 nor Figure 1's number of iterations is printed. The leave-one-out error chooses the ridge and the iterate to stop at.
+
+The chosen M of NFA-RFM is compared with the chosen M of FACT-RFM, which learned from the same samples, by the Pearson
+correlation of the entries. A random order of the coordinates keeps the spectrum of M and the entries of its diagonal,
+but moves the support. So the correlation with FACT-RFM's M in random orders is what chance gives.
 """
 
 import warnings
@@ -9,15 +13,18 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor
 
+import gramlab
 from gramlab.data.parity import sparse_parity
 from gramlab.kernels.arguments import resolve_device
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
 from gramlab.kernels.updates import Iterate, iterates
 from gramlab.streams import stream
+from tasks.measuring.nulls import DRAWS
 from tasks.measuring.resumable import rows_of_part
 from tasks.settings.fields import Count, Rate, Strict
 from tasks.settings.simulation import Simulation
@@ -47,6 +54,8 @@ class Settings(Simulation):
 def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     """Rows by iterate, and of the chosen one: accuracies, mass and lead of the support; the chosen one's features.
 
+    Of Figure 5's parities also the correlation of both machines' features, and that by chance.
+
     The mass is the support's share of M's trace. The lead is the least diagonal entry of M on the support minus the
     largest one off it, over the largest of all: above 0 the support has the largest entries.
     """
@@ -65,15 +74,23 @@ def _rows_of_seed(parity: Parity, ridges: list[float], seed: int, device: torch.
     y, y_test = (part.double().to(device) for part in (data.y_train, data.y_test))
     coins = stream("c_parity", "random labels", parity.degree, parity.samples, seed).integers(2, size=y.shape)
     targets_by_arm = {"claim": y, "control: random labels": torch.from_numpy(coins).to(y)}
+    learned: dict[str, list[Tensor]] = {arm: [] for arm in targets_by_arm}
     for update, name in UPDATES.items():
         if parity.transition and update == "agop":
             continue
         for arm, targets in targets_by_arm.items():
             labels = {"arm": arm, "case": f"k = {parity.degree}, {name}", "seed": seed, "dtype": "float64"}
             path = _path(update, x, targets, ridges, parity.steps)
-            for row in _rows(path, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
+            best = min(range(len(path)), key=lambda step: _error(path[step]))
+            learned[arm].append(path[best].M)
+            for row in _rows(path, best, x, targets, x_test, y_test, data.metadata["support"], parity.transition):
                 if seed == 0 or not row["quantity"].endswith("feature"):
                     yield {**labels, **row}
+    for arm, features in () if parity.transition else learned.items():
+        random = stream("c_parity", "null", parity.degree, parity.samples, seed)
+        for quantity, value in _correlations(*features, random):
+            yield {"arm": arm, "case": f"k = {parity.degree}", "seed": seed, "dtype": "float64", "quantity": quantity,
+                   "value": value}  # fmt: skip
 
 
 def _path(update: str, x: Tensor, y: Tensor, ridges: list[float], steps: int) -> list[Iterate]:
@@ -88,10 +105,17 @@ def _error(machine: Iterate) -> float:
     return float(machine.left_out.square().mean())  # type: ignore[union-attr]
 
 
+def _correlations(nfa: Tensor, fact: Tensor, random: np.random.Generator) -> Iterator[tuple[str, float]]:
+    """The correlation of both machines' features, and what 97.5 % of random orders of the coordinates stay below."""
+    yield "pearson/fig5", gramlab.pearson(nfa, fact)
+    orders = [torch.from_numpy(random.permutation(len(fact))).to(fact.device) for _ in range(DRAWS)]
+    yield "null/fig5", float(np.quantile([gramlab.pearson(nfa, fact[order][:, order]) for order in orders], 0.975))
+
+
 def _rows(
-    path: list[Iterate], x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor, support: list[int], transition: bool
-) -> Iterator[dict]:
-    best = min(range(len(path)), key=lambda step: _error(path[step]))
+    path: list[Iterate], best: int, x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor, support: list[int],
+    transition: bool,
+) -> Iterator[dict]:  # fmt: skip
     figure = "transition" if transition else "parity"
     others = [index for index in range(x.shape[1]) if index not in support]
     for step, machine in enumerate(path):

@@ -6,6 +6,7 @@ bFACT, bAGOP and beNFA.
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -21,6 +22,7 @@ HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W a
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
 BOTH_SETS = {"quick": 1, "paper": 2}  # kinds of cases of Figures 3 and 8 to 10: digits; MNIST and CIFAR-10
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
+CRITICAL_POINT = "critical point"
 PRINTED_LOSS = 1e-3  # largest batch training loss of the paper's networks at convergence, Section 3.1
 LABELS = {
     "fact": "FACT",
@@ -102,7 +104,7 @@ HYPOTHESES = (
         reads=("train_accuracy", "train_loss"),
     ),
     Hypothesis(
-        name="critical point",
+        name=CRITICAL_POINT,
         text="FACT is about critical points (Theorem 3.1): the gradient of the regularised loss in W is at most half "
         "of lambda ||W||.",
         rule=stationary,
@@ -111,17 +113,25 @@ HYPOTHESES = (
 )
 
 
-def of_parts(statements: Collection[Statement], parts: Mapping[str, tuple[str, ...]]) -> tuple[Hypothesis, ...]:
+def of_parts(
+    statements: Collection[Statement], parts: Mapping[str, tuple[str, ...]] = MappingProxyType({"": ()})
+) -> tuple[Hypothesis, ...]:
     """Both hypotheses for each part of a figure or table, by the ending of its name and its data sets.
 
-    Statements about all data sets need the hypotheses of all parts.
+    Statements about all data sets need the hypotheses of all parts. Statements that do not read FACT need no critical
+    point, because Theorem 3.1 says nothing of the AGOP and the eNFA.
     """
     return tuple(
         replace(
             hypothesis,
             name=hypothesis.name + ending,
             data_sets=data_sets,
-            statements=tuple(about.name for about in statements if about.data_sets in ((), data_sets)),
+            statements=tuple(
+                about.name
+                for about in statements
+                if about.data_sets in ((), data_sets)
+                if hypothesis.name != CRITICAL_POINT or any("fact" in name for name in about.reads)
+            ),
         )
         for ending, data_sets in parts.items()
         for hypothesis in HYPOTHESES
@@ -259,12 +269,15 @@ def interpolation_statement(layers: Collection[str]) -> Statement:
 
 
 def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[Statement, ...]:
-    """What Section 6 says of FACT during training, of these layers' mean; Figure 10 draws it of bFACT too."""
+    """What Section 6 says of FACT during training, of these layers' mean, and what Figure 10 draws of bFACT."""
     fact_name, root_name = (named(f"{side}{name}") for name in NAMES[:2])
-    place = f"Section 6, said of FACT; {figure}" if side else f"Section 6; {figure}"
+    place = figure if side else f"Section 6; {figure}"
 
     def quoted(words: str) -> str:
         return "" if side else words  # Section 6 says it of FACT alone
+
+    def said(words: str, drawn: str) -> str:
+        return f"Drawing: {drawn}" if side else words
 
     def low(rows: Rows) -> Finding:
         """At most epochs FACT's correlation is nearer to 0 than to 1."""
@@ -305,22 +318,25 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
         return replace(finding, measured=shown)
 
     fact, both = (f"pearson/{side}fact",), (f"pearson/{side}fact", f"pearson/{side}symmetric fact")
+    increase, nontrivial = "before sharply increasing to near-perfect correlation", "has nontrivial correlation"
     least = 200  # rows: 21 epochs of five seeds and six layers are 630
     statements = (
-        Statement("low at most epochs", "indeed FACT does have low correlation for most epochs", place, low, fact,
-                  printed=quoted("low for most epochs"), rows=least,
+        Statement("low at most epochs",
+                  said("indeed FACT does have low correlation for most epochs", f"{fact_name} is low for most epochs"),
+                  place, low, fact, printed=quoted("low for most epochs"), rows=least,
                   stands_in="With shuffled labels FACT is low too. The rule fails on a planted table in which FACT is "
                   "near 1 from the first epoch on."),
-        Statement("rises", "before sharply increasing to near-perfect correlation", place, rises, fact,
+        Statement("rises", said(increase, f"{fact_name} rises late"), place, rises, fact,
                   printed=quoted("sharply increasing"), rows=least),
-        Statement("ends near 1", "before sharply increasing to near-perfect correlation", place, ends_high, fact,
+        Statement("ends near 1", said(increase, f"{fact_name} ends near 1"), place, ends_high, fact,
                   printed=quoted("near-perfect"), rows=least),
-        Statement("the root is beyond chance", "has nontrivial correlation", place, root_beyond_chance,
+        Statement("the root is beyond chance", said(nontrivial, f"{root_name} is far above 0 at most epochs"), place,
+                  root_beyond_chance,
                   (both[1], f"null/{side}symmetric fact"), printed=quoted("nontrivial"), rows=15,
                   stands_in="With shuffled labels the root is beyond chance too, so that this does not show a relation "
                   "to the labels. The rule fails on a planted table in which the root is at its null."),
-        Statement("the root is higher", "has nontrivial correlation", place, root_is_higher, both, kind="ours",
-                  rows=least),
+        Statement("the root is higher", said(nontrivial, f"{root_name} lies above {fact_name} at most epochs"), place,
+                  root_is_higher, both, kind="ours", rows=least),
         null_statement(f"{side}fact", figure, "layer"),
     )  # fmt: skip
     return tuple(replace(statement, cases=BOTH_SETS) for statement in statements)
