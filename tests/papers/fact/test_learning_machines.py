@@ -164,7 +164,7 @@ def test_modular_addition():
 # Sparse parities ------------------------------------------------------------------------------------------------
 
 PARITIES = [
-    {"degree": 2, "dimension": 5, "samples": 22, "test_samples": 31, "steps": 3},
+    {"degree": 2, "dimension": 5, "samples": 26, "test_samples": 31, "steps": 4},
     {"degree": 3, "dimension": 4, "samples": 13, "test_samples": 30, "steps": 2, "transition": True},
 ]
 RIDGES = [3e-4, 1e-2, 1.0]

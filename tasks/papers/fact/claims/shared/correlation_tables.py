@@ -62,7 +62,7 @@ def table_ahead(rows: Rows, name: str) -> Finding:
 def table_not_ahead(rows: Rows, name: str) -> Finding:
     """In some column NAME is below AGOP, eNFA or one of their roots: ``table_ahead`` with its two answers exchanged.
 
-    The statistic is NAME's lead on the matrix of which this is shown best, and so is negative if the rule supports it.
+    The statistic is NAME's lead on the matrix that decides ``table_ahead``, and is negative if the rule supports this.
     """
     ahead = table_ahead(rows, name)
     others = ", ".join(named(other) for other in OTHERS)
