@@ -87,8 +87,9 @@ def _rows_of_seed(parity: Parity, ridges: list[float], seed: int, device: torch.
                 if seed == 0 or not row["quantity"].endswith("feature"):
                     yield {**labels, **row}
     for arm, features in () if parity.transition else learned.items():
+        nfa, fact = features
         random = stream("c_parity", "null", parity.degree, parity.samples, seed)
-        for quantity, value in _correlations(*features, random):
+        for quantity, value in _correlations(nfa, fact, random):
             yield {"arm": arm, "case": f"k = {parity.degree}", "seed": seed, "dtype": "float64", "quantity": quantity,
                    "value": value}  # fmt: skip
 
