@@ -16,7 +16,7 @@ from tasks.judging.rows import Rows
 from tasks.papers.centered_nfa.claims import b_fig2, b_fig4, b_fig5, b_fig7, b_fig8
 from tasks.papers.centered_nfa.experiments import b_centerings
 
-SEEDS, SCALES, STEPS = range(5), (0.01, 0.1, 1.0), (5, 80, 160, 400, 800)
+SEEDS, SCALES, STEPS = range(6), (0.01, 0.1, 1.0), (5, 80, 160, 400, 800)
 
 
 def weights(*name):
@@ -43,7 +43,7 @@ def test_centerings_against_the_chain_rule():
     net, samples = mlp(4, [6, 6], 1, "relu", bias=False).double(), torch.from_numpy(x)
     K = b_centerings.tangents(net, samples, now, start)
     rows = [{"arm": "claim", **row} for row in b_centerings.centerings(K, now, start)]
-    rows += b_centerings.controls(net, samples, K, now, start, other, 5, ("test_checks_b",))
+    rows += b_centerings.controls(net, samples, K, now, start, other, 5, ("test_checks_b",), 1.0)
     measured = {(row["arm"], row["layer"], row["quantity"]): row["value"] for row in rows}
     g, g0, gx = (tangents(W, x) for W in (now, start, other))
     for layer in ("0", "2"):
@@ -170,41 +170,66 @@ def names(claim, kind="asserted"):
     return {statement.name for statement in claim.STATEMENTS if statement.kind == kind}
 
 
-def test_each_statement_on_figure_2_can_fail():
+def spreading(layer, scale, step):  # a C-NFA that falls, less at smaller scales
+    return 0.95 - (0.1 + 0.03 * np.log10(scale)) * step / 800
+
+
+@pytest.mark.parametrize("claim", [b_fig2, b_fig7, b_fig8])
+def test_each_statement_of_section_2_3_can_fail(claim):
     def least_early(layer, scale, step):  # alike over the scales after the first measurement
         return 0.8 if step > 5 else 0.9 + 0.04 * np.log10(scale)
 
-    def spreading(layer, scale, step):  # falls less at smaller scales
-        return 0.95 - (0.1 + 0.03 * np.log10(scale)) * step / 800
-
     good = {"nfa/uncentered": wide, "nfa/centered": spreading, "null/centered": low}
-    assert supported(b_fig2, planted(**good)) >= names(b_fig2)
-    for statement, quantity, bad in (
-        ("high throughout", "nfa/centered", lambda *_: 0.6),
-        ("highest early", "nfa/centered", rising),
-        ("invariant to scale early", "nfa/centered", least_early),
-        ("UC-NFA sensitive to scale", "nfa/uncentered", low),
+    assert supported(claim, planted(**good)) >= {"high throughout", "highest early", "invariant to scale early"}
+    for statement, bad in (
+        ("high throughout", lambda *_: 0.6),
+        ("highest early", rising),
+        ("invariant to scale early", least_early),
     ):
-        mixed = () if quantity == "nfa/uncentered" else in_the_mean(good[quantity], bad)  # no mean of spreads
-        for law in (bad, *mixed):
-            assert statement not in supported(b_fig2, planted(**{**good, quantity: law}))
+        for law in (bad, *in_the_mean(spreading, bad)):
+            assert statement not in supported(claim, planted(**{**good, "nfa/centered": law}))
+        elsewhere = {("nfa/centered", spectrum): bad for spectrum in b_centerings.SPECTRA if spectrum != claim.SPECTRUM}
+        assert statement in supported(claim, planted(exceptions=elsewhere, **good))
     for place in SCALES:  # once is enough, at one scale
 
         def low_once(layer, scale, step, place=place):
             return 0.5 if (scale, step) == (place, 400) else falling(layer, scale, step)
 
-        assert "high throughout" in refuted(b_fig2, planted(**{**good, "nfa/centered": low_once}))
+        assert "high throughout" in refuted(claim, planted(**{**good, "nfa/centered": low_once}))
+
+
+def test_each_other_statement_on_figure_2_can_fail():
+    good = {"nfa/uncentered": wide, "nfa/centered": spreading, "null/centered": low}
+    assert supported(b_fig2, planted(**good)) >= names(b_fig2)
+    for law in (low, *in_one_layer(wide, low)):
+        unspread = planted(**{**good, "nfa/uncentered": law})
+        in_layer_2 = law("2", 0.01, 800) > 0.5
+        assert ("UC-NFA sensitive to scale" in supported(b_fig2, unspread)) == in_layer_2
+        assert ("UC-NFA sensitive to scale" in refuted(b_fig2, unspread)) != in_layer_2
+        assert "UC-NFA sensitive to scale, in each layer" in refuted(b_fig2, unspread)
+
+    def late(layer, scale, step):  # a C-NFA that is alike over the scales at first, and at last less so than the UC-NFA
+        return 0.9 + 0.2 * np.log10(scale) * step / 800
+
+    assert "UC-NFA sensitive to scale" in refuted(b_fig2, planted(**{**good, "nfa/centered": late}))
+    assert "C-NFA more robust" in refuted(b_fig2, planted(**{**good, "nfa/centered": late}))
     for law in in_one_place(falling, rising):
         assert "highest early at each scale" in refuted(b_fig2, planted(**{**good, "nfa/centered": law}))
 
 
 @pytest.mark.parametrize("claim", [b_fig7, b_fig8])
 def test_each_statement_on_figures_7_and_8_can_fail(claim):
-    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/uncentered": lambda *_: 0.1,
+    good = {"nfa/uncentered": wide, "nfa/centered": falling, "null/uncentered": lambda *_: 0.1, "null/centered": low,
             "test_loss": lambda layer, scale, step: 1 + 0.1 * scale}  # fmt: skip
 
     def sinking(layer, scale, step):
         return wide(layer, scale, step) - 0.6 * (step / 800)
+
+    def rising_too_little(layer, scale, step):
+        return 0.2 + 0.2 * (step / 800)
+
+    def high_at_first(layer, scale, step):
+        return 0.65 + 0.1 * (step / 800)
 
     def rising_in_scale(layer, scale, step):
         return 0.9 + 0.1 * np.log10(scale)
@@ -214,6 +239,8 @@ def test_each_statement_on_figures_7_and_8_can_fail(claim):
     assert refuted(claim, losses) == {"smaller test loss for smaller scales"}
     for statement, quantity, bad in (
         ("UC-NFA becomes high", "nfa/uncentered", sinking),
+        ("UC-NFA becomes high", "nfa/uncentered", rising_too_little),
+        ("UC-NFA becomes high", "nfa/uncentered", high_at_first),
         ("higher UC-NFA for smaller scales", "nfa/uncentered", rising_in_scale),
         ("higher C-NFA for smaller scales", "nfa/centered", rising_in_scale),
         ("C-NFA more robust", "nfa/centered", rising_in_scale),

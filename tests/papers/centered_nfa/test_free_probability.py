@@ -68,7 +68,8 @@ def test_each_equation_of_appendix_e_can_fail():
         for case in range(6)
         for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
     ]
-    assert supported(b_rmt, rows(good)) == {statement.name for statement in b_rmt.STATEMENTS}
+    several_networks = {"self-averaging"}  # these tables have one on each data set
+    assert supported(b_rmt, rows(good)) == {statement.name for statement in b_rmt.STATEMENTS} - several_networks
     for name in b_rmt.EXACT:
         wrong = [row | {"value": 0.1} if row["quantity"] == f"rmt/{name}" else row for row in good]
         assert refuted(b_rmt, rows(wrong)) == {name}
@@ -78,6 +79,36 @@ def test_each_equation_of_appendix_e_can_fail():
     for name in b_rmt.WORD_BY_WORD:
         wrong_word = [{**row, "layer": "another word"} for row in errors(f"rmt/{name}, terms", -1, limit=1.0)]
         assert refuted(b_rmt, rows([*good, *wrong_word])) == {f"{name}, word by word"}
+
+
+def of_networks(powers: dict[str, float], prediction: float = 0.0) -> list[dict]:
+    """Errors of three networks on each data set, by kind: they deviate by a power of the size about a common error."""
+    return [
+        {"case": case, "seed": seed, "x": x, "step": network, "quantity": "rmt/(10), predicted",
+         "value": noise("data", seed, x) - prediction + 0.02 * noise(case, seed, x, network) * (x / 32) ** power}
+        for case, power in powers.items() for seed in range(20) for x in (32.0, 64.0, 128.0, 256.0)
+        for network in range(3)
+    ]  # fmt: skip
+
+
+def test_self_averaging_is_about_the_deviation_between_networks_on_one_data_set():
+    def judged(**powers: float) -> bool | None:
+        return findings(b_rmt, rows(of_networks(powers)))["self-averaging"]
+
+    assert judged(isotropic=-0.5, decaying=-0.5)
+    assert judged(isotropic=0.5, decaying=0.5) is False
+    assert judged(isotropic=-0.5, decaying=0.5) is False  # every kind of data counts
+    assert judged(isotropic=-0.5, decaying=0.0) is None
+    alone = [row for row in of_networks({"isotropic": -0.5}) if row["step"] == 0]
+    assert findings(b_rmt, rows(alone))["self-averaging"] is None
+
+
+def test_the_deviation_between_networks_does_not_depend_on_the_prediction():
+    tables = (rows(of_networks({"isotropic": -0.5}, prediction)) for prediction in (0.0, 0.3))
+    first, second = (b_rmt._deviations(table) for table in tables)
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+    values = [row["value"] for row in of_networks({"isotropic": -0.5}) if (row["seed"], row["x"]) == (3, 64.0)]
+    assert first[3, 1] == pytest.approx(np.sqrt(np.mean((np.array(values) - np.mean(values)) ** 2)))
 
 
 def test_the_expansions_are_identities_but_for_the_slip_of_19():

@@ -207,7 +207,7 @@ def frobenius(A: np.ndarray) -> float:
 
 def rows_of_a_layer(
     layer: int, now: list[np.ndarray], start: list[np.ndarray], x: np.ndarray, claim: bool,
-    other: list[np.ndarray], spectrum: str, seed: int, step: int,
+    other: list[np.ndarray], spectrum: str, seed: int, step: int, scale: float,
 ) -> list[dict]:  # fmt: skip
     W, W0 = now[layer], start[layer]
     V, K = W - W0, mean_outer(slopes(now, x)[layer])
@@ -226,9 +226,7 @@ def rows_of_a_layer(
         if step:
             pairs[("control: random K", "centered")] = V, Q
             lengths = [frobenius(weight - initial) for weight, initial in zip(now, start, strict=True)]
-            walked = moved(start, lengths, *name, "walk")
-            pairs[("", "ptk_centered, random step")] = W0, centered_kernel(walked, start, x, layer)
-            untrained = moved(start, [frobenius(weight) for weight in start], *name, "untrained", step)
+            untrained = moved(start, lengths, *name, "untrained", str(scale).removesuffix(".0"))
             K_untrained = mean_outer(slopes(untrained, x)[layer])
             pairs[("control: no training", "uncentered")] = untrained[layer], K_untrained
             pairs[("control: no training", "centered")] = untrained[layer] - W0, K_untrained
@@ -258,6 +256,6 @@ def test_centerings_along_training():
             for quantity, value in losses.items():
                 expected.append({**labels, "arm": arm, "dtype": "float32", "quantity": quantity, "value": value})
             for layer in (0, 1):
-                rows = rows_of_a_layer(layer, now, start, x, arm == "claim", other, spectrum, seed, step)
+                rows = rows_of_a_layer(layer, now, start, x, arm == "claim", other, spectrum, seed, step, scale)
                 expected += [{**row, **labels, "arm": row["arm"] or arm, "dtype": "float64"} for row in rows]
     assert_same_table(b_centerings.measure(settings), expected, rel=2e-3, abs=2e-4)

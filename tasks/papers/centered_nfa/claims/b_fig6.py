@@ -2,9 +2,10 @@
 
 The first-order term replaces the kernel K by its expectation over initial weights. The prediction follows the observed
 correlation over the data decays α, for the quadratic activation and, less closely, for ReLU. For the quadratic it is
-closer for the wider network. Both correlations dip at intermediate decays. For ReLU the paper's prediction lacks the
-terms of the nonlinear part of φ′, which its text asks for. The print has no formula: we take the linear part of φ′ in
-its place. The prediction with the whole expectation stands beside, as ours.
+closer for the wider network. Both correlations dip at intermediate decays. The print defines the term in words, “K is
+replaced by its expectation”, and without a formula. It also says that for ReLU the prediction lacks terms of the
+nonlinear part of φ′, which the whole expectation has. So we take the linear part of φ′ in the expectation. The
+prediction with the whole expectation stands beside, as ours.
 """
 
 from dataclasses import replace

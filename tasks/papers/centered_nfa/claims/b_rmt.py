@@ -6,10 +6,12 @@ to round-off. (6), (20), (22) and, as corrected, (28) take the moments of a samp
 error falls with the size, and its mean at the largest size lies within ±0.05. (20), (22) and (28) replace traces of
 words, which are products of R, Ā and B̄. Each word is tested too: the mean relative error of its trace at the largest
 size lies within ±0.2. For (11), and for (10) with the limit of R's moments and (28) as corrected, the mean difference
-of two correlations at the largest size lies within ±0.03.
+of two correlations at the largest size lies within ±0.03. That networks on one data set differ the less the larger they
+are (self-averaging) is a statement of ours.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
@@ -20,7 +22,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, equivalent, exact
+from tasks.judging.rules import Finding, all_of, equivalent, exact, trend
 from tasks.judging.statement import Control, Statement
 from tasks.papers.centered_nfa.claims.shared.limits import falls
 
@@ -140,6 +142,28 @@ def word_by_word(rows: Rows) -> Finding:
     return all_of(**{f"word {word}": _limit(of_word, WORD, "relative error") for (word,), of_word in words})
 
 
+def alike_for_all_networks(rows: Rows) -> Finding:
+    """For each kind of data the deviation of ρ between networks on one data set falls with the size, in trend.
+
+    The networks are numbered in the step column. All of a data set have one prediction, so the deviation of the error
+    is that of ρ. A control with a single network has none, and neither falls nor rises.
+    """
+    by_case = {case: _deviations(of_case) for (case,), of_case in rows.by("case").items()}
+    finding = all_of(
+        **{case: trend(-of_case, "minus the deviation of ρ between networks with the size")
+           for case, of_case in by_case.items()}
+    )  # fmt: skip
+    least, largest = (np.mean([of_case[:, end] for of_case in by_case.values()]) for end in (0, -1))
+    measured = f"deviation of ρ between networks {least:.3f} at the smallest size and {largest:.3f} at the largest"
+    return replace(finding, measured=measured)
+
+
+def _deviations(rows: Rows) -> np.ndarray:
+    """The standard deviation of a number between the networks of each data set, (seeds, sizes)."""
+    frame = rows.frame.groupby(["seed", "x"])["value"]
+    return frame.std(ddof=0).unstack().to_numpy()
+
+
 def _limit(rows: Rows, margin: float, name: str) -> Finding:
     """The mean error at the largest size is within the margin; a seed's error is averaged over the cases."""
     largest = rows.where(x=rows.x.max())
@@ -207,6 +231,18 @@ STATEMENTS = (
     # a wrong small term could go unnoticed in the sums
     *(_sharper("word by word", equation, word_by_word, f"rmt/{equation}, terms") for equation in WORD_BY_WORD),
     *(_sharper("error falls", equation, falls, f"rmt/{equation}") for equation in FALLING),
+    Statement(
+        name="self-averaging",
+        quote="We assume that computing the average of the NFA quantities across initializations is equal to the "
+        "quantities themselves in the high-dimensional limit.",
+        place="Appendix E, Assumption 7",
+        rule=alike_for_all_networks,
+        reads=("rmt/(10), predicted",),
+        kind="ours",
+        cases=CASES["(10), predicted"],
+        rows=100,
+        forms=("claim",),
+    ),
 )
 
 

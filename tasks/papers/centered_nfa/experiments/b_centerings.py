@@ -73,7 +73,8 @@ def measure(settings: Settings) -> Iterator[dict]:
             rows = [{"arm": arm, **row} for row in centerings(K, now, initial)]
             if arm == "claim":
                 other = select(start, keys.index((arm, spectrum, (seed + 1) % settings.instances, scale)))
-                rows += controls(net, x[index], K, now, initial, other, step, ("b_centerings", spectrum, seed))
+                name = ("b_centerings", spectrum, seed)
+                rows += controls(net, x[index], K, now, initial, other, step, name, scale)
             yield from ({**labels, "dtype": "float64", **row} for row in rows)
 
 
@@ -120,31 +121,28 @@ def centerings(K: Tangents, now: Weights, start: Weights) -> Iterator[dict]:
 
 
 def controls(
-    net: nn.Module, x: Tensor, K: Tangents, now: Weights, start: Weights, other: Weights, step: int, name: tuple
-) -> Iterator[dict]:
+    net: nn.Module, x: Tensor, K: Tangents, now: Weights, start: Weights, other: Weights, step: int, name: tuple,
+    scale: float,
+) -> Iterator[dict]:  # fmt: skip
     """Rows in which a claim's hypothesis is broken.
 
     random K: K with random eigenvectors, the same at all steps.
     another start: K is centered about the initial weights of another network, ``other``.
-    no training: at each step the initial weights plus a step of the same norm in a new random direction.
-
-    For comparison the arm ``claim`` has weights after a random step that is as long as training's.
+    no training: weights that are as far from their start as training's, in a random direction. It is the same at all
+    steps, and another one at each scale.
     """
-    distances = {key: (now[key] - W).norm() for key, W in start.items()}
-    walked = {key: W + _random_step(W, distances[key], *name, "walk", key) for key, W in start.items()}
-    untrained = {key: W + _random_step(W, W.norm(), *name, "untrained", step, key) for key, W in start.items()}
-    centered_elsewhere = tangents(net, x, now, other)
+    untrained = {key: W + _random_step(W, (now[key] - W).norm(), *name, "untrained", f"{scale:g}", key)
+                 for key, W in start.items()}  # fmt: skip
+    centered_elsewhere, of_untrained = tangents(net, x, now, other), tangents(net, x, untrained, start)
 
     def untrained_rows(key: str, of_layer: tuple[Tensor, Tensor]) -> list[dict]:
         (P, P_centered), W, W0 = of_layer, untrained[key].double(), start[key].double()
         return [*nfa("uncentered", W, P), *nfa("centered", W - W0, P), *nfa("ptk_centered", W0, P_centered)]
 
-    of_walked, of_untrained = tangents(net, x, walked, start), tangents(net, x, untrained, start)
     for layer, (P, _) in K.items():
         W, W0 = (weights[f"{layer}.weight"].double() for weights in (now, start))
         Q = gramlab.random_eigenvectors(P, stream(*name, "K", layer))
         arms = {
-            "claim": nfa("ptk_centered, random step", W0, of_walked[layer][1]),
             "control: random K": [*nfa("uncentered", W, Q), *nfa("centered", W - W0, Q)],
             "control: another start": ratio(W - W0, centered_elsewhere[layer][1], P),
             "control: no training": untrained_rows(f"{layer}.weight", of_untrained[layer]) if step else [],

@@ -1,0 +1,79 @@
+"""Section 2.3 on the centered NFA (C-NFA) along training. It cites Figure 2 and Appendix G: all three spectra.
+
+“High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors.
+Early is the paper's first measurement, after five steps; later is the mean of all others.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding, positive
+from tasks.judging.statement import Statement
+from tasks.papers.centered_nfa.claims.shared import centerings
+
+QUOTE = (
+    "the C-NFA correlation remains high throughout training across initialization scale (Figure 2, second column, and "
+    "Appendix G), but is especially high and invariant to scale early on in training."
+)
+
+
+def high_throughout(rows: Rows, spectrum: str) -> Finding:
+    """At every measured step and scale the C-NFA is nearer to 1 than to chance, in the mean over the layers."""
+    centered, null = centerings.of_spectrum(rows, spectrum, "nfa/centered", "null/centered")
+    least = ((centered - null) / (1 - null)).mean(1).min((1, 2))
+    finding = positive(least - 0.5, "smallest (C-NFA − null)/(1 − null), mean over both layers, minus 1/2")
+    smallest = enumerate(centered.min((2, 3)).mean(0), 1)
+    texts = (f"smallest C-NFA of layer {layer} {value:.2f}" for layer, value in smallest)
+    return replace(finding, measured="; ".join(texts))
+
+
+def highest_early(rows: Rows, spectrum: str) -> Finding:
+    """The first C-NFA is above the mean of the later ones, in the mean over the scales and layers."""
+    early, later = early_and_later(rows, spectrum)
+    finding = centerings.over_layers((early - later).mean(2), "first C-NFA minus the mean later one, over the scales")
+    by_layer = zip((1, 2), early.mean((0, 2)), later.mean((0, 2)), strict=True)
+    texts = (f"C-NFA of layer {layer} {a:.2f} at first and {b:.2f} later" for layer, a, b in by_layer)
+    return replace(finding, measured="; ".join(texts))
+
+
+def most_alike_early(rows: Rows, spectrum: str) -> Finding:
+    """The C-NFA varies less over the scales at the first measurement than later, in the mean over the layers."""
+    (centered,) = centerings.of_spectrum(rows, spectrum, "nfa/centered")
+    spread = np.ptp(centered, 2)
+    early, later = spread[..., 0], spread[..., 1:].mean(-1)
+    finding = centerings.over_layers(later - early, "mean later spread of the C-NFA over the scales minus the first")
+    return replace(
+        finding,
+        measured=f"spread of the C-NFA over the scales {early.mean():.2f} at first and {later.mean():.2f} later",
+    )
+
+
+def early_and_later(rows: Rows, spectrum: str) -> tuple[np.ndarray, np.ndarray]:
+    """The first C-NFA and the mean of all later ones, (seeds, layers, scales)."""
+    (centered,) = centerings.of_spectrum(rows, spectrum, "nfa/centered")
+    return centered[..., 0], centered[..., 1:].mean(-1)
+
+
+def statements(spectrum: str, figure: str) -> tuple[Statement, ...]:
+    """The statements of the sentence on data of a spectrum."""
+
+    def statement(name: str, rule: Callable[..., Finding], *reads: str) -> Statement:
+        return Statement(
+            name=name,
+            quote=QUOTE,
+            place=f"Section 2.3 and {figure}",
+            rule=partial(rule, spectrum=spectrum),
+            reads=reads,
+            cases=3,
+            rows=centerings.ROWS[0],
+        )
+
+    return (
+        statement("high throughout", high_throughout, "nfa/centered", "null/centered"),
+        statement("highest early", highest_early, "nfa/centered"),
+        statement("invariant to scale early", most_alike_early, "nfa/centered"),
+    )
