@@ -285,12 +285,16 @@ def test_each_statement_on_figure_4_can_fail():
 
 
 def test_each_statement_on_figure_5_can_fail():
-    good = planted(**{"nfa/ptk_centered": falling})
+    laws = {"nfa/ptk_centered": falling, "nfa/uncentered": rising}
+    good = planted(**laws)
     assert supported(b_fig5, good) >= names(b_fig5)
     for case in b_fig5.SPECTRA:
         for law in (rising, *in_the_mean(falling, rising)):
-            broken = planted(exceptions={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
-            assert refuted(b_fig5, broken) == {f"falls, {case}", f"falls at each scale, {case}"}
+            broken = planted(exceptions={("nfa/ptk_centered", case): law}, **laws)
+            assert refuted(b_fig5, broken) == {f"falls while aligning, {case}", f"falls at each scale, {case}"}
         for law in in_one_place(falling, rising):
-            broken = planted(exceptions={("nfa/ptk_centered", case): law}, **{"nfa/ptk_centered": falling})
+            broken = planted(exceptions={("nfa/ptk_centered", case): law}, **laws)
             assert refuted(b_fig5, broken) == {f"falls at each scale, {case}"}
+        for law in (falling, *in_the_mean(rising, falling)):
+            broken = planted(exceptions={("nfa/uncentered", case): law}, **laws)
+            assert refuted(b_fig5, broken) == {f"falls while aligning, {case}"}
