@@ -11,8 +11,8 @@ The sentence says that there are such data. So it is judged on the paper's parit
 (d = 20) the accuracy stays at 1 up to the last iterate (root 0).
 
 The paper contradicts itself on the inputs. The caption of Figure 1 has {0, 1}^50. Section 4.3 has ±1/√d, and says that
-the curve of Figure 1 was “trained in the same fashion”. We measure ±1/√d, because that sentence describes the training,
-and because the bandwidth, 5, is the one of Section 4.3.
+the curve of Figure 1 was “trained in the same fashion”. We measure ±1/√d, because that sentence describes the training.
+The bandwidth, 5, does not confirm it: two inputs are about √2 apart with ±1/√d, and about 5 with {0, 1}^50.
 """
 
 from collections.abc import Callable
