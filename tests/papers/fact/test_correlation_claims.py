@@ -259,6 +259,15 @@ def test_the_exception_of_table_2():
     assert found.statistic == pytest.approx(min(lead.mean() for lead in leads))
 
 
+def test_a_critical_point_is_needed_where_theorem_3_1_is_the_reason():
+    """Not for AGOP and eNFA against their roots, and not where the paper reports that FACT is behind."""
+    needed = {name: hypothesis.statements for hypothesis in c_tab2.HYPOTHESES for name in [hypothesis.name]}
+    for ending in ("", " at the smaller n"):
+        others = {f"roots ahead{ending}", f"FACT is not ahead{ending}"} & {about.name for about in c_tab2.STATEMENTS}
+        assert set(needed[f"interpolation{ending}"]) - set(needed[f"critical point{ending}"]) == others
+        assert f"its symmetrisation ahead{ending}" in needed[f"critical point{ending}"]
+
+
 @pytest.mark.parametrize("claim", [c_tab2_mnist, c_tab2_cifar10])
 def test_other_columns_of_table_2(claim):
     assert holds(claim, "FACT ahead", table_2(claim))

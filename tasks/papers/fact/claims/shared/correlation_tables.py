@@ -10,7 +10,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, decided, equals, positive
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import fisher
-from tasks.papers.fact.claims.shared.correlations import LABELS, OTHERS, named, null_statement, z
+from tasks.papers.fact.claims.shared.correlations import EXCEPTION, LABELS, OTHERS, named, null_statement, z
 
 FACT_AHEAD_OF_ROOTS = (
     r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
@@ -137,7 +137,7 @@ def table_statements(
     def not_ahead(ending: str) -> Statement:
         return replace(
             ahead_of_others("fact", "FACT", ending),
-            name=f"FACT is not ahead{ending}",
+            name=f"{EXCEPTION}{ending}",
             quote=quote,
             place="Section 3.1, Table 2",
             rule=lambda rows: table_not_ahead(rows, "fact"),
