@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from planted_collapse import finding_of, verdict
+from planted_collapse import finding_of, planted, verdict
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
+from tasks.judging.rules import Finding
+from tasks.judging.statistics import JudgeError
 from tasks.papers.neural_collapse.claims import d_fig1, d_fig3, d_fig4
 from tasks.papers.neural_collapse.experiments import d_deep_rfm
 
@@ -25,8 +27,8 @@ def collapse(arm: str = "claim", nc1_by_layer: tuple[float, ...] = (), accuracy:
             rows.append({"arm": arm, "case": case, "seed": seed, "quantity": "train_accuracy", "value": accuracy})
             for layer in range(1, LAYERS + 1):
                 data = nc1_by_layer[layer - 1] if nc1_by_layer else factors["nc1"] ** layer
-                values = {"nc1/data": data, "nc1/agop": data * factors["agop"]}
-                values["nc1/features"] = values["nc1/agop"] * factors["features"]
+                values = {"nc1/data": data, "nc1/agop": data * factors["agop"] * noise}
+                values["nc1/features"] = values["nc1/agop"] * factors["features"] * noise
                 values["nc2/data"] = factors["nc2"] ** layer
                 values["nc2/agop"] = values["nc2/data"]
                 if layer == LAYERS:
@@ -51,6 +53,21 @@ BROKEN = {
 def test_figure_3_accepts_a_collapse_and_refutes_its_contrary(name):
     assert finding_of(d_fig3, name, collapse()).holds
     assert finding_of(d_fig3, name, collapse(**BROKEN[name])).holds is False
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity"), [("√M lowers NC1", "nc1/agop"), ("the feature map raises NC1", "nc1/features")]
+)
+def test_every_layer_counts_alike(name, quantity):
+    """NC1 of the first layers is large: the contrary there does not outweigh the other layers, as in differences."""
+    rows = collapse()
+    for row in rows:
+        if row["quantity"] == quantity and row["x"] <= 2:
+            row["value"] *= {"nc1/agop": 5.0, "nc1/features": 0.4}[quantity]
+    finding = finding_of(d_fig3, name, rows)
+    assert finding.holds
+    by_layer = [(1 - 1.5) / 2.5, (1 - 0.3) / 1.3] if quantity == "nc1/agop" else [(0.6 - 1) / 1.6, (1.5 - 1) / 2.5]
+    assert finding.statistic == pytest.approx(0.25 * by_layer[0] + 0.75 * by_layer[1], abs=0.03)
 
 
 def test_figure_3_judges_relu_features_alone():
@@ -93,13 +110,57 @@ def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():
 
 
 def figure_3(**changed) -> list[dict]:
-    broken = {"nc1": 1.2, "agop": 1.2, "features": 0.7, "nc2": 1.2}
-    return collapse(**changed) + collapse(arm="control: fitted to shuffled labels", **broken)
+    """A collapse, with controls that do not collapse and whose NC2 ends above that of M = I."""
+    shuffled = {"nc1": 1.2, "agop": 1.2, "features": 0.7, "nc2": 1.3}
+    return collapse(**changed) + without_agop() + collapse(arm="control: fitted to shuffled labels", **shuffled)
+
+
+def without_agop(nc2: float = 1.2) -> list[dict]:
+    """The control M = I, whose NC2 changes by this factor in each layer."""
+    rows = collapse(arm="control: M = I", nc1=1.2, agop=1.2, features=0.7, nc2=nc2)
+    has = {"nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge"}
+    return [{**row, "value": row["value"] * (row["quantity"] != "ridge")} for row in rows if row["quantity"] in has]
+
+
+def lower_nc2(claim: float, without: float, arm: str = "claim") -> Finding:
+    """What the rule on NC2 with and without the AGOP finds in an arm, for these factors of a layer."""
+    (statement,) = [each for each in d_fig3.STATEMENTS if each.name == "the AGOP lowers NC2"]
+    rows = statement.concerned(planted(collapse(arm=arm, nc2=claim) + without_agop(without)))
+    assert set(rows.arm.tolist()) == {arm}  # M = I is no control of itself
+    return statement.rule(rows)
+
+
+def test_the_agop_must_lower_nc2_of_the_last_layer():
+    assert lower_nc2(0.8, 1.2).holds
+    assert lower_nc2(0.8, 0.6).holds is False  # NC2 falls with depth, but less than without the AGOP
+    assert lower_nc2(0.8, 0.8).holds is None
+    assert lower_nc2(1.3, 1.2, arm="control: fitted to shuffled labels").holds is False
+    finding = lower_nc2(0.8, 1.2)
+    last, noise = 1.2**LAYERS - 0.8**LAYERS, 1.05**2
+    assert last / noise < finding.statistic < last * noise
+    assert "digits, Laplace kernel, ReLU features: NC2 after the last √M is 0.17, with M = I 4." in finding.measured
+
+
+def test_nc2_with_and_without_the_agop_is_compared_seed_by_seed():
+    """Seeds differ by more than the AGOP changes NC2."""
+    claim, without = collapse(), without_agop(0.8)
+    for row in (*claim, *without):
+        if row["quantity"] == "nc2/agop":
+            row["value"] = 10.0 + row["seed"] + (0.1 + 0.01 * row["seed"]) * (row["arm"] != "claim")
+    (statement,) = [each for each in d_fig3.STATEMENTS if each.name == "the AGOP lowers NC2"]
+    finding = statement.rule(statement.concerned(planted(without[::-1] + claim)))
+    assert finding.holds
+    assert finding.statistic == pytest.approx(np.mean([0.1 + 0.01 * seed for seed in range(SEEDS)]))
+
+
+def test_nc2_is_not_judged_without_the_arm_to_compare_with():
+    with pytest.raises(JudgeError, match="no arm 'control: M = I'"):
+        verdict(d_fig3, [row for row in figure_3() if row["arm"] != "control: M = I"], SEEDS)
 
 
 def test_the_verdict_on_figure_3():
     assert verdict(d_fig3, figure_3(), SEEDS)["verdict"] == "holds"
-    also_in_control = collapse() + collapse(arm="control: fitted to shuffled labels", agop=0.4)
+    also_in_control = collapse() + without_agop() + collapse(arm="control: fitted to shuffled labels", agop=0.4)
     assert (verdict(d_fig3, also_in_control, SEEDS)["verdict"], verdict(d_fig3, also_in_control, SEEDS)["reason"]) == (
         "inconclusive", "control kept",
     )  # fmt: skip

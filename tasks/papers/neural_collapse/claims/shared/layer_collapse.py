@@ -14,6 +14,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Control, Statement
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS, by_layer, in_words, on_each_case, ridges
+from tasks.papers.neural_collapse.claims.shared.without_agop import AgainstNoAgop, agop_lowers_nc2
 
 PLACES = {
     "data": ("data X", style.COLORS["input"], "-"),
@@ -32,6 +33,11 @@ MATH = (
         r"l: \text{ it falls from } X_l \text{ to } M_l^{1/2} X_l \text{ and does not fall at } \Phi_l"
     ),
     r"\text{NC2 falls with } l",
+    r"\text{in the last layer NC2 of } M_l^{1/2} X_l \text{ is lower than with } M = I",
+)
+DNC = (
+    "We first demonstrate empirically that Deep RFM exhibits DNC - NC1 and NC2 - and that the induction of neural "
+    "collapse is due to the application of AGOP."
 )
 
 
@@ -91,10 +97,19 @@ def statements(features: str, figure: int) -> tuple[Statement, ...]:
         ),
         Statement(
             name="NC2 falls with depth",
-            quote="We first demonstrate empirically that Deep RFM exhibits DNC - NC1 and NC2",
+            quote=DNC,
             place=f"Section 4; Figure {figure}",
             rule=_for(features, nc2_falls),
             reads=("nc2/data",),
+            cases=2,
+            rows=90,
+        ),
+        AgainstNoAgop(
+            name="the AGOP lowers NC2",
+            quote=DNC,
+            place=f"Section 4; Figure {figure}",
+            rule=_for(features, agop_lowers_nc2),
+            reads=("nc2/agop",),
             cases=2,
             rows=90,
         ),
@@ -110,7 +125,7 @@ def statements(features: str, figure: int) -> tuple[Statement, ...]:
         ),
         Statement(  # the means of random classes in many dimensions are near a simplex, too
             name="collapse beyond chance",
-            quote="We first demonstrate empirically that Deep RFM exhibits DNC - NC1 and NC2",
+            quote=DNC,
             place=f"Section 4; Figure {figure}",
             rule=_for(features, beyond_chance),
             reads=("nc1/agop", "nc2/agop", "null/nc1/agop", "null/nc2/agop"),
@@ -156,28 +171,34 @@ def nc2_falls(rows: Rows) -> Finding:
 
 
 def agop_lowers_nc1(rows: Rows) -> Finding:
-    """Averaged over layers, NC1 is lower after M^{1/2} than before."""
-    fall = by_layer(rows, "nc1/data") - by_layer(rows, "nc1/agop")
-    measured = f"NC1 falls by {fall.mean():.2g} at √M, mean over layers"
-    return replace(positive(fall.mean(1), "fall of NC1 at √M, mean over layers"), measured=measured)
+    """Averaged over layers, NC1 is lower after M^{1/2} than before, relative to its size in the layer."""
+    fall = relative_change(by_layer(rows, "nc1/data"), by_layer(rows, "nc1/agop"))
+    measured = f"NC1 before √M minus NC1 after it is {fall.mean():.2g} times their sum, mean over layers"
+    label = "NC1 before √M minus NC1 after it, over their sum, mean over layers"
+    return replace(positive(fall.mean(1), label), measured=measured)
 
 
 def features_raise_nc1(rows: Rows) -> Finding:
-    """Averaged over layers, NC1 is higher after the feature map than before."""
-    rise = by_layer(rows, "nc1/features") - by_layer(rows, "nc1/agop")
-    measured = f"NC1 rises by {rise.mean():.2g} at Φ, mean over layers"
-    return replace(positive(rise.mean(1), "rise of NC1 at Φ, mean over layers"), measured=measured)
+    """Averaged over layers, NC1 is higher after the feature map than before, relative to its size in the layer."""
+    rise = relative_change(by_layer(rows, "nc1/features"), by_layer(rows, "nc1/agop"))
+    measured = f"NC1 after Φ minus NC1 before it is {rise.mean():.2g} times their sum, mean over layers"
+    label = "NC1 after Φ minus NC1 before it, over their sum, mean over layers"
+    return replace(positive(rise.mean(1), label), measured=measured)
+
+
+def relative_change(larger: np.ndarray, smaller: np.ndarray) -> np.ndarray:
+    """The difference of two measurements over their sum, so that each layer counts alike.
+
+    It lies between -1 and 1. So a seed that collapses to round-off cannot spoil a mean, as it spoils that of a
+    logarithm. In a mean of differences the first layers, where NC1 is large, would decide.
+    """
+    return (larger - smaller) / (larger + smaller)
 
 
 def improves_in_every_layer(rows: Rows) -> Finding:
-    """From every layer to the next NC1 falls, in the mean over seeds of its relative change.
-
-    The change is the difference over the sum. It lies between -1 and 1, so that a seed that collapses to round-off
-    cannot spoil the mean, as it spoils that of a logarithm.
-    """
+    """From every layer to the next NC1 falls, in the mean over seeds of its relative change."""
     nc1 = by_layer(rows, "nc1/data")
-    before, after = nc1[:, :-1], nc1[:, 1:]
-    change = (before - after) / (before + after)
+    change = relative_change(nc1[:, :-1], nc1[:, 1:])
     label = "NC1 of a layer's input minus that of the next layer's, over their sum"
     steps = {f"layer {layer} to {layer + 1}": positive(fall, label) for layer, fall in enumerate(change.T, 1)}
     share = float((change > 0).mean())
