@@ -8,10 +8,12 @@ import torch
 from algorithm_1 import agop, features, jacobians, kernel_gradient, kernel_matrix, layers, unit
 from handmade import assert_same_rows
 from helpers import norm
+from planted_collapse import finding_of
 
 from gramlab import DeepRFM
 from gramlab.kernels.deep import DeepLayer
 from gramlab.streams import stream
+from tasks.papers.neural_collapse.claims import d_alg1 as claim
 from tasks.papers.neural_collapse.experiments import d_alg1
 
 RAW, WHOLE, ZEROS = "control: data not normalised", "control: M instead of its root", "control: labels 0 and 1"
@@ -196,3 +198,14 @@ def test_every_row_of_random_features(table, feature_map):
     measured = [row for row in table if row["quantity"] == "alg1/away" and row["case"] == feature_map]
     assert {row["dtype"] for row in measured} == {"float64"}
     assert_same_rows(measured, expected, rel=1e-7, absolute=1e-7)
+
+
+@pytest.mark.parametrize("wrong", ["relu", "fourier"])
+def test_the_kernel_of_each_kind_of_features_has_a_statement(wrong):
+    """The paper draws W from the Gaussian distribution in one sentence, and for the l1 kernel in another."""
+    rows = [{"case": case, "dtype": "float64", "seed": seed, "quantity": "alg1/away", "value": value}
+            for case in ("relu", "fourier") for seed, value in enumerate((0.5, -5.0 if case == wrong else -3.0))
+           ]  # fmt: skip
+    held = {case: finding_of(claim, f"kernel of the {words} features", rows).holds
+            for case, words in (("relu", "ReLU"), ("fourier", "Fourier"))}  # fmt: skip
+    assert held == {case: case != wrong for case in held}

@@ -16,6 +16,8 @@ MOSTLY, RELU = "S Vᵀ takes most of the fall", "the ReLU does not lower NC1"
 NC2 = "NC2 falls at the last layer above all"
 COLLAPSE, LOSS, NFA = "the last features collapse", "the loss falls", "the NFA is not trivial"
 RISE, LEVEL = "the NFA arises in training", "level of the NFA on MNIST"
+EVERY, RISES = "S Vᵀ takes most of the fall in every layer", "the NFA rises in every layer"
+NC1 = {"nc1/input": 1.0, "nc1/projected": 0.4, "nc1/output": 0.5}  # of every layer
 
 
 def noise(*name) -> float:
@@ -42,13 +44,64 @@ def network(
                 values["nfa/null"] = null
             for layer, last in enumerate(nc2, 1):
                 value = (8 + share * (last - 8)) * noise(arm, case, seed, step, "nc2", layer) ** (spread / 4)
-                rows.append({"arm": arm, "case": case, "seed": seed, "step": step, "layer": str(layer),
-                             "quantity": "nc2/output", "value": value})  # fmt: skip
+                of_layer = {"nc2/output": value, **{name: level * noise(arm, case, seed, step, name, layer)
+                                                    for name, level in NC1.items()}}  # fmt: skip
+                rows += [{"arm": arm, "case": case, "seed": seed, "step": step, "layer": str(layer),
+                          "quantity": name, "value": value} for name, value in of_layer.items()]  # fmt: skip
             for name, value in values.items():
                 value = min(value * noise(arm, case, seed, step, name) ** spread, 1.0 if "acc" in name else np.inf)
                 value = 1.0 if name == "train_accuracy" and share == accuracy == 1.0 else value
                 rows.append({"arm": arm, "case": case, "seed": seed, "step": step, "quantity": name, "value": value})
     return [row for row in rows if row["quantity"].startswith(only)]
+
+
+def by_layer(at_the_end: dict[str, list[float]], at_first: float = 0.5) -> list[dict]:
+    """Rows of each hidden layer before training, where every quantity has one value, and at the end."""
+    return [
+        {"case": "MNIST", "seed": seed, "step": step, "layer": str(layer), "quantity": quantity,
+         "value": (value if step else at_first) * noise("layers", quantity, layer, seed, step) ** 0.5}
+        for quantity, values in at_the_end.items()
+        for layer, value in enumerate(values, 1)
+        for seed in range(SEEDS)
+        for step in (0, 10)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nfa", "null", "answer"),
+    [((0.7, 0.8, 0.9), 0.4, True), ((0.3, 0.8, 0.9), 0.4, False), ((0.4, 0.8, 0.9), 0.4, None)],
+)
+def test_the_nfa_is_above_chance_in_every_layer(nfa, null, answer):
+    """A layer below chance is not made good by the others, as in their mean."""
+    finding = finding_of(d_fig10, NFA, by_layer({"nfa": nfa, "null/nfa": [null] * 3}))
+    assert finding.holds is answer
+    if answer:
+        words = "NFA from the first layer to the last: 0.70, 0.80, 0.9"
+        assert words in finding.measured
+        assert list(finding.parts["MNIST"].parts) == ["layer 1", "layer 2", "layer 3"]
+
+
+@pytest.mark.parametrize(
+    ("nfa", "answer"), [((0.7, 0.8, 0.9), True), ((0.3, 0.8, 0.9), False), ((0.5, 0.8, 0.9), None)]
+)
+def test_the_nfa_rises_in_every_layer(nfa, answer):
+    assert finding_of(d_fig10, RISES, by_layer({"nfa": nfa})).holds is answer
+
+
+@pytest.mark.parametrize(
+    ("projected", "output", "answer"),
+    [((0.1, 0.01), (0.05, 0.005), True), ((0.1, 0.7), (0.05, 0.1), False), ((0.1, 0.5), (0.05, 0.25), None),
+     ((0.1, 1.1), (0.05, 1.3), False)],
+)  # fmt: skip
+def test_most_of_the_fall_is_that_of_the_projection_in_every_layer(projected, output, answer):
+    """The sum over the layers is that of the first here; the second layer decides."""
+    rows = by_layer({"nc1/input": [1.0, 1.0], "nc1/projected": projected, "nc1/output": output})
+    finding = finding_of(d_fig7, EVERY, rows)
+    assert finding.holds is answer
+    if answer:
+        falls = finding.parts["MNIST"].parts["layer 2"].parts
+        assert falls["fall"].statistic == pytest.approx(np.log(200), abs=0.03)
+        assert falls["majority"].statistic == pytest.approx(np.log(100) - np.log(2), abs=0.03)
 
 
 def test_most_of_the_fall_is_that_of_the_projection():
@@ -113,8 +166,7 @@ def test_figure_2_is_about_cifar_10_alone():
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [(COLLAPSE, {"within": 0.9}), (LOSS, {"loss": 1.3}), (LOSS, {"loss": 0.72}), (NFA, {"null": 0.9}),
-     (RISE, {"before": 0.9})],
+    [(COLLAPSE, {"within": 0.9}), (LOSS, {"loss": 1.3}), (LOSS, {"loss": 0.72}), (RISE, {"before": 0.9})],
 )  # fmt: skip
 def test_a_broken_trace_loss_or_nfa_is_refuted(name, broken):
     assert finding_of(d_fig10, name, network()).holds
@@ -146,9 +198,10 @@ def test_the_printed_level_is_that_of_one_data_set(nfa, spread, answer):
 
 def test_an_untrained_network_does_not_pass_for_the_nfa():
     """Its correlation is far above chance, as in a trained one; training must raise it."""
-    untrained = network(before=0.8, nfa=0.8, null=0.2)
-    assert finding_of(d_fig10, NFA, untrained).holds
-    assert not finding_of(d_fig10, RISE, untrained).holds
+    layers = by_layer({"nfa": [0.8] * 5, "null/nfa": [0.2] * 5}, at_first=0.8)
+    assert finding_of(d_fig10, NFA, layers).holds
+    assert not finding_of(d_fig10, RISES, layers).holds
+    assert not finding_of(d_fig10, RISE, network(before=0.8, nfa=0.8, null=0.2)).holds
     kinds = {statement.name: statement.kind for statement in d_fig10.STATEMENTS}
     assert (kinds[RISE], kinds[NFA]) == ("asserted", "ours")
 

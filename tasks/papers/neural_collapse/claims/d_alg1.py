@@ -1,11 +1,13 @@
 """gramlab.DeepRFM is Algorithm 1: normalise, interpolate labels of ±1, take the AGOP M, X -> Phi(M^{1/2} X), repeat.
 
 Kernels are Laplace and Gaussian; features are ReLU and the random Fourier features of the l1 kernel (Appendix C). Each
-step is compared with our own second computation of it; a residual is in units u of round-off. M is the mean over
-samples, the definition of the AGOP (Section 3.3); the listing of Algorithm 1 has the sum. Each point is divided by its
-norm, as Figure 1's caption says. Section 3.1 lets its sign for division divide rows, and has a column for each point;
-to the letter, Algorithm 1 would normalise coordinates, which a control does. The inner products of the random features
-must be those of their kernel in the mean, to 4 standard errors.
+step is compared with our own second computation of it; a residual is in units u of round-off. In two places the letter
+contradicts itself. Algorithm 1 says "Compute AGOP" and writes the sum over samples, and Section 3.3 defines the AGOP by
+the mean. gramlab takes the mean, so that the statement on the AGOP is ours. Section 3.1 lets its sign for division
+divide rows, and points are columns: Algorithm 1 would normalise coordinates. Figure 1's caption says "normalizing each
+data point". We test points, and coordinates are a control. The inner products of the random features must be those of
+their kernel in the mean, to 4 standard errors. By Section 3.3 W is Gaussian for the cosine too; by Appendix C cosine
+features are those of the l1 kernel, whose W has Cauchy entries. We test the latter.
 """
 
 from dataclasses import replace
@@ -43,11 +45,12 @@ def _steps(rows: Rows) -> Finding:
     return replace(exact(rows, cases=4), rule=words)
 
 
+REALIZED = "The high-dimensional feature maps Φ_l(·) are usually realized as σ(W_l · + b_l)"
 STEPS = {  # the name of the statement, the words and the formula of Algorithm 1
     "normalised": ("normalisation", "Normalize the data,", "X_l ← X_l ÷ ‖X_l‖"),
     "agop": ("AGOP", "Compute AGOP:", SUM),
     "projected": ("root of the AGOP", "Transform the data", "X_{l+1} ← Φ_l(M_l^{1/2}X_l)"),
-    "features": ("feature map", "typically serves as a random features generator", "Φ_l(x) = σ(W_l x + b_l)"),
+    "features": ("feature map", REALIZED, "Φ_l(x) = σ(W_l x + b_l)"),
     "dual": ("last coefficients", "Learn coefficients,", "α_{L+1} = Y(k_{L+1}(X_{L+1}, X_{L+1}) + μI)⁻¹"),
 }
 GRIDS = {
@@ -72,9 +75,11 @@ STATEMENTS = (
         Statement(
             name=name,
             quote=quote,
-            place="Algorithm 1",
+            place="Section 3.3" if quantity == "features" else "Algorithm 1",
             rule=_steps,
             reads=(f"alg1/{quantity}",),
+            # which of the two forms holds follows from gramlab's own 1/n
+            kind="ours" if quantity == "agop" else "asserted",
             printed=formula,
             derived=MEAN if quantity == "agop" else "",
             cases=4,
@@ -83,12 +88,24 @@ STATEMENTS = (
         for quantity, (name, quote, formula) in STEPS.items()
     ),
     Statement(
-        name="kernel of the random features",
-        quote="is a matrix with standard Gaussian entries",
-        place="Section 3; Appendix C",
-        rule=within_standard_errors,
+        name="kernel of the ReLU features",
+        quote=f"{REALIZED}, where W_l is a matrix with standard Gaussian entries, b_l is an optional bias term "
+        "initialized uniformly at random, and σ is the ReLU or cosine activation function.",
+        place="Section 3.3",
+        rule=lambda rows: within_standard_errors(rows.where(case="relu")),
         reads=("alg1/away",),
-        printed="W_l Gaussian for ReLU; Fourier features for cos",
+        printed="W_l with standard Gaussian entries",
+        cases=2,
+        forms=("claim",),
+    ),
+    Statement(
+        name="kernel of the Fourier features",
+        quote="For experiments with the cosine activation, we used Random Fourier Features corresponding to the ℓ₁ "
+        "kernel with bandwidth σ = 0.05 and 4096 total features.",
+        place="Appendix C",
+        rule=lambda rows: within_standard_errors(rows.where(case="fourier")),
+        reads=("alg1/away",),
+        printed="random features of exp(−σ‖x − z‖₁)",
         cases=2,
         forms=("claim",),
     ),

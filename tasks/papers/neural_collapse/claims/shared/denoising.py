@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from types import ModuleType
 
 import numpy as np
@@ -37,6 +38,7 @@ MATH = (
 
 CONTROLS = {  # an arm for each data set, since a control must be rejected on each
     f"{name}, {data_set}": Control(
+        has=("fall/projection", "fall/activation"),
         scales=(scale,),
         parts=columns,
         cases=(data_set,),
@@ -68,6 +70,16 @@ def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Stateme
             rule=on_each(mostly_projection),
             reads=("fall/projection", "fall/activation"),
             rows=20,
+        ),
+        Statement(  # the asserted statement is about the sum over layers; "at each of five" is sharper
+            name="S Vᵀ takes most of the fall in every layer",
+            quote="We measure the reduction in the NC1 metric throughout training at each of five fully-connected "
+            "layers.",
+            place="Figure 2, caption",
+            rule=on_each(mostly_projection_in_every_layer),
+            reads=tuple(f"nc1/{place}" for place in PLACES),
+            kind="ours",
+            rows=50,
         ),
         *relu_statements(on_each(activation_raises_nc1), figure),
     )
@@ -103,12 +115,27 @@ def mostly_projection(rows: Rows) -> Finding:
     A share of the fall would divide by a random number, which can be near 0.
     """
     projection, activation = at_the_end(rows, "fall/projection"), at_the_end(rows, "fall/activation")
-    finding = all_of(
-        fall=positive(projection + activation, "fall of log NC1 through the layers"),
+    measured = f"log NC1 falls by {projection.mean():.2f} at S Vᵀ and by {activation.mean():.2f} at U and σ"
+    return replace(_most(projection, activation, "through the layers"), measured=measured)
+
+
+def mostly_projection_in_every_layer(rows: Rows) -> Finding:
+    """At the end of training log NC1 falls at every layer, and S V^T takes more of this fall than U and σ."""
+    log_nc1 = [np.log(curves(rows.where(quantity=f"nc1/{place}"), "seed", "layer")[..., -1]) for place in PLACES]
+    projection, activation = (before - after for before, after in pairwise(log_nc1))
+    layers = zip(projection.T, activation.T, strict=True)
+    finding = all_of(**{f"layer {number}": _most(*falls, "at the layer") for number, falls in enumerate(layers, 1)})
+    by_layer = ", ".join(f"{a:.2f} and {b:.2f}" for a, b in zip(projection.mean(0), activation.mean(0), strict=True))
+    measured = f"log NC1 falls at S Vᵀ and at U and σ, from the first layer to the last: {by_layer}"
+    return replace(finding, measured=measured)
+
+
+def _most(projection: np.ndarray, activation: np.ndarray, where: str) -> Finding:
+    """Log NC1 falls, and by more at S V^T than at U and σ."""
+    return all_of(
+        fall=positive(projection + activation, f"fall of log NC1 {where}"),
         majority=positive(projection - activation, "S Vᵀ's part of the fall of log NC1 minus that of U and σ"),
     )
-    measured = f"log NC1 falls by {projection.mean():.2f} at S Vᵀ and by {activation.mean():.2f} at U and σ"
-    return replace(finding, measured=measured)
 
 
 def activation_raises_nc1(rows: Rows) -> Finding:

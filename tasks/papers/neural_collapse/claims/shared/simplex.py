@@ -1,4 +1,9 @@
-"""Figures 1, 5 and 6: cosines between centred points after M^{1/2} in Deep RFM, sorted by class, layer by layer."""
+"""Figures 1, 5 and 6: cosines between centred points after M^{1/2} in Deep RFM, sorted by class, layer by layer.
+
+Figure 1 shows X_l after M_l^{1/2} for layers l from 1 to 19. Our Deep RFM has 18 layers, and M_18 is its last AGOP. So
+the last image here is that of the paper's layer 18. Its layer 19 would need one more AGOP, that of the machine that
+reads the output of layer 18.
+"""
 
 import textwrap
 from collections.abc import Callable
