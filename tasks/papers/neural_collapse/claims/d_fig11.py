@@ -2,9 +2,9 @@
 
 Sigma_W/Sigma_T, the share of the last features' variance that lies within classes, falls. The loss falls too, to below
 that of the best constant. The NFA is the Pearson correlation of W^T W with the square root of the AGOP, averaged over
-the layers; it rises in training, and exceeds what random matrices of the same spectra reach by chance. The level of the
-NFA is printed for CIFAR-10. A statement of ours is on NC2, as in D.fig10. At the quick scale the images are digits of 8
-x 8 pixels, and the network is smaller.
+the layers; it rises in training. In every layer it exceeds what random matrices of the same spectra reach by chance.
+The level of the NFA is printed for CIFAR-10. A statement of ours is on NC2, as in D.fig10. At the quick scale the
+images are digits of 8 x 8 pixels, and the network is smaller.
 """
 
 from tasks.papers.neural_collapse.claims.shared.last_features import (
