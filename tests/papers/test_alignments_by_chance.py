@@ -34,7 +34,6 @@ INSTEAD = {
     ("B.egop", "egop/gram"): "null/egop_gram",
     ("B.egop", "egop/agop, another target"): "null/egop_agop",
     ("B.fig1", "nfa/K"): "nfa/Q",
-    ("B.fig5", "nfa/ptk_centered, random step"): "null/ptk_centered",
     ("B.fig9", "pearson/K"): "pearson/Q",
     ("C.fig1", "transition/lead"): "control: random labels",
     ("C.fig1", "transition/mass"): "control: random labels",

@@ -175,6 +175,13 @@ def spreading(layer, scale, step):  # a C-NFA that falls, less at smaller scales
 
 
 @pytest.mark.parametrize("claim", [b_fig2, b_fig7, b_fig8])
+def test_what_section_2_3_cites_appendix_g_for(claim):
+    early = {"highest early", "invariant to scale early"}
+    assert "high throughout" in names(claim)
+    assert names(claim) & early == (early if claim is b_fig2 else set())
+
+
+@pytest.mark.parametrize("claim", [b_fig2, b_fig7, b_fig8])
 def test_each_statement_of_section_2_3_can_fail(claim):
     def least_early(layer, scale, step):  # alike over the scales after the first measurement
         return 0.8 if step > 5 else 0.9 + 0.04 * np.log10(scale)

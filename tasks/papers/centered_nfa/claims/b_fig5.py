@@ -40,7 +40,7 @@ DATA = dict(zip(SPECTRA, ("isotropic data", "data with eigenvalues 1/(1 + k²)")
 
 
 def falls_while_aligning(rows: Rows, spectrum: str) -> Finding:
-    """The correlation falls from its first to its last value, and the UC-NFA rises, in the mean over scales and layers."""
+    """The last correlation is below the first, and the last UC-NFA above, in the mean over the scales and layers."""
     fall, rise = _fall(rows, spectrum), -_fall(rows, spectrum, "uncentered")
     finding = all_of(
         falls=centerings.over_layers(fall.mean(2), "first correlation minus last, mean over the scales"),
