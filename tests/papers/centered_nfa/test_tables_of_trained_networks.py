@@ -221,10 +221,12 @@ def rows_of_a_layer(
         ratios[""] = K_centered
     if claim:
         name = ("b_centerings", spectrum, seed)
-        Q = random_eigenvectors(K, *name, "K", PARAMETERS[layer].removesuffix(".weight"))
+        Q, Q_centered = (random_eigenvectors(turned, *name, "K", PARAMETERS[layer].removesuffix(".weight"))
+                         for turned in (K, K_centered))  # fmt: skip
         pairs[("control: random K", "uncentered")] = W, Q
         if step:
             pairs[("control: random K", "centered")] = V, Q
+            pairs[("control: random K", "ptk_centered")] = W0, Q_centered
             lengths = [frobenius(weight - initial) for weight, initial in zip(now, start, strict=True)]
             untrained = moved(start, lengths, *name, "untrained", str(scale).removesuffix(".0"))
             K_untrained = mean_outer(slopes(untrained, x)[layer])

@@ -126,7 +126,7 @@ def controls(
 ) -> Iterator[dict]:  # fmt: skip
     """Rows in which a claim's hypothesis is broken.
 
-    random K: K with random eigenvectors, the same at all steps.
+    random K: K and the centered K, both turned by the same random rotation, at all steps.
     another start: K is centered about the initial weights of another network, ``other``.
     no training: weights that are as far from their start as training's, in a random direction. It is the same at all
     steps, and another one at each scale.
@@ -139,11 +139,16 @@ def controls(
         (P, P_centered), W, W0 = of_layer, untrained[key].double(), start[key].double()
         return [*nfa("uncentered", W, P), *nfa("centered", W - W0, P), *nfa("ptk_centered", W0, P_centered)]
 
-    for layer, (P, _) in K.items():
+    for layer, of_layer in K.items():
         W, W0 = (weights[f"{layer}.weight"].double() for weights in (now, start))
-        Q = gramlab.random_eigenvectors(P, stream(*name, "K", layer))
+        P = of_layer[0]
+        Q, Q_centered = (gramlab.random_eigenvectors(turned, stream(*name, "K", layer)) for turned in of_layer)
         arms = {
-            "control: random K": [*nfa("uncentered", W, Q), *nfa("centered", W - W0, Q)],
+            "control: random K": [
+                *nfa("uncentered", W, Q),
+                *nfa("centered", W - W0, Q),
+                *nfa("ptk_centered", W0, Q_centered),
+            ],
             "control: another start": ratio(W - W0, centered_elsewhere[layer][1], P),
             "control: no training": untrained_rows(f"{layer}.weight", of_untrained[layer]) if step else [],
         }
