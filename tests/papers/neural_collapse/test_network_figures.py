@@ -27,15 +27,15 @@ def noise(*name) -> float:
 def network(
     arm: str = "claim", case: str = "MNIST", projection: float = 4.0, activation: float = -0.5, within: float = 0.05,
     loss: float = 0.01, before: float = 0.5, nfa: float = 0.8, null: float = 0.4, accuracy: float = 1.0,
-    spread: float = 1.0, only: str = "", nc2: tuple[float, ...] = (7.9, 7.5, 7.0, 6.0, 2.0),
+    spread: float = 1.0, only: str = "", nc2: tuple[float, ...] = (7.9, 7.5, 7.0, 6.0, 2.0), agop: float = 3.0,
 ) -> list[dict]:  # fmt: skip
     """Rows before training, twice on the way and at the end."""
     at_the_end = {
-        "fall/projection": projection, "fall/activation": activation, "within": within, "train_loss": loss,
-        "nfa/mean": nfa, "train_accuracy": accuracy, "nfa/null": null,
+        "fall/projection": projection, "fall/activation": activation, "fall/agop": agop, "within": within,
+        "train_loss": loss, "nfa/mean": nfa, "train_accuracy": accuracy, "nfa/null": null,
     }  # fmt: skip
-    first = {"fall/projection": 0.0, "fall/activation": 0.0, "within": 0.8, "train_loss": 1.0, "nfa/mean": before,
-             "train_accuracy": 0.1}  # fmt: skip
+    first = {"fall/projection": 0.0, "fall/activation": 0.0, "fall/agop": 0.0, "within": 0.8, "train_loss": 1.0,
+             "nfa/mean": before, "train_accuracy": 0.1}  # fmt: skip
     rows = []
     for seed in range(SEEDS):
         for step, share in ((0, 0.0), (3, 0.3), (6, 0.6), (10, 1.0)):
@@ -208,7 +208,9 @@ def test_an_untrained_network_does_not_pass_for_the_nfa():
 
 
 def figure_7(**changed) -> list[dict]:
-    shuffled = network("control: labels shuffled at the measure, MNIST", projection=0.1, activation=0.2, only="fall/")
+    shuffled = network(
+        "control: labels shuffled at the measure, MNIST", projection=0.1, activation=0.2, agop=-0.1, only="fall/"
+    )
     return network(**changed) + shuffled
 
 
@@ -226,6 +228,19 @@ def test_a_table_without_a_seed_is_refused():
         verdict(d_fig7, [row for row in figure_7() if row["seed"] or row["quantity"] != "fall/activation"], SEEDS)
     with pytest.raises(ContractError, match="'fall/projection' has 12 rows in the arm claim; the statement needs 20"):
         verdict(d_fig7, [row for row in figure_7() if row["step"] in (0, 10)], SEEDS)
+
+
+@pytest.mark.parametrize("claim", [d_fig2, d_fig7, d_fig8])
+@pytest.mark.parametrize(("fall", "answer"), [(3.0, True), (-3.0, False), (0.0, None)])
+def test_the_agop_lowers_nc1(claim, fall, answer):
+    """On each data set, at the end of training."""
+    good = [row for case in ("CIFAR-10", "MNIST") for row in network(case=case, only="fall/")]
+    rows = [row for row in good if row["case"] != "CIFAR-10"] + network(case="CIFAR-10", agop=fall, only="fall/")
+    if answer is None:
+        for row in rows:
+            if (row["case"], row["quantity"]) == ("CIFAR-10", "fall/agop"):
+                row["value"] = (-1) ** row["seed"] * 0.1
+    assert finding_of(claim, "the AGOP lowers NC1", rows).holds is answer
 
 
 def test_turned_weights_keep_their_singular_values_and_their_left_singular_vectors():

@@ -5,7 +5,8 @@ hold on each data set, with a small initialisation, for which the neural feature
 W^T W with the root of the AGOP is measured beside it. At the quick scale the images are digits of 8 x 8 pixels, and the
 network is smaller. The paper says of Figure 2's networks that the ReLU does not lower NC1. Its MLP on MNIST is the
 first row of this figure, and there the statement, which we test of U with the ReLU, decides the claim; on digits it
-stands beside it. The controls are those of D.fig2.
+stands beside it. The paper concludes that the AGOP lowers NC1 too. If the NFA holds, S V^T acts like AGOP^{1/4}, so we
+ask this of AGOP^{1/4} times each layer's input. The controls are those of D.fig2.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising

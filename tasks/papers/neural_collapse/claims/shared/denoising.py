@@ -34,11 +34,14 @@ MATH = (
         r"\text{NC1}\left( S V^\top X_l \right) - \log\, \text{NC1}\left( \sigma(U S V^\top X_l) \right)"
     ),
     r"W_l = U S V^\top, \quad \text{summed over the five last hidden layers}",
+    r"\log\, \text{NC1}\left( X_l \right) > \log\, \text{NC1}\left( \text{AGOP}_l^{1/4} X_l \right), \quad "
+    r"\text{summed too}",
 )
 
+FALLS = ("fall/projection", "fall/activation")
 CONTROLS = {  # an arm for each data set, since a control must be rejected on each
     f"{name}, {data_set}": Control(
-        has=("fall/projection", "fall/activation"),
+        has=FALLS if scale == "paper" else (*FALLS, "fall/agop"),  # the papers' table is older
         scales=(scale,),
         parts=columns,
         cases=(data_set,),
@@ -68,8 +71,17 @@ def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Stateme
             "(1) and (2), due to the application of the right singular structure.",
             place=f"Section 5; Figure {figure}",
             rule=on_each(mostly_projection),
-            reads=("fall/projection", "fall/activation"),
+            reads=FALLS,
             rows=20,
+        ),
+        Statement(
+            name="the AGOP lowers NC1",
+            quote="Therefore, we conclude that the AGOP structure can decrease within-class variability in DNNs.",
+            place="Section 5",
+            rule=on_each(agop_lowers_nc1),
+            reads=("fall/agop",),
+            rows=20,
+            scales=("quick",),  # the papers' table is older
         ),
         Statement(  # the asserted statement is about the sum over layers; "at each of five" is sharper
             name="S Vᵀ takes most of the fall in every layer",
@@ -136,6 +148,16 @@ def _most(projection: np.ndarray, activation: np.ndarray, where: str) -> Finding
         fall=positive(projection + activation, f"fall of log NC1 {where}"),
         majority=positive(projection - activation, "S Vᵀ's part of the fall of log NC1 minus that of U and σ"),
     )
+
+
+def agop_lowers_nc1(rows: Rows) -> Finding:
+    """At the end of training AGOP^{1/4} lowers log NC1 of the layers' inputs, summed over the layers.
+
+    The paper concludes this from the NFA, WᵀW ∝ AGOP^{1/2}, for which S Vᵀ acts like AGOP^{1/4}.
+    """
+    fall = at_the_end(rows, "fall/agop")
+    measured = f"log NC1 {'falls' if fall.mean() > 0 else 'rises'} by {abs(fall.mean()):.2f} at AGOP^¼"
+    return replace(positive(fall, "fall of log NC1 at AGOP^¼, summed over the layers"), measured=measured)
 
 
 def activation_raises_nc1(rows: Rows) -> Finding:

@@ -28,20 +28,24 @@ HEADS = {"mlp": "", "resnet18": "fc", "vgg11": "head"}  # the module with those 
 SHUFFLED, UNTRAINED = "control: labels shuffled at the measure", "control: before training"
 RANDOM = "control: trained on random labels"
 TURNED, NEXT = "control: right singular vectors drawn at random", "control: the AGOP of the next layer"
-LABEL_QUANTITIES = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation", "nc2/output")
+LABEL_QUANTITIES = ("within", "train_loss", "train_accuracy", "fall/projection", "fall/activation", "fall/agop",
+                    "nc2/output")  # fmt: skip
 RANDOM_LABEL_QUANTITIES = ("nfa/mean", "within", "train_loss")  # of networks that train on random labels
+Layer = tuple[Tensor, Tensor, Tensor]  # W^T W (d, d); the AGOP's root: its eigenvalues (r,) and eigenvectors (d, r)
 
 
 def collapse(run: Run) -> Iterator[dict]:
     """Rows by data set (case), arm, seed and epoch (x) on the training set. For each hidden layer 1, 2, …
 
         nc1/input, nc1/projected, nc1/output   tr(S_W)/tr(S_B) of h, of S V^T h, of sigma(U S V^T h)
+        nc1/agop                               the same of AGOP^{1/4} h, which is like S V^T h if the NFA holds
         nc2/output                             NC2 of sigma(U S V^T h)
         nfa                                    Pearson correlation of W^T W with the square root of the AGOP
 
     for all layers together
 
         fall/projection, fall/activation       what S V^T and the activation take from log NC1, summed over the layers
+        fall/agop                              what AGOP^{1/4} takes from it
         nfa/mean                               mean of nfa over the layers
         within, between                        tr(S_W)/tr(S_T), tr(S_B)/tr(S_T) of the last layer's output
         train_accuracy                         of the readout
@@ -87,7 +91,8 @@ def _rows_of_network(key: str, name: str, run: Run, epoch: int, seed: int) -> It
     last = epoch == run.epochs[-1]
     draw = stream(key, "null", name, seed) if last else None
     labelled = {"seed": seed, "step": epoch * run.steps_per_epoch, "x": float(epoch), "dtype": "float64"}
-    for row in _head_rows(head, h, labels, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
+    layers = _grams_and_roots(head, h)
+    for row in _head_rows(head, h, labels, layers, draw, ends=epoch in (run.epochs[0], run.epochs[-1])):
         if row["quantity"] != "train_loss":  # the history has it
             yield {"arm": "claim", **labelled, **row}
         if epoch == run.epochs[0] and row["quantity"].startswith("fall/"):
@@ -99,23 +104,30 @@ def _rows_of_network(key: str, name: str, run: Run, epoch: int, seed: int) -> It
     if last and seed == run.seeds[0]:
         _check_rotations(head, h, labels, stream(key, "turned features", name))
     order = torch.from_numpy(stream(key, "shuffled", seed).permutation(len(labels)))
-    for row in (*_trace_rows(head, h, labels[order]), *_denoising_rows(head, h, labels[order])):
+    shuffled = labels[order]
+    for row in (*_trace_rows(head, h, shuffled), *_denoising_rows(head, h, shuffled),
+                *_agop_rows(head, h, shuffled, layers)):  # fmt: skip
         if row["quantity"] in LABEL_QUANTITIES:
             yield {"arm": SHUFFLED, **labelled, **row}
 
 
+def _grams_and_roots(head: Any, h: Tensor) -> list[Layer]:
+    """By hidden layer W^T W, the eigenvalues of the square root of the AGOP, and its eigenvectors."""
+    measured = gramlab.measure(head, h, layers=_hidden(head), quantities=["gram", "ptk"])
+    return [(layer.gram, *root_of_product(head.get_submodule(name).weight.detach(), layer.ptk))
+            for name, layer in measured.items()]  # fmt: skip
+
+
 def _head_rows(
-    head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator | None, ends: bool = True
+    head: Any, h: Tensor, labels: Tensor, layers: list[Layer], draw: np.random.Generator | None, ends: bool = True
 ) -> Iterator[dict]:
     """NC1, the NFA and the traces of the head with inputs ``h``; with ``draw`` also the controls at the end.
 
     Before training and at the end (``ends``) also the correlation with the AGOP of the next layer.
     """
     yield from _denoising_rows(head, h, labels)
+    yield from _agop_rows(head, h, labels, layers)
     yield from _trace_rows(head, h, labels)
-    measured = gramlab.measure(head, h, layers=_hidden(head), quantities=["gram", "ptk"])
-    layers = [(layer.gram, *root_of_product(head.get_submodule(name).weight.detach(), layer.ptk))
-              for name, layer in measured.items()]  # fmt: skip
     nfa = [gramlab.pearson(gram, (frame * size) @ frame.mT) for gram, size, frame in layers]
     for number, correlation in enumerate(nfa, 1):
         yield {"layer": str(number), "quantity": "nfa", "value": correlation}
@@ -133,7 +145,8 @@ def _head_rows(
     yield {"quantity": "nfa/null", "value": null}
     if others:
         yield {"arm": NEXT, "quantity": "nfa/null", "value": null}
-    for row in _denoising_rows(with_random_right_vectors(head, draw), h, labels):
+    turned = with_random_right_vectors(head, draw)
+    for row in (*_denoising_rows(turned, h, labels), *_agop_rows(turned, h, labels, _grams_and_roots(turned, h))):
         if row["quantity"].startswith("fall/"):
             yield {**row, "arm": TURNED}
 
@@ -153,7 +166,7 @@ def _chance_rows(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator
     yield {"quantity": "null/within", "value": nc1 / (nc1 + 1)}  # tr(S_W)/tr(S_T) rises with NC1
 
 
-def _paired_with_next(layers: list[tuple[Tensor, Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _paired_with_next(layers: list[Layer]) -> Iterator[Layer]:
     """W^T W of each layer with the AGOP's root of the next layer of the same width; the first follows the last."""
     for width in sorted({len(gram) for gram, _, _ in layers}):
         alike = [layer for layer in layers if len(layer[0]) == width]
@@ -194,6 +207,21 @@ def _denoising_rows(head: Any, h: Tensor, labels: Tensor) -> Iterator[dict]:
         yield {"layer": str(number), "quantity": "nc2/output", "value": places.output.nc2}
     for part, fall in zip(("projection", "activation"), falls, strict=True):
         yield {"quantity": f"fall/{part}", "value": float(fall)}
+
+
+def _agop_rows(head: Any, h: Tensor, labels: Tensor, layers: list[Layer]) -> Iterator[dict]:
+    """NC1 of AGOP^{1/4} times the input of each hidden layer, and the fall of log NC1 there, summed over the layers.
+
+    The NFA says that W^T W is proportional to AGOP^{1/2}. Then S V^T h is AGOP^{1/4} h, up to a rotation and a factor.
+    """
+    fall = 0.0
+    inputs = gramlab.features(head, h, _hidden(head)).values()
+    for number, (features, (_, root, frame)) in enumerate(zip(inputs, layers, strict=True), 1):
+        before, after = (gramlab.neural_collapse(part, labels).nc1
+                         for part in (features.double(), features.double() @ frame * root.sqrt()))  # fmt: skip
+        fall += float(np.log(before / after))
+        yield {"layer": str(number), "quantity": "nc1/agop", "value": after}
+    yield {"quantity": "fall/agop", "value": fall}
 
 
 def _check_rotations(head: Any, h: Tensor, labels: Tensor, draw: np.random.Generator) -> None:
