@@ -3,9 +3,9 @@
 The data are alignment-reversing: X₁, a share γ (the balance) of them with the label 1, and X₂, built from X₁ so that
 the two derivatives disagree. A single network serves all data sets. “Closely match” is read as an error of at most a
 tenth of a correlation's range, 0 to 1, and as R² above 1/2 over the balances where the observed correlation varies.
-Numbers in parentheses are 95 % intervals over data seeds. The observed correlation falls as the balance decreases, and
-so does the alignment of the inputs, the correlation of XᵀX and XᵀYX. “Low correlation” is read as a fall by more than a
-tenth over the balances, since the paper says neither how low it is nor at which balance.
+Numbers in parentheses are 95 % intervals over data seeds. The paper says that XᵀX becomes unaligned to XᵀYX as the
+balance decreases; we ask for a falling trend of their correlation. The paper also says that the observed correlation is
+low, but neither how low nor at which balance. We ask that it falls with the balance, by more than a tenth in all.
 """
 
 import textwrap

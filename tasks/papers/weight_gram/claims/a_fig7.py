@@ -5,10 +5,11 @@ says the same of the update, W^T W - W_0^T W_0. A correlation is compared in Fis
 tangent. The null is the correlation with Grams of the same spectrum in random directions. The control accumulates the
 shift from shuffled labels; the AGOP has no labels, so that it is the same in both.
 
-Correlations ignore scale and offset. That the γ² factor, the remainder of Theorem 1, hardly affects the Gram is about
-sizes: we ask that the update minus the accumulated shift is below one half of the update, in Frobenius norm. It is so
-at the quick scale. At the papers' scale the table has the diagonals of one seed alone. There the remainder is 0.84 of
-the update in norm, and 0.53 of W^T W, so that a full run there will probably refute this.
+The paper also says that the γ² factor, the remainder of Theorem 1, hardly affects the Gram. Correlations cannot test
+this, because they ignore scale and offset. The remainder is the update minus the accumulated shift. We ask that its
+Frobenius norm is below one half of the update's. This holds at the quick scale. At the papers' scale the table has only
+the diagonals of a single seed. There the remainder is 0.84 of the update in norm, and 0.53 of W^T W. So a full run at
+the papers' scale will probably refute the statement.
 """
 
 from dataclasses import replace

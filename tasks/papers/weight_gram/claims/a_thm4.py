@@ -9,9 +9,9 @@ even target). There the surrogate S of layer l = 0 is 0, and the bound is positi
 replaces this 0. The theorem fails there because for m = 1 the proof's S = C_l ||Y||^4 omits the error ε of Lemma 4,
 which its bound of C_l contains. Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two
 inequalities lose a factor N ||Y||_1^2 / ||Y||_2^2 even where f_l is linear. Reported beside the claim: the bound before
-these inequalities, and the bound with the readout counted as a layer; then C_0 is at most ||f||^2 = ||Y||^2. We read
-the step S ≈ C_l ||Y||^4 of the proof as Lemma 3: its error is below the smaller side. The readout is not judged, where
-f is linear and both sides are equal.
+these inequalities, and the bound with the readout counted as a layer; then C_0 is at most ||f||^2 = ||Y||^2. The
+proof has the step S ≈ C_l ||Y||^4. As in Lemma 3, we ask that its error is below the smaller of the two sides. We do
+not ask this of the readout: f is linear there, and both sides are equal.
 """
 
 from collections.abc import Callable

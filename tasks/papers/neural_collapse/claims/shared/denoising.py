@@ -1,4 +1,4 @@
-"""Figures 2 and 7 to 9: what S V^T and the activation take from NC1 in each hidden layer, along training."""
+"""Figures 2 and 7 to 9: how much S V^T, U with the activation, and AGOP^{1/4} lower NC1 in the hidden layers."""
 
 import textwrap
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an approximation ≈ without a tolerance leaves: its error over the smaller of its two sides."""
+"""Judge an approximation ≈ that has no printed tolerance: its error must be below the smaller of its two sides."""
 
 from collections.abc import Mapping
 from dataclasses import replace
