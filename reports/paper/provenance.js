@@ -1,667 +1,667 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.131,
+  "seconds": 1.596,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.402,
+  "seconds": 0.587,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 0.8,
+  "seconds": 1.137,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.391,
+  "seconds": 0.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.096,
+  "seconds": 3.83,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.692,
+  "seconds": 0.92,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 0.82,
+  "seconds": 1.179,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.59,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 0.703,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 0.686,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 0.619,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 1.153,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 2.795,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.241,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 0.405,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 0.927,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 1.043,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.636,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.584,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 5.092,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 0.932,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.135,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 0.685,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 4.514,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.115,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.726,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.491,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 0.832,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.75,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 17.252,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.077,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.381,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 4.356,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.237,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.293,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 8.851,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.308,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 6.21,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 4.99,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 1.767,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 11.437,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 10.104,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 0.783,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.41,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.397,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 1.872,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.519,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 1.958,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.385,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.697,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.471,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 1.049,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 0.605,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.4,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 0.593,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.764,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 0.644,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 1.079,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 1.258,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.436,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.559,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.402,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 1.301,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 0.713,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_mnist": {
-  "seconds": 0.481,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.218,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 0.717,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.529,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 1.106,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.019,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 0.425,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig10": {
-  "seconds": 0.581,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "eb43cdbf",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig3": {
   "seconds": 0.777,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 0.926,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 0.92,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 0.799,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 1.464,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 2.643,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.278,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.616,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 1.364,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 1.518,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.811,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.69,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 6.158,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 1.247,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.341,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.985,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 5.744,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.31,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.857,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.904,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.164,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.926,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 22.738,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.487,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.483,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 5.925,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.342,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.517,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 12.563,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.572,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 7.121,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 0.449,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 2.597,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 17.28,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 17.461,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.295,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.581,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.454,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 2.299,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.617,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 2.646,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.528,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.882,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.552,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.522,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 0.923,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.639,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 0.741,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.895,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 0.906,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 1.482,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.577,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.508,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.621,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.635,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 1.792,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 1.003,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 0.692,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.316,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 1.106,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.637,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 1.657,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 1.321,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 0.578,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig10": {
+  "seconds": 0.742,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig3": {
+  "seconds": 1.055,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "56902071",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 0.857,
+  "seconds": 1.121,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.469,
+  "seconds": 0.582,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.466,
+  "seconds": 0.69,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 0.623,
+  "seconds": 0.837,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
-  "seconds": 0.44,
+  "seconds": 0.5,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.075,
+  "seconds": 1.332,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.63,
+  "seconds": 0.8,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.579,
+  "seconds": 0.671,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.825,
+  "seconds": 5.905,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.818,
+  "seconds": 1.048,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1383,35 +1383,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.75,
+  "seconds": 0.83,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.719,
+  "seconds": 0.827,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.753,
+  "seconds": 0.809,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.095,
+  "seconds": 0.094,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "eb43cdbf",
+  "commit": "56902071",
   "settings": "4f53cda18c2baa0c"
  }
 };
