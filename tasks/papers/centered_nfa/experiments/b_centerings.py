@@ -73,8 +73,8 @@ def measure(settings: Settings) -> Iterator[dict]:
             rows = [{"arm": arm, **row} for row in centerings(K, now, initial)]
             if arm == "claim":
                 other = select(start, keys.index((arm, spectrum, (seed + 1) % settings.instances, scale)))
-                name = ("b_centerings", spectrum, seed)
-                rows += controls(net, x[index], K, now, initial, other, step, name, scale)
+                draws = ("b_centerings", spectrum, seed)
+                rows += controls(net, x[index], K, now, initial, other, step, draws, scale)
             yield from ({**labels, "dtype": "float64", **row} for row in rows)
 
 
@@ -121,17 +121,17 @@ def centerings(K: Tangents, now: Weights, start: Weights) -> Iterator[dict]:
 
 
 def controls(
-    net: nn.Module, x: Tensor, K: Tangents, now: Weights, start: Weights, other: Weights, step: int, name: tuple,
+    net: nn.Module, x: Tensor, K: Tangents, now: Weights, start: Weights, other: Weights, step: int, draws: tuple,
     scale: float,
 ) -> Iterator[dict]:  # fmt: skip
-    """Rows in which a claim's hypothesis is broken.
+    """Rows in which a claim's hypothesis is broken. ``draws`` begins the names of their random streams.
 
     random K: K and the centered K, both turned by the same random rotation, at all steps.
     another start: K is centered about the initial weights of another network, ``other``.
     no training: weights that are as far from their start as training's, in a random direction. It is the same at all
     steps, and another one at each scale.
     """
-    untrained = {key: W + _random_step(W, (now[key] - W).norm(), *name, "untrained", f"{scale:g}", key)
+    untrained = {key: W + _random_step(W, (now[key] - W).norm(), *draws, "untrained", f"{scale:g}", key)
                  for key, W in start.items()}  # fmt: skip
     centered_elsewhere, of_untrained = tangents(net, x, now, other), tangents(net, x, untrained, start)
 
@@ -142,7 +142,7 @@ def controls(
     for layer, of_layer in K.items():
         W, W0 = (weights[f"{layer}.weight"].double() for weights in (now, start))
         P = of_layer[0]
-        Q, Q_centered = (gramlab.random_eigenvectors(turned, stream(*name, "K", layer)) for turned in of_layer)
+        Q, Q_centered = (gramlab.random_eigenvectors(turned, stream(*draws, "K", layer)) for turned in of_layer)
         arms = {
             "control: random K": [
                 *nfa("uncentered", W, Q),
