@@ -289,11 +289,11 @@ provenance.paper = {
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.572,
+  "seconds": 0.595,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "b02dbe70",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
@@ -1383,11 +1383,11 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.83,
+  "seconds": 0.888,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "b02dbe70",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
