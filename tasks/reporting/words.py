@@ -275,7 +275,7 @@ def rejection(control: dict[str, Any]) -> str:
     """Whether a control was rejected, how, and which parts of the rule held for it."""
     notes = ["rejected" if control["rejected"] else "not rejected"]
     if control["undecided"]:  # by the rule alone
-        farther = ", as significantly farther from the target than the claim"
+        farther = ", significantly farther off than the claim"
         notes[0] += farther if control["rejected"] else ", as undecided"
     passing = [name.replace("_", " ") for name in control["kept"]]
     if passing:
