@@ -2,9 +2,8 @@
 
 W = U S V^T, NC1 = tr Sigma_W / tr Sigma_B. A fall is that of log NC1 after training, summed over the layers. On each
 data set S V^T must take most of it. The initialisation is small, for which the neural feature ansatz (NFA) holds. At the
-quick scale the images are digits of 8 x 8 pixels. The paper says of Figure 2's networks that the ReLU does not lower NC1. We test this
-of U with the ReLU. Figure 2's MLP on MNIST is the first row of this figure; there the statement decides the claim. On
-digits it is a statement of ours. The paper concludes that the AGOP lowers NC1 too. If the NFA holds, S V^T acts like
+quick scale the images are digits of 8 x 8 pixels. The paper says of Figure 2's
+MLP on MNIST that the ReLU does not lower NC1; we test this of U with the ReLU. The paper concludes that the AGOP lowers NC1 too. If the NFA holds, S V^T acts like
 AGOP^{1/4}, so we ask this of AGOP^{1/4} times each layer's input. The controls are those of D.fig2.
 """
 
