@@ -34,6 +34,8 @@ MATH = (
         r"\text{NC1}\left( S V^\top X_l \right) - \log\, \text{NC1}\left( \sigma(U S V^\top X_l) \right)"
     ),
     r"W_l = U S V^\top, \quad \text{summed over the five last hidden layers}",
+    r"\log\, \text{NC1}\left( X_l \right) > \log\, \text{NC1}\left( \text{AGOP}_l^{1/4} X_l \right), \quad "
+    r"\text{summed too}",
 )
 
 FALLS = ("fall/projection", "fall/activation")
