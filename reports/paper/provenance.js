@@ -609,11 +609,11 @@ provenance.paper = {
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 0.823,
+  "seconds": 0.887,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "43dc528c",
+  "commit": "e5a7bbea",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
@@ -1399,11 +1399,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.817,
+  "seconds": 0.853,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "43dc528c",
+  "commit": "e5a7bbea",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
