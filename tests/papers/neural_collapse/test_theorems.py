@@ -1,5 +1,6 @@
 """Theorems 4.3 and 4.4 and Proposition A.1 of paper D on planted tables, and the corrected constants by brute force."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,15 +20,18 @@ THEOREM_4_3 = {  # the quantity that each statement reads, where it is to be at 
 SOME_C = "proof: partial collapse"  # it needs a constant for which "collapsed" is at most 1
 
 
-def theorem_4_3(power: float = 2.0, **values: float) -> list[dict]:
+BETWEEN = "between the limits"  # its rate rises with lambda_k and falls with lambda_Phi
+
+
+def theorem_4_3(power: float = 2.0, rate=lambda x, ridge: x / (1 + ridge), **values: float) -> list[dict]:
     """Sixty steps of lambda_k in each of twelve cases; the remainder falls with this power."""
     rows = []
-    for case in range(12):
+    for n, ridge in product(range(4), (0.1, 1.0, 10.0)):
         for x in 2.0 ** -np.linspace(0, 12, 60):
             numbers = {name: values.get(name, 0.6) for name in (*THEOREM_4_3.values(), "collapsed", "floor")}
-            numbers["remainder"] = x**power
-            rows += [{"case": f"n = {case}", "dtype": "float64", "quantity": f"thm4_3/{name}", "x": float(x),
-                      "value": float(value)} for name, value in numbers.items()]  # fmt: skip
+            numbers |= {"remainder": x**power, "first rate": rate(x, ridge)}
+            labels = {"case": f"n = {n}, λ_Φ = {ridge:g}", "dtype": "float64", "x": float(x)}
+            rows += [{**labels, "quantity": f"thm4_3/{name}", "value": float(value)} for name, value in numbers.items()]
     return rows
 
 
@@ -57,17 +61,32 @@ def test_partial_collapse_needs_some_constant():
     assert finding_of(d_thm4_3, SOME_C, rows).holds is False
 
 
+@pytest.mark.parametrize(
+    ("rate", "holds"),
+    [
+        (lambda x, ridge: x / (1 + ridge), True),
+        (lambda x, ridge: x, False),  # the same for every lambda_Phi
+        (lambda x, ridge: x * ridge, False),  # lambda_Phi delays
+        (lambda x, ridge: 1 / ridge, False),  # the same for every lambda_k
+        (lambda x, ridge: 1 / (x * ridge), False),  # lambda_k accelerates
+        (lambda x, ridge: (x if x < 1 else 2.0 ** (-12 / 59) * 1.005) / ridge, False),  # the largest raises it by 0.5 %
+    ],
+)
+def test_lambda_k_delays_and_lambda_phi_accelerates(rate, holds):
+    assert finding_of(d_thm4_3, BETWEEN, theorem_4_3(rate=rate)).holds is holds
+
+
 def test_the_remainder_of_theorem_4_3_is_of_second_order():
     assert finding_of(d_thm4_3, "order of the remainder", theorem_4_3()).holds
     assert finding_of(d_thm4_3, "order of the remainder", theorem_4_3(power=1.0)).holds is False
 
 
 def test_half_of_theorem_4_3s_table_is_refused():
-    rows = theorem_4_3() + [{**row, "arm": "control: c"} for row in theorem_4_3(power=1.0, **dict.fromkeys(
-        (*THEOREM_4_3.values(), "collapsed"), 2.0))]  # fmt: skip
+    rows = theorem_4_3() + [{**row, "arm": "control: c"} for row in theorem_4_3(
+        power=1.0, rate=lambda x, ridge: x, **dict.fromkeys((*THEOREM_4_3.values(), "collapsed"), 2.0))]  # fmt: skip
     assert verdict(d_thm4_3, rows)["verdict"] == "holds"
     with pytest.raises(ContractError, match="has 6 kinds of cases in the arm claim; the statement needs 12"):
-        verdict(d_thm4_3, [row for row in rows if int(row["case"].removeprefix("n = ")) < 6])
+        verdict(d_thm4_3, [row for row in rows if row["case"].startswith(("n = 0", "n = 1"))])
 
 
 def test_the_proofs_constants_at_c_1():
@@ -98,11 +117,18 @@ def test_the_control_without_lambda_phi_breaks_the_inequality(recursion_rows):
     assert ratio.value[~multiple].max() > 1
 
 
+def test_without_lambda_phi_its_size_does_not_change_the_rate(recursion_rows):
+    rows = [row for row in recursion_rows if row["arm"] == recursion.NONE]
+    finding = d_thm4_3.between_the_limits(planted(rows).where(quantity="thm4_3/first rate"))
+    assert finding.holds is False
+    assert min(finding.numbers.values()) > d_thm4_3.UNCHANGED  # neither lambda changes it everywhere
+
+
 def test_the_verdict_on_theorem_4_3(recursion_rows):
     result = verdict(d_thm4_3, recursion_rows)
     assert result["verdict"] == "holds corrected"
     answers = {statement["name"]: statement["verdict"] for statement in result["statements"]}
-    as_printed = dict.fromkeys(("proof: partial collapse", "proof: norm of Ψ̃"), "holds")
+    as_printed = dict.fromkeys((BETWEEN, SOME_C, "proof: norm of Ψ̃"), "holds")
     assert answers == {**dict.fromkeys(answers, "holds corrected"), **as_printed}
 
 

@@ -5,9 +5,11 @@ collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each cl
 C = 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, we ask for some C. The paper prints no constant
 for the remainder: we judge the printed form with 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in
 lambda_k of the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition
-allows. Three bounds of the proof are judged too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where
-eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. The controls violate the condition, or
-have lambda_Phi = 0, no nonlinearity.
+allows. Larger lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's rate,
+the ratio of the distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged too:
+kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer,
+A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. The controls violate the condition, or have lambda_Phi = 0, no
+nonlinearity.
 """
 
 from dataclasses import replace
@@ -33,6 +35,7 @@ PRINTED_KAPPA, KAPPA = "κ = 1 − 2λ_k(1+λ_Φ⁻¹)", "κ = 1 − 2λ_k/(λ_�
 PRINTED_REMAINDER, REMAINDER = "O(λ_k²λ_Φ⁻²)", "4.5n(λ_k/(λ_Φ+n))²"
 CONDITION = "λ_k ≤ λ_Φ(1−ε)/4"
 REMAINDER_ORDER = 2  # in λ_k
+UNCHANGED = 0.99  # a ratio of rates above it says that they are the same
 PRINTED = f"{PRINTED_KAPPA}, λ_k ≤ Cλ_Φ(1−ε)/(2(1+λ_Φ⁻¹)n), remainder {PRINTED_REMAINDER}, Theorem 4.3"
 MATH = (
     (
@@ -106,6 +109,33 @@ def for_some_constant(rows: Rows, name: str) -> Finding:
     return replace(findings[C], rule=rule, numbers={**findings[C].numbers, "largest C": C}, measured=measured)
 
 
+def between_the_limits(rows: Rows) -> Finding:
+    """On every instance the first rate rises with lambda_k at each lambda_Phi, and falls with lambda_Phi.
+
+    The rate is the ratio by which a layer shrinks the distance from collapse; a larger rate delays collapse. Ratios of
+    neighbours are below 1: of a smaller lambda_k to its double, and of a lambda_Phi to a tenth of it. The paper says
+    nothing about their size; a change of less than 1 % counts as none.
+    """
+    frame = rows.frame
+    names = frame["case"].str.rsplit(", λ_Φ = ", n=1)
+    frame = frame.assign(size=names.str[0], ridge=names.str[1].astype(float))
+    worst: dict[str, float] = {}
+    for name, column, fixed, growing in (("λ_k", "x", "ridge", True), ("λ_Φ", "ridge", "x", False)):
+        rates = frame.pivot(index=["size", "layer", "seed", fixed], columns=column, values="value").to_numpy()
+        larger, smaller = (rates[:, 1:], rates[:, :-1]) if growing else (rates[:, :-1], rates[:, 1:])
+        worst[name] = float((smaller / larger).max())
+    statistic = max(worst.values())
+    measured = (
+        f"twice the λ_k raises the first layer's rate at least {1 / worst['λ_k']:.3g} times, and ten times the λ_Φ "
+        f"lowers it at least {1 / worst['λ_Φ']:.3g} times"
+    )
+    rule = (
+        "on every instance twice the λ_k raises the rate of the first layer, and ten times the λ_Φ lowers it, by "
+        f"{1 - UNCHANGED:.0%} or more: ratio <= {UNCHANGED:g}"
+    )
+    return Finding(statistic <= UNCHANGED, statistic, rule, "bound", high=UNCHANGED, numbers=worst, measured=measured)
+
+
 FRACTIONS = tuple(2.0**-power for power in range(12))  # of the largest λ_k that the condition allows
 
 
@@ -119,9 +149,15 @@ def layers_of(case: str, seed: int) -> tuple[str, ...]:
     return tuple(f"{kind}, ε = {epsilon}" for kind in first_grams(case, seed) for epsilon in (0.1, 0.9))
 
 
+def not_yet_collapsed(case: str, seed: int) -> tuple[str, ...]:
+    """The kinds of the first Gram that do not collapse in one layer."""
+    return tuple(kind for kind in first_grams(case, seed) if not kind.startswith("multiple"))
+
+
 GRIDS = {
     **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=12) for name in ("ratio", "floor", "remainder", "exact")},
     **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=FRACTIONS) for name in ("kappa", "collapsed", "psi")},
+    "thm4_3/first rate": Grid(layers_of=not_yet_collapsed, x=6),
 }
 DRAWN = {
     f"thm4_3/{quantity}": Drawn(
@@ -131,6 +167,7 @@ DRAWN = {
 }
 CONTROLS = {
     "condition violated": Control(
+        has=tuple(f"thm4_3/{name}" for name in ("collapsed", "exact", "floor", "kappa", "psi", "ratio", "remainder")),
         parts=("case", "layer"),
         ignored_in_layers=", ε = .*",
         grids={
@@ -140,7 +177,9 @@ CONTROLS = {
         parts_because="It violates the condition that contains ε, and so has an ε of its own. λ_k is five times λ_Φ, "
         "which is x, and ever smaller λ_Φ are its steps.",
     ),
-    "no nonlinearity": Control(has=("thm4_3/exact", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")),
+    "no nonlinearity": Control(
+        has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")
+    ),
 }
 STATEMENTS = (
     Statement(
@@ -174,6 +213,16 @@ STATEMENTS = (
         reads=("thm4_3/exact",),
         printed=f"yyᵀ is the fixed point, {PRINTED_KAPPA}",
         derived="yyᵀ is the fixed point, κ = (1+λ_k/(λ_Φ+n))⁻²",
+        cases=12,
+    ),
+    Statement(
+        name="between the limits",
+        quote="Between these limits, larger λ_k delays collapse across layers of Deep RFM, while larger λ_Φ "
+        "accelerates collapse.",
+        place="Section 4",
+        rule=between_the_limits,
+        reads=("thm4_3/first rate",),
+        printed="the rate of a layer rises with λ_k and falls with λ_Φ",
         cases=12,
     ),
     Statement(

@@ -7,7 +7,7 @@ each of K classes, so that yy^T has norm n.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ RIDGES = (0.1, 1.0, 10.0)  # lambda_Phi
 DATA = ("random", "multiple of I", "far")
 EPSILONS = (0.1, 0.9)
 FRACTIONS = 2.0 ** -np.arange(12)  # of the largest lambda_k that the condition allows
+LAMBDAS = 0.025 * 2.0 ** -np.arange(6)  # lambda_k for all lambda_Phi; the printed kappa is at least 0.45
 NONE, BEYOND = "control: no nonlinearity", "control: condition violated"
 
 
@@ -48,7 +49,7 @@ class Instance:
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: the two sides of the bound, the remainder by lambda_k, the proof's constants, rate, floor, and courses."""
+    """Rows: the sides of the bound, the remainder by lambda_k, the proof's constants, rates, floor, and courses."""
     for number in range(settings.instances):
         for size, (n, K) in SIZES.items():
             for ridge in RIDGES:
@@ -59,6 +60,9 @@ def measure(settings: Settings) -> Iterator[dict]:
                     instance = Instance(first, y, n, f"{size}, λ_Φ = {ridge:g}", number, f"{kind} {number}")
                     yield from within_condition(instance, ridge)
                     yield from beyond_condition(instance, ridge)
+                    if kind != "multiple of I":  # it collapses in one layer, whatever lambda_k
+                        draw = stream("d_thm4_3", size, "every λ_Φ", kind, number)
+                        yield from first_rates(replace(instance, first=gram(kind, y, ridge, draw)), ridge)
     yield from distances_by_layer()
 
 
@@ -86,6 +90,23 @@ def within_condition(instance: Instance, ridge: float) -> Iterator[dict]:
                 if arm == "corrected":  # the kappa of which yy^T is the fixed point
                     d = distances(first, y, lam, ridge, (1 + lam / (ridge + n)) ** -2)
                 yield from rates(row, epsilon, d, lam, ridge, n)
+
+
+def first_rates(instance: Instance, ridge: float) -> Iterator[dict]:
+    """Rows of the first layer's rate by lambda_k, with the printed and the corrected kappa, and without lambda_Phi.
+
+    The rate is the ratio of the distances of G_3 and G_2 from collapse. A distance is that of G / ||G|| from yy^T / n,
+    which is free of scale: the printed kappa does not keep the scale of G.
+    """
+    y, n = instance.y, instance.n
+    for arm, added in (("claim", ridge), ("corrected", ridge), (NONE, 0.0)):
+        for lam in LAMBDAS:
+            kappa = 1 - 2 * lam / (ridge + n) if arm == "corrected" else 1 - 2 * lam * (1 + 1 / ridge)
+            G = step(instance.first, y, lam, kappa)
+            next_G = step(G + added * np.eye(len(y)), y, lam, kappa)
+            before, after = (float(np.linalg.norm(g / np.linalg.norm(g, 2) - y @ y.T / n, 2))
+                             for g in (G, next_G))  # fmt: skip
+            yield {**instance.row(arm), "x": lam, "quantity": "thm4_3/first rate", "value": after / before}
 
 
 def beyond_condition(instance: Instance, ridge: float) -> Iterator[dict]:
