@@ -28,16 +28,17 @@ from torch.nn import functional as F
 
 import gramlab
 from gramlab.data import DataSet
-from gramlab.nets import TrainingConfig, fit, initialize, mlp
+from gramlab.nets import TrainingConfig, build, fit, initialize, mlp
 from gramlab.nets.ensemble import Ensemble
 from gramlab.streams import stream
 
 CONFIG = TrainingConfig(lr=0.005, batch=64, epochs=1, snapshots=(1,), name=("benchmark",))
 
 
-def dataset(inputs, n):
+def dataset(shape, n):
+    """Samples of so many inputs, or images of a shape."""
     random = stream("benchmark", "data")
-    x = torch.from_numpy(random.normal(size=(n, inputs))).float()
+    x = torch.from_numpy(random.normal(size=(n, *np.atleast_1d(shape)))).float()
     y = torch.from_numpy(random.integers(10, size=n))
     return DataSet("benchmark", x, y, x[:0], y[:0], classes=10)
 
@@ -89,10 +90,9 @@ def loading(inputs, hidden, batch, rounds, n, seeds=1):
     show(f"Loading the data, {seeds} x {hidden}, {inputs} inputs, batch {batch}", seconds, [("loading", "an epoch")])
 
 
-def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
+def seeds_together(words, model, shape, batch, rounds, n=2048, seeds=5):
     """All seeds in one run, compared with one run for each seed."""
-    model, data = mlp(inputs, hidden, 10), dataset(inputs, n)
-    config = replace(CONFIG, batch=batch)
+    data, config = dataset(shape, n), replace(CONFIG, batch=batch)
     together = Ensemble(model, data, config, seeds, "cpu")
     alone = Ensemble(model, data, config, 1, "cpu")
 
@@ -104,8 +104,8 @@ def seeds_together(inputs, hidden, batch, rounds, n=2048, seeds=5):
     epoch(alone)
     error = max(gap(together.stacked.values[name][0], value[0]) for name, value in alone.stacked.values.items())
     seconds = race({"together": lambda: epoch(together), "in turn": in_turn}, rounds)
-    way = "one batched product" if len(together.stacked.groups) == 1 else "one after the other, in one run"
-    show(f"{seeds} seeds of {hidden}, {inputs} inputs, batch {batch} ({way}); seed 0 agrees to {error:.1g}", seconds,
+    way = "together" if len(together.stacked.groups) == 1 else "one after the other, in one run"
+    show(f"{seeds} seeds of {words}, samples {shape}, batch {batch} ({way}); seed 0 agrees to {error:.1g}", seconds,
          [("together", "in turn")])  # fmt: skip
 
 
@@ -229,7 +229,15 @@ def main():
         step_against_bare(inputs, n, options.rounds)
     for inputs, hidden, batch in ((2, [32, 32], 64), (64, [64] * 3, 16), (64, [256], 64), (64, [256] * 4, 16),
                                   (64, [256] * 4, 64), (3072, [256] * 4, 64)):  # fmt: skip
-        seeds_together(inputs, hidden, batch, options.rounds)
+        seeds_together(hidden, mlp(inputs, hidden, 10), inputs, batch, options.rounds)
+    narrow = {"width": 64, "channels": 8}
+    for kind, shape, batch, seeds, n, settings in (
+        ("cnn", (1, 8, 8), 16, 16, 512, {}), ("cnn", (3, 32, 32), 64, 5, 128, {}),
+        ("resnet18", (1, 8, 8), 32, 9, 128, narrow), ("vgg11", (1, 16, 16), 32, 27, 64, narrow),
+        ("vgg11", (3, 32, 32), 32, 3, 64, narrow | {"channels": 16}),
+    ):  # fmt: skip
+        words = " ".join([kind, *(f"{name} {value}" for name, value in settings.items())])
+        seeds_together(words, build(kind, shape, 10, **settings), shape, batch, options.rounds, n, seeds)
     for inputs, hidden, batch, seeds in ((64, [256] * 4, 64, 1), (3072, [256] * 4, 64, 1), (3072, [256], 64, 5),
                                          (64, [64] * 3, 16, 5)):  # fmt: skip
         loading(inputs, hidden, batch, options.rounds, 6400, seeds)

@@ -5,13 +5,14 @@ tensor ``values[N]`` of shape (members, ...), whose memory all groups read and w
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.utils.flop_counter import FlopCounterMode
 
 from gramlab.nets.activations import ELEMENTWISE, Scaled
 from gramlab.nets.vae import VAE
@@ -22,6 +23,9 @@ MAX_BATCHED_WORK = 1.5e7
 # Products of fewer rows take as long as products of this many, since the time goes into reading the weights from
 # memory. With unit vectors as inputs the number is larger: separate products gain more there.
 MIN_ROWS, MIN_ROWS_AT_UNIT_VECTORS = 64, 128
+# The same for networks with convolutions, per layer: up to this number one grouped convolution of all members is faster
+# than a convolution of each.
+MAX_GROUPED_WORK = 2e6
 
 
 @dataclass
@@ -71,6 +75,8 @@ class StackedParameters:
         Samples in a step; the choice of the groups depends on it.
     dtype : torch.dtype
     device : str
+    shape : sequence of int, optional
+        Shape of a sample. The groups of a network with convolutions depend on it; without it they are single.
 
     Attributes
     ----------
@@ -93,7 +99,8 @@ class StackedParameters:
     torch.Size([5, 3, 4])
     """
 
-    def __init__(self, model: nn.Module, initial: list[dict[str, Tensor]], batch: int, dtype: torch.dtype, device: str):
+    def __init__(self, model: nn.Module, initial: list[dict[str, Tensor]], batch: int, dtype: torch.dtype, device: str,
+                 shape: Sequence[int] | None = None):  # fmt: skip
         self.names = list(initial[0])
         self.values = {
             name: torch.stack([parameters[name] for parameters in initial]).to(device, dtype) for name in self.names
@@ -104,23 +111,30 @@ class StackedParameters:
             for name, buffer in model.named_buffers()
         }
         self.unit_vectors = _count_unit_vectors(model, batch)
-        rows = max(MIN_ROWS, MIN_ROWS_AT_UNIT_VECTORS if self.unit_vectors else batch)
-        strategy = self._strategy(model, count, rows, device)
+        strategy = self._strategy(model, count, batch, device, shape)
         if strategy == "separate":
             self.groups = [self._separate(model, index) for index in range(count)]
         else:
             self.groups = [self._batched(model, count) if strategy == "batched" else self._vmapped(model, count)]
 
-    def _strategy(self, model: nn.Module, count: int, rows: int, device: str) -> str:
-        """How members are computed: "separate", "batched" or "vmapped"."""
-        leaves = [module for module in model.modules() if not list(module.children())]
-        is_dense = all(isinstance(leaf, (nn.Linear, nn.Sequential, *ELEMENTWISE)) for leaf in leaves)
-        work = rows * sum(value[0].numel() for value in self.values.values())
-        # batch normalisation writes its statistics as it runs, and grouped convolutions are slow on a CPU
-        if count == 1 or self.buffers or (device == "cpu" and (not is_dense or work > MAX_BATCHED_WORK)):
+    def _strategy(
+        self, model: nn.Module, count: int, batch: int, device: str, shape: Sequence[int] | None
+    ) -> Literal["separate", "batched", "vmapped"]:
+        """How members are computed."""
+        if count == 1:
             return "separate"
-        # the `forward` of these two takes a dimension of members
-        return "batched" if is_dense and isinstance(model, nn.Sequential | VAE) else "vmapped"
+        leaves = [module for module in model.modules() if not list(module.children())]
+        if all(isinstance(leaf, (nn.Linear, nn.Sequential, *ELEMENTWISE)) for leaf in leaves):
+            rows = max(MIN_ROWS, MIN_ROWS_AT_UNIT_VECTORS if self.unit_vectors else batch)
+            work = rows * sum(value[0].numel() for value in self.values.values())
+            if device == "cpu" and work > MAX_BATCHED_WORK:
+                return "separate"
+            # the `forward` of these two takes a dimension of members
+            return "batched" if isinstance(model, nn.Sequential | VAE) else "vmapped"
+        if device == "cpu":
+            is_small = shape is not None and batch * _work_a_layer(model, shape) <= MAX_GROUPED_WORK
+            return "vmapped" if is_small else "separate"
+        return "separate" if self.buffers else "vmapped"
 
     def _separate(self, model: nn.Module, index: int) -> Group:
         """One member, as an ordinary network."""
@@ -153,13 +167,15 @@ class StackedParameters:
         return Group(slice(0, count), module, [parameters[name] for name in self.names], module, is_single=False)
 
     def _vmapped(self, model: nn.Module, count: int) -> Group:
-        """All members, by `torch.func.vmap`."""
+        """All members, by `torch.func.vmap`; batch normalisation writes each member's statistics into `buffers`."""
+        module = copy.deepcopy(model)  # its mode changes
         parameters = {name: nn.Parameter(value) for name, value in self.values.items()}
 
         def run(x: Tensor, *noise: Tensor) -> Tensor:
-            return vmap(lambda values, *inputs: functional_call(model, values, inputs))(parameters, x, *noise)
+            call = vmap(lambda values, *inputs: functional_call(module, values, inputs))
+            return call({**parameters, **self.buffers}, x, *noise)
 
-        return Group(slice(0, count), model, list(parameters.values()), run, is_single=False)
+        return Group(slice(0, count), module, list(parameters.values()), run, is_single=False)
 
     def _at_unit_vectors(self, module: nn.Module) -> nn.Module:
         """The network itself, or its computation at unit vectors."""
@@ -190,6 +206,14 @@ def _count_unit_vectors(model: nn.Module, batch: int) -> int:
         return 0
     inputs, outputs, work = weights[0].shape[1], len(weights[-1]), sum(W.numel() for W in weights)
     return inputs if inputs * work + batch * inputs * outputs < batch * work else 0
+
+
+def _work_a_layer(model: nn.Module, shape: Sequence[int]) -> float:
+    """Multiply-adds of a convolution or a linear layer for one sample, on average over the layers."""
+    layers = sum(isinstance(module, (nn.Linear, nn.Conv2d)) for module in model.modules())
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        copy.deepcopy(model).to("meta").eval()(torch.empty(1, *shape, device="meta"))
+    return counter.get_total_flops() / 2 / max(layers, 1)
 
 
 class _AtUnitVectors(nn.Module):
