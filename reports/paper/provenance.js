@@ -649,11 +649,11 @@ provenance.paper = {
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 5.905,
+  "seconds": 6.372,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "48a47f9d",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -1090,11 +1090,11 @@ provenance.paper = {
   "settings": "f5667125df3b80b8"
  },
  "measure@d_thm4_3": {
-  "seconds": 249.19,
+  "seconds": 46.007,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ab45588",
+  "commit": "ace3a321",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8c75709bcb90705a"
@@ -1399,11 +1399,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.853,
+  "seconds": 0.848,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e5a7bbea",
+  "commit": "48a47f9d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
