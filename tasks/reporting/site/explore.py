@@ -109,15 +109,15 @@ def drawing(view: dict[str, Any], option: str) -> Markup:
                if number is not None]  # fmt: skip
     low, high = min(0.0, math.floor(5 * min(numbers)) / 5), max(1.0, max(numbers))
 
-    def x(value: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - values[0]) / ((values[-1] - values[0]) or 1), 1)
+    def x(value: float, digits: int | None = 1) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - values[0]) / ((values[-1] - values[0]) or 1), digits)
 
-    def y(value: float) -> float:
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low), 1)
+    def y(value: float, digits: int | None = 1) -> float:
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low), digits)
 
-    def line(numbers: list[float | None], kind: str) -> str:
-        points = " ".join(f"{x(value)},{y(number)}" for value, number in zip(values, numbers, strict=True)
-                          if number is not None)  # fmt: skip
+    def line(numbers: list[float | None], kind: str, digits: int | None = 1) -> str:
+        points = " ".join(f"{x(value, digits)},{y(number, digits)}"
+                          for value, number in zip(values, numbers, strict=True) if number is not None)  # fmt: skip
         return f'<polyline class="{kind}" points="{points}"/>'
 
     parts = []
@@ -133,7 +133,8 @@ def drawing(view: dict[str, Any], option: str) -> Markup:
     ends = []
     for number, curve in enumerate(view["curves"]):
         seeds, look = curve["seeds"][option], f"{HUES.get(curve['name'], FREE[number])} c{number}"
-        parts += [line(seed, f"seed {look}") for seed in seeds if len(seeds) > 1]
+        # many thin lines: whole pixels keep the page small
+        parts += [line(seed, f"seed {look}", None) for seed in seeds if len(seeds) > 1]
         mean = [np.mean(known) if (known := [value for value in at if value is not None]) else None
                 for at in zip(*seeds, strict=True)]  # fmt: skip
         parts.append(line(mean, f"mean {look}"))
