@@ -561,11 +561,11 @@ provenance.paper = {
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 0.578,
+  "seconds": 1.199,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "026a9505",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
@@ -577,35 +577,35 @@ provenance.paper = {
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 1.055,
+  "seconds": 2.457,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "026a9505",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 1.121,
+  "seconds": 2.978,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "026a9505",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.582,
+  "seconds": 1.172,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "026a9505",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 0.69,
+  "seconds": 1.194,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "026a9505",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
@@ -1050,14 +1050,14 @@ provenance.paper = {
   "settings": "8ec2ab3ae22e50fb"
  },
  "measure@d_deep_rfm": {
-  "seconds": 2782.825,
+  "seconds": 20986.25,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "fbd0ea6e+",
+  "commit": "e8ddf78f",
   "torch": "2.15.0+cu132",
   "device": "cpu",
-  "settings": "2d2136048d231e3e"
+  "settings": "d32b5280acb5100e"
  },
  "measure@d_lemmas": {
   "seconds": 57.85,
@@ -1399,11 +1399,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.848,
+  "seconds": 0.968,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "48a47f9d",
+  "commit": "52ee4e27",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
