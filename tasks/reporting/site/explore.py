@@ -19,6 +19,7 @@ from tasks.reporting.words import typeset
 from tasks.settings import ROOT, SCALES
 
 BLUE, WHITE, RED = np.array([[33, 102, 172], [255, 255, 255], [178, 24, 43]])
+SHADES = 32  # of each colour
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 260, 52, 190, 12, 42
 # a curve has its quantity's colour in the figures, by a name in explore.css; vermillion is for controls alone
 HUES = {"Virtual Covariance Shift": "blue", "FACT": "blue", "AGOP": "green", "√AGOP": "green",
@@ -80,11 +81,16 @@ def png(entries: list[float], limit: float | None = None) -> str:
     """
     side = math.isqrt(len(entries))
     matrix = np.asarray(entries).reshape(side, side)
-    share = np.clip(matrix / (limit or np.abs(matrix).max() or 1), -1, 1)[..., None]
-    colors = np.rint(WHITE + np.abs(share) * (np.where(share < 0, BLUE, RED) - WHITE)).astype(np.uint8)
-    rows = b"".join(b"\0" + row.tobytes() for row in colors)
-    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    share = np.clip(matrix / (limit or np.abs(matrix).max() or 1), -1, 1)
+    # a byte for each pixel, and the colours that occur: half the size of a colour for each pixel
+    steps, index = np.unique(np.rint(SHADES * share), return_inverse=True)
+    used = (steps / SHADES)[:, None]
+    palette = np.rint(WHITE + np.abs(used) * (np.where(used < 0, BLUE, RED) - WHITE)).astype(np.uint8)
+    rows = b"".join(b"\0" + row.tobytes() for row in index.reshape(side, side).astype(np.uint8))
+    header = struct.pack(">IIBBBBB", side, side, 8, 3, 0, 0, 0)
+    chunks = (
+        (b"IHDR", header), (b"PLTE", palette.tobytes()), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")
+    )  # fmt: skip
     content = b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )
