@@ -43,7 +43,7 @@ def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statem
             rule=_for(endings, within_classes),
             reads=("gram/within", "ridge"),
             printed="1",
-            cases=2,
+            cases={"quick": 2, "paper": 4},
             rows=rows,
         ),
         Statement(
@@ -53,7 +53,7 @@ def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statem
             rule=_for(endings, across_classes),
             reads=("gram/across",),
             printed="−1/(K−1)",
-            cases=2,
+            cases={"quick": 2, "paper": 4},
             rows=rows,
         ),
         Statement(
@@ -63,7 +63,7 @@ def statements(endings: tuple[str, ...], figure: int, rows: int) -> tuple[Statem
             rule=_for(endings, class_means),
             reads=("gram/spread",),
             printed="−1/(K−1) for every pair of classes",
-            cases=2,
+            cases={"quick": 2, "paper": 4},
             rows=rows,
         ),
     )
