@@ -561,11 +561,11 @@ provenance.paper = {
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 1.199,
+  "seconds": 1.195,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "026a9505",
+  "commit": "ee7ec311",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
@@ -577,35 +577,35 @@ provenance.paper = {
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 2.457,
+  "seconds": 2.102,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "026a9505",
+  "commit": "ee7ec311",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 2.978,
+  "seconds": 2.084,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "026a9505",
+  "commit": "ee7ec311",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 1.172,
+  "seconds": 1.028,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "026a9505",
+  "commit": "ee7ec311",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.194,
+  "seconds": 1.114,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "026a9505",
+  "commit": "ee7ec311",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
@@ -1399,11 +1399,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.968,
+  "seconds": 0.841,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "52ee4e27",
+  "commit": "ee7ec311",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
