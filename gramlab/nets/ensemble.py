@@ -80,8 +80,8 @@ class Ensemble:
         initial = [
             initialize(model, (*config.name, member.seed), config.init, config.init_scale) for member in self.members
         ]
-        shape = self.batches.parts["train"][0].shape[1:]
-        self.stacked = StackedParameters(model, initial, self.batches.size, self.dtype, device, shape)
+        sample = self.batches.parts["train"][0][:1]
+        self.stacked = StackedParameters(model, initial, self.batches.size, self.dtype, device, sample)
         if config.observe and self.stacked.buffers:
             raise NetError("observers compute a batch twice, but batch normalisation must see it once")
         self.steps_per_call = self.STEPS_PER_TURN if len(self.stacked.groups) > 1 else 1
@@ -263,8 +263,8 @@ class Ensemble:
             means: dict[str, Tensor] = {}
             for group in self.stacked.groups:
                 noise = self.batches.noise(group.members, part, len(x))
-                # so few samples that the outputs of a convolution, here of all members, fit into the processor's cache
-                is_grouped = x.ndim > 2 and not group.is_single
+                # so few images that a CPU's cache holds the outputs of a convolution of all members
+                is_grouped = self.device == "cpu" and x.ndim > 2 and not group.is_single
                 count = 128 if is_grouped else min(8192, max(1, 2**19 // x[0].numel()))
                 for rows in torch.arange(len(x), device=self.device).split(count):
                     for quantity, values in self._sample_values(group, part, rows, noise).items():

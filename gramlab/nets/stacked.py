@@ -5,7 +5,7 @@ tensor ``values[N]`` of shape (members, ...), whose memory all groups read and w
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,8 +75,8 @@ class StackedParameters:
         Samples in a step; the choice of the groups depends on it.
     dtype : torch.dtype
     device : str
-    shape : sequence of int, optional
-        Shape of a sample. The groups of a network with convolutions depend on it; without it they are single.
+    sample : Tensor of shape (1, ...), optional
+        An input. The groups of a network with convolutions depend on its shape; without it they are single.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class StackedParameters:
     """
 
     def __init__(self, model: nn.Module, initial: list[dict[str, Tensor]], batch: int, dtype: torch.dtype, device: str,
-                 shape: Sequence[int] | None = None):  # fmt: skip
+                 sample: Tensor | None = None):  # fmt: skip
         self.names = list(initial[0])
         self.values = {
             name: torch.stack([parameters[name] for parameters in initial]).to(device, dtype) for name in self.names
@@ -111,14 +111,14 @@ class StackedParameters:
             for name, buffer in model.named_buffers()
         }
         self.unit_vectors = _count_unit_vectors(model, batch)
-        strategy = self._strategy(model, count, batch, device, shape)
+        strategy = self._strategy(model, count, batch, device, sample)
         if strategy == "separate":
             self.groups = [self._separate(model, index) for index in range(count)]
         else:
             self.groups = [self._batched(model, count) if strategy == "batched" else self._vmapped(model, count)]
 
     def _strategy(
-        self, model: nn.Module, count: int, batch: int, device: str, shape: Sequence[int] | None
+        self, model: nn.Module, count: int, batch: int, device: str, sample: Tensor | None
     ) -> Literal["separate", "batched", "vmapped"]:
         """How members are computed."""
         if count == 1:
@@ -132,7 +132,7 @@ class StackedParameters:
             # the `forward` of these two takes a dimension of members
             return "batched" if isinstance(model, nn.Sequential | VAE) else "vmapped"
         if device == "cpu":
-            is_small = shape is not None and batch * _work_a_layer(model, shape) <= MAX_GROUPED_WORK
+            is_small = sample is not None and batch * _work_a_layer(model, sample) <= MAX_GROUPED_WORK
             return "vmapped" if is_small else "separate"
         return "separate" if self.buffers else "vmapped"
 
@@ -208,11 +208,13 @@ def _count_unit_vectors(model: nn.Module, batch: int) -> int:
     return inputs if inputs * work + batch * inputs * outputs < batch * work else 0
 
 
-def _work_a_layer(model: nn.Module, shape: Sequence[int]) -> float:
+def _work_a_layer(model: nn.Module, sample: Tensor) -> float:
     """Multiply-adds of a convolution or a linear layer for one sample, on average over the layers."""
     layers = sum(isinstance(module, (nn.Linear, nn.Conv2d)) for module in model.modules())
+    # data may be in double precision where the model is not; token numbers stay integers
+    dtype = sample.dtype if sample.is_floating_point() else None
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        copy.deepcopy(model).to("meta").eval()(torch.empty(1, *shape, device="meta"))
+        copy.deepcopy(model).to(sample.device, dtype).eval()(sample)
     return counter.get_total_flops() / 2 / max(layers, 1)
 
 

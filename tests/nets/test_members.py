@@ -1,11 +1,13 @@
 """Members of an ensemble against networks that train alone; optimizers against torch.optim; the names of grid cases."""
 
+import copy
 import shutil
 from dataclasses import replace
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from gramlab.data import prepare
 from gramlab.nets import NetError, TrainingConfig, build, fit, mlp, stacked
@@ -217,11 +219,11 @@ def test_ntk_parametrization_is_gradient_descent_on_the_unscaled_weights(digits,
 
 
 def test_the_strategy_depends_on_model_and_size():
-    def stack(model, count, batch, shape=None):
-        return StackedParameters(model, [dict(model.named_parameters())] * count, batch, torch.float32, "cpu", shape)
+    def stack(model, count, batch, sample=None):
+        return StackedParameters(model, [dict(model.named_parameters())] * count, batch, torch.float32, "cpu", sample)
 
-    def single(model, count, batch, shape=None):
-        return [group.is_single for group in stack(model, count, batch, shape).groups]
+    def single(model, count, batch, sample=None):
+        return [group.is_single for group in stack(model, count, batch, sample).groups]
 
     small, large = mlp(8, [8], 2), mlp(512, [512], 2)
     assert single(small, 5, 16) == [False]
@@ -232,10 +234,14 @@ def test_the_strategy_depends_on_model_and_size():
     # 81, 25 and 36 positions of kernels with 4, 64 and 64 weights for each of 16 channels, and a linear layer
     work = (81 * 4 * 16 + 25 * 64 * 16 + 36 * 64 * 16 + 144 * 10) / 4
     cnn, few = build("cnn", (1, 8, 8), 10), int(stacked.MAX_GROUPED_WORK / work)
-    assert single(cnn, 3, few, (1, 8, 8)) == [False]
-    assert single(cnn, 3, few + 1, (1, 8, 8)) == [True] * 3
-    assert single(cnn, 1, few, (1, 8, 8)) == [True]
-    assert single(cnn, 3, few) == [True] * 3  # without the shape of a sample
+    image = torch.zeros(1, 1, 8, 8)
+    for network, sample in ((cnn, image), (copy.deepcopy(cnn).double(), image), (cnn, image.double())):
+        assert single(network, 3, few, sample) == [False]
+        assert single(network, 3, few + 1, sample) == [True] * 3
+    assert single(cnn, 1, few, image) == [True]
+    assert single(cnn, 3, few) == [True] * 3  # without a sample
+    tokens = nn.Sequential(nn.Embedding(5, 3), nn.LayerNorm(3), nn.Flatten(), nn.Linear(6, 2))
+    assert single(tokens, 3, few, torch.zeros(1, 2, dtype=torch.int64)) == [False]
 
     linear = build("deep_linear", (10,), 5, hidden=[32, 32])
     assert stack(linear, 1, 128).unit_vectors == 10
