@@ -41,10 +41,10 @@ from typing import Any
 
 import numpy as np
 
-from tasks.judging.contract import CONTROL, FORMS, admit
+from tasks.judging.contract import CONTROL, FORMS, admit, controls_of
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import OLD_TABLE, Hypothesis, Statement
+from tasks.judging.statement import OLD_TABLE, Control, Hypothesis, Statement
 from tasks.judging.statistics import welch
 
 OF_CORRECTED = ", corrected"
@@ -71,7 +71,10 @@ def find(
     return {
         **_description(claim, letter),
         "ran": True,
-        "statements": [_statement(statement, rows, _corrected(claim, statement, scale)) for statement in statements]
+        "statements": [
+            _statement(statement, rows, controls_of(claim), _corrected(claim, statement, scale))
+            for statement in statements
+        ]
         + [_unjudged(statement, reasons[statement.name]) for statement in unjudged],
         "hypotheses": [_hypothesis(hypothesis, rows) for hypothesis in hypotheses],
         "smallest violations": smallest_violations(rows, asserted[0].reads[0].split("/")[0]),
@@ -124,30 +127,35 @@ def _words(statement: Statement) -> dict[str, Any]:
     return {name.replace("_", " "): getattr(statement, name) for name in names}
 
 
-def _statement(statement: Statement, rows: Rows, corrected: bool) -> dict[str, Any]:
+def _statement(statement: Statement, rows: Rows, controls: dict[str, Control], corrected: bool) -> dict[str, Any]:
     """What the rule finds in the printed and in the corrected form, and in the controls of each."""
-    arms = by_arm(statement, rows)
+    arms = by_arm(statement, rows, controls)
     forms = {}
     for form in statement.forms:
         if form not in arms:
             continue
-        controls = {arm.removeprefix(CONTROL): finding for arm, finding in arms.items() if _controls(arm, form, arms)}
+        of_form = {arm.removeprefix(CONTROL): finding for arm, finding in arms.items() if _controls(arm, form, arms)}
         forms[form] = {
             **summary(arms[form]),
             "controls": {
                 name: {"differs": differs(control, arms[form]), "kept": held_parts(control), **summary(control)}
-                for name, control in controls.items()
+                for name, control in of_form.items()
             },
         }
     return {**_words(statement), "forms": forms, "lacks its corrected form": corrected and "corrected" not in forms}
 
 
-def by_arm(statement: Statement, rows: Rows) -> dict[str, Finding]:
-    """The findings in every arm that has each quantity that the statement reads."""
-    rows = statement.concerned(rows)
+def by_arm(statement: Statement, rows: Rows, controls: dict[str, Control]) -> dict[str, Finding]:
+    """The findings in every arm that has each quantity that the statement reads.
+
+    A control that shares all these quantities with the claim breaks nothing that the statement is about, and is left
+    out: it would be rejected or kept as the claim itself is.
+    """
+    rows, reads = statement.concerned(rows), set(statement.reads)
     findings = {}
     for (arm,), in_arm in rows.by("arm").items():
-        if set(in_arm.quantity.tolist()) >= set(statement.reads):
+        control = controls.get(arm.removeprefix(CONTROL)) if arm.startswith(CONTROL) else None
+        if set(in_arm.quantity.tolist()) >= reads and not (control and reads <= set(control.equal_quantities)):
             findings[arm] = statement.rule(in_arm)
     return findings
 
