@@ -1,6 +1,5 @@
 """The output of a run for people: one changing line on a terminal, otherwise plain lines. A log file has the rest."""
 
-import json
 import logging
 import shutil
 import statistics
@@ -15,6 +14,7 @@ from prefect import get_run_logger
 from prefect.exceptions import FailedRun
 from prefect.logging.configuration import setup_logging
 
+from flows.durations import SHORT_SECONDS, last_duration
 from flows.graph import Graph
 from flows.recorder import Outcome, duration
 from flows.schedule import kind
@@ -22,7 +22,6 @@ from flows.schedule import kind
 LOGS = Path(".scratch", "logs")
 LOG_FILES = 20  # log files that are kept
 LONG = {"train", "measure", "simulate", "cells"}  # kinds of stage that compute
-SHORT_SECONDS = 1.0  # a stage of any other kind takes about this long
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -106,14 +105,6 @@ class Progress:
             usual.setdefault(kind(name), average if kind(name) in LONG else SHORT_SECONDS)
         expected = [usual[kind(name)] if last is None else last for name, last in self.left.items()]
         return max(sum(expected) / self.workers, max(expected))
-
-
-def last_duration(graph: Graph, name: str) -> float | None:
-    """The seconds that the stage's program took the last time in this clone, if they are known."""
-    try:
-        return float(json.loads(graph.provenance(name).read_text(encoding="utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError):
-        return None
 
 
 def without_traceback(record: logging.LogRecord) -> bool:

@@ -18,6 +18,7 @@ from dvc.rwlock import rwlock
 from dvc.stage import PipelineStage
 
 from flows import parameters
+from flows.durations import SHORT_SECONDS, last_duration
 from flows.lockfiles import mend_lock_file, remove_torn_process_list
 from gramlab.files import did_you_mean
 
@@ -99,7 +100,8 @@ class Graph:
         """The stages that the targets name, and the stages that these need. Without a target, every stage.
 
         A target is a stage (``train@a_fig7``), a kind of stage (``train``), or the key of a claim, an experiment or a
-        data set (``a_fig7``), which names all stages of this key. Stages that begin the longest chains come first.
+        data set (``a_fig7``), which names all stages of this key. Stages that begin the chains that take longest come
+        first.
         """
         words = {name: (name, *name.split("@")) for name in self.stages}
         wanted = set() if (targets := list(targets)) else set(self.stages)
@@ -111,10 +113,12 @@ class Graph:
                     f"unknown target {target!r}{nearest}; allowed: {kinds}, a key of params.yaml, or KIND@KEY"
                 )
             wanted |= named.union(*(networkx.descendants(self.edges, name) for name in named))
-        chain = dict.fromkeys(wanted, 0)  # the length of the longest chain after a stage
+        after = dict.fromkeys(wanted, 0.0)  # the seconds of the longest chain after a stage
+        chain = {}  # the same with the stage itself
         for user in networkx.topological_sort(self.edges.subgraph(wanted)):
+            chain[user] = after[user] + max(last_duration(self, user) or SHORT_SECONDS, SHORT_SECONDS)
             for name in self.needs[user]:
-                chain[name] = max(chain[name], chain[user] + 1)
+                after[name] = max(after[name], chain[user])
         return sorted(wanted, key=lambda name: (-chain[name], name))
 
     def stale(self, names: Iterable[str]) -> set[str]:

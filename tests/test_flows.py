@@ -24,6 +24,7 @@ from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
 from flows.console import Progress
+from flows.durations import FILE, LEAST
 from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file, write_entry
@@ -238,6 +239,21 @@ def test_targets_are_stages_kinds_and_keys(project: Path) -> None:
     assert set(graph.select(["simulate", "roll"])) == {"prepare@roll"} | {f"simulate@s{i}" for i in range(SIMULATIONS)}
     assert graph.select([])[0] == "prepare@roll"
     assert graph.select([])[-2:] == ["report", "site"]
+
+
+def test_the_chain_that_takes_longest_begins_first(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph(project, "quick")
+    seconds = {"simulate@s3": 50.0, "simulate@s1": 20.0, "measure@run": 15.0, "train@run": 10.0}
+    monkeypatch.setattr("flows.graph.last_duration", lambda _, name: seconds.get(name))
+    chosen = graph.select(["measure", "simulate"])
+    first = sorted(chosen[:5], key=chosen.index)
+    assert first == ["simulate@s3", "prepare@roll", "train@run", "simulate@s1", "measure@run"]  # 50, 26, 25, 20, 15 s
+
+
+def test_recorded_durations_are_those_of_long_stages_of_the_pipeline() -> None:
+    recorded = json.loads(FILE.read_text(encoding="utf-8"))
+    assert set(recorded) <= set(Graph(ROOT, "quick").stages)
+    assert min(recorded.values()) >= LEAST
 
 
 @pytest.mark.parametrize(("targets", "scale", "line"), [
