@@ -105,6 +105,6 @@ def judged(finding: dict[str, Any], key: str, scale: str) -> dict[str, Any]:
 
 def _tests(entry: dict[str, Any]) -> dict[str, Any]:
     """The part of another claim's report that Holm's correction needs; the report may be older than the rules."""
-    statements = entry.get("statements", ())
-    asserted = [statement for statement in statements if statement["kind"] == "asserted" and statement["forms"]]
-    return {"statements": asserted, "hypotheses": [], "ran": bool(asserted), "tests": entry["asserted"]}
+    asserted = [statement for statement in entry.get("statements", ()) if statement["kind"] == "asserted"]
+    ran = any(statement["forms"] for statement in asserted)
+    return {"statements": asserted if ran else [], "hypotheses": [], "ran": ran, "tests": entry["asserted"]}

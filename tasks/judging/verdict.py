@@ -26,10 +26,10 @@ NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d.,]*(e[-+]?\d+)?")  # not that in a name 
 def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, dict[str, Any]]:
     """The verdicts on the claims of a paper by key, after Holm's correction over its asserted statements.
 
-    Every p-value of a printed or a corrected form counts as a test. So does each asserted statement of a claim that has
-    not run; those of claims without a finding are ``waiting``. P-values for and against the statements are two
-    families, corrected separately. A control is judged like its statement, with the same correction. If it is then
-    undecided, it is rejected if it differs from the claim.
+    Every p-value of a printed or a corrected form counts as a test. So does each asserted statement that is not judged;
+    those of claims without a finding are ``waiting``. P-values for and against the statements are two families,
+    corrected separately. A control is judged like its statement, with the same correction. If it is then undecided, it
+    is rejected if it differs from the claim.
     """
     forms = [
         form
@@ -38,7 +38,7 @@ def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, di
         if statement["kind"] == "asserted"
         for form in statement["forms"].values()
     ]
-    others = waiting + sum(finding["tests"] for finding in findings.values() if not finding["ran"])
+    others = waiting + sum(_unjudged(finding) if finding["ran"] else finding["tests"] for finding in findings.values())
     for name in ("p", "p_against"):
         correct(forms, name, others)
     for finding in findings.values():
@@ -49,6 +49,11 @@ def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, di
                     control["undecided"] = outcome is None
                     control["rejected"] = control["differs"] if outcome is None else not outcome
     return {key: _claim(finding) if finding["ran"] else _not_run(finding) for key, finding in findings.items()}
+
+
+def _unjudged(finding: dict[str, Any]) -> int:
+    """The number of asserted statements that have no form: their numbers are missing, or are not those of the paper."""
+    return sum(statement["kind"] == "asserted" and not statement["forms"] for statement in finding["statements"])
 
 
 def correct(forms: list[dict[str, Any]], name: str, others: int = 0) -> None:

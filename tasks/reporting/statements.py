@@ -52,7 +52,8 @@ def _number(form: dict[str, Any]) -> str:
     part = deciding_part(form)
     wanted, less = sought(form), difference(part)
     parts = ", ".join(part_names(form))
-    text = (f"{parts}: " if parts else "") + statistic_of(part["rule"]) + number(part["statistic"]) + unit(part)
+    kind = statistic_of(part["rule"]) or "Kendall’s τ: " * ("by Kendall's tau" in part["rule"])
+    text = (f"{parts}: " if parts else "") + kind + number(part["statistic"]) + unit(part)
     text += f"; must be {wanted}" if wanted else ""
     return text + (f"; less the print: {less}" if less else "")
 

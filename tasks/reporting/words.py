@@ -17,6 +17,7 @@ SOUGHT = (
     (r"left / right <= 1", "at most 1"),
     (r"<= 1 on every", "at most 1"),
     (r"<= ([\d.]+) on every", "at most {0}"),
+    (r": ratio <= ([\d.]+)$", "at most {0}"),
     (r": at most (\S+) (?:at the smallest \S+ of|on) every instance", "at most {0}"),
     (r"^no .* on any instance", "0"),
     (r": in all of \d+ seeds", "1"),
@@ -25,7 +26,8 @@ SOUGHT = (
 STATISTICS = (
     (r"float64 residual <=", "largest residual: "),
     (r"slope's 95 % interval", "median slope: "),
-    (r"^(\w+ / \w+) <=", "largest {0}: "),
+    (r"^(?:for some C, )?(\w+ / \w+) <=", "largest {0}: "),
+    (r"raises the rate .*: ratio <= [\d.]+$", "largest ratio of rates: "),
     (r"^no (.*) on any instance", "number of times that “{0}” occurs: "),
     (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),
     (r"^(.*): at most \S+ (?:at the smallest \S+ of|on) every instance", "largest {0}: "),

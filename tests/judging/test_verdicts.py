@@ -251,6 +251,27 @@ def test_holms_correction_is_over_the_statements_of_a_paper():
         assert verdicts["x"]["statements"][0]["forms"]["claim"]["p, Holm"] == pytest.approx(0.04)
 
 
+def test_a_statement_that_is_not_judged_counts_as_a_test_wherever_it_is():
+    """The p-values are 0.001, 0.004, 0.009 and 0.02; two more asserted statements have no number, so Holm counts six.
+
+    By hand: 6 * 0.001 = 0.006, 5 * 0.004 = 0.02, 4 * 0.009 = 0.036, 3 * 0.02 = 0.06. Of four tests the largest two
+    would be 2 * 0.009 = 0.018 and 1 * 0.02 = 0.02.
+    """
+    findings = {"x": finding(form(0.001), form(0.02)), "y": finding(form(0.004)), "z": finding(form(0.009))}
+    open_ones = [{"name": name, "kind": kind, "stands in": "", "forms": {}, "unjudged": "table out of date"}
+                 for name, kind in (("second", "asserted"), ("third", "asserted"), ("fourth", "ours"),
+                                    ("fifth", "printed level"))]  # fmt: skip
+    findings["x"]["statements"] += open_ones[:1] + open_ones[2:]
+    findings["z"]["statements"] += open_ones[1:2]
+    forms = [form for key in "xyz" for form in judge(findings)[key]["statements"][0]["forms"].values()]
+    assert [form["p, Holm"] for form in forms] == pytest.approx([0.006, 0.06, 0.02, 0.036])
+    # it makes no difference whether the rest of its claim ran
+    elsewhere = {**{key: finding(form(p)) for key, p in {"u": 0.001, "v": 0.02, "y": 0.004, "z": 0.009}.items()},
+                 "w": {**finding(ran=False), "tests": 2}}  # fmt: skip
+    alone = [judge(elsewhere)[key]["statements"][0]["forms"]["claim"]["p, Holm"] for key in "uvyz"]
+    assert alone == pytest.approx([0.006, 0.06, 0.02, 0.036])
+
+
 def test_refutations_are_corrected_too():
     assert judge({"x": finding(form(0.98, 0.02))})["x"]["verdict"] == "fails"
     verdicts = judge({"x": finding(form(0.98, 0.02)), "y": finding(form(0.5, 0.5))})

@@ -45,6 +45,10 @@ def test_the_example_tells_what_the_verdicts_say():
     assert above["low"] > 0
     assert above["forms"]["claim"]["controls"]["shuffled labels"]["statistic"] < 0
     assert above["forms"]["claim"]["p, Holm"] < 0.025
+    verdicts = {scale: [statement["verdict"] for statement in CLAIMS[scale]["A.fig7"]["statements"]
+                        if statement["kind"] == "asserted"] for scale in CLAIMS}  # fmt: skip
+    assert verdicts == {"quick": ["holds"] * 4, "paper": ["holds"] * 3 + ["not judged"]}
+    assert at_paper_scale["a small remainder"]["reason"] == "table out of date"
     levels = [at_paper_scale[name]["reason"] for name in ("VCS's level", "AGOP's level")]
     assert levels == ["print differs", "print differs"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from gramlab import tables
 from tasks.judging.rows import Rows
-from tasks.judging.rules import all_of, bound, never, positive, trend
+from tasks.judging.rules import Finding, all_of, bound, never, positive, trend
 from tasks.reporting import statements, words
 from tasks.reporting.site.pages import violations
 
@@ -135,6 +135,25 @@ def test_rules_over_instances_say_what_their_number_is():
     )
     counted = words.why(claim("fails", "refuted", form(never(rows, "opposite sign"))))
     assert counted == "“faster”: number of times that “opposite sign” occurs: 2.5; must be 0"
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        ("left / right <= 1 + 1e-12 on every instance", "largest left / right: 0.5; must be at most 1"),
+        ("for some C, left / right <= 1 + 1e-12 on every instance", "largest left / right: 0.5; must be at most 1"),
+        (
+            "twice the λ_k raises the rate of a layer by 1% or more: ratio <= 0.99",
+            "largest ratio of rates: 0.5; must be at most 0.99",
+        ),
+        ("TL with the epoch rises, by Kendall's tau over 5 seeds", "Kendall’s τ: 0.5; must be above 0"),
+    ],
+)
+def test_a_number_in_the_table_of_a_claims_page_has_a_name(rule, shown):
+    finding = Finding(True, 0.5, rule, "bound")
+    of_form = {**asdict(finding), "p": None, "p_against": None, "controls": {}}
+    rows = statements.form_rows({"forms": {"claim": of_form}})
+    assert rows[0]["number"] == shown
 
 
 def test_a_trend_is_called_kendalls():

@@ -41,7 +41,7 @@ REASONS = dict(zip(REASON_NAMES, (
     "the rule finds the opposite, after Holm's correction",
     "the paper states it under a condition that the measured networks do not meet",
     "the interval over the observations (seeds, or data sets) does not decide, alone or after Holm's correction "
-    "over the paper's statements. More of them could decide",
+    "over the paper's statements. More observations could decide",
     "the rule asks for the same in every run; some runs show it and some do not, so that more seeds would not decide",
     "the settings that were run are smaller than the paper's and miss a condition that the paper's meet, or cannot be "
     "compared with the print",

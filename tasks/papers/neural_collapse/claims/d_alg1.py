@@ -1,7 +1,7 @@
 """gramlab.DeepRFM is Algorithm 1: normalise, interpolate labels of ±1, take the AGOP M, X -> Phi(M^{1/2} X), repeat.
 
 Kernels are Laplace and Gaussian; features are ReLU and the random Fourier features of the l1 kernel (Appendix C). Each
-step is compared with our own second computation of it; a residual is in units u of round-off. In two places the letter
+step is compared with our own second computation of it; a residual is in units u of round-off. In two places the paper
 contradicts itself. Algorithm 1 says "Compute AGOP" and writes the sum over samples, and Section 3.3 defines the AGOP by
 the mean. gramlab takes the mean, so that the statement on the AGOP is ours. Section 3.1 lets its sign for division
 divide rows, and points are columns: Algorithm 1 would normalise coordinates. Figure 1's caption says "normalizing each

@@ -5,8 +5,8 @@ over layers of its relative change, at sqrt(M) = M^{1/2}; the random feature map
 the class means from a simplex ETF. In the last layer it is lower than with M = I. The features are those of the l1
 kernel: cos(Wx + b) with Cauchy W of scale 0.05. Data, ridge and controls are those of D.fig3. As there, NC1 must fall
 from every layer to the next, in the mean over seeds of its relative change; no rule tests the word "exponentially".
-After several layers NC1 stays where it is. A statement of ours asks whether the last layer's NC1 falls with the number
-of samples.
+In our runs NC1 stops falling after several layers. A statement of ours asks whether the last layer's NC1 falls with
+the number of samples.
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse

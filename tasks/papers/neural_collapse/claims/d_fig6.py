@@ -1,7 +1,8 @@
 """In the last layer of Deep RFM with ReLU features, after M^{1/2}, the Gram matrix is that of a simplex ETF.
 
 As in D.fig1: centred and normalised points have a mean inner product of 1 in one class and of -1/(K-1) in different
-classes, to a tenth of these numbers. At the quick scale the data are digits of 8 x 8 pixels.
+classes, to a tenth of these numbers. Class means have -1/(K-1) for every pair of classes, and the root mean square of
+the deviations over the pairs is at most 0.1. At the quick scale the data are digits of 8 x 8 pixels.
 """
 
 from tasks.judging.statement import Control

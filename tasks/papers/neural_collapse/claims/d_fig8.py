@@ -2,11 +2,11 @@
 
 W = U S V^T, NC1 = tr Sigma_W / tr Sigma_B. The falls are of log NC1, summed over the layers, after training. This must
 hold on each data set, with a small initialisation, for which the neural feature ansatz (NFA) holds: the correlation of
-W^T W with the root of the AGOP is measured beside it. At the quick scale the images are digits of 8 x 8 pixels, and the
-network is smaller. The paper says of Figure 2's networks that the ReLU does not lower NC1. We test this on our
-networks, of U with the ReLU, as a statement of our own; it does not decide the claim. The paper concludes that the AGOP
-lowers NC1 too. If the NFA holds, S V^T acts like AGOP^{1/4}, so we ask this of AGOP^{1/4} times each layer's input. The
-controls are those of D.fig2.
+W^T W with the root of the AGOP is measured beside it. At the quick scale the data are 512 images of four digits, 8 x 8
+pixels each, the network is smaller, and the learning rate falls to 0; it is constant in the paper. The paper says of
+Figure 2's networks that the ReLU does not lower NC1. We test this on our networks, of U with the ReLU, as a statement
+of our own; it does not decide the claim. The paper concludes that the AGOP lowers NC1 too. If the NFA holds, S V^T acts
+like AGOP^{1/4}, so we ask this of AGOP^{1/4} times each layer's input. The controls are those of D.fig2.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising

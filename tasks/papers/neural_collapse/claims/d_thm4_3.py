@@ -5,11 +5,11 @@ collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each cl
 C = 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, we ask for some C. The paper prints no constant
 for the remainder: we judge the printed form with 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in
 lambda_k of the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition
-allows. Larger lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's rate,
-the ratio of the distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged too:
-kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer,
-A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. The controls violate the condition, or have lambda_Phi = 0, no
-nonlinearity.
+allows. At lambda_k / lambda_Phi = 0 one layer collapses; at a large ratio none does. Between these limits larger
+lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's rate, the ratio of the
+distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged too: kappa > 1/2,
+eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and
+Psi~ = A* A^-1. One control violates the condition. The other has lambda_Phi = 0, that is, no nonlinearity.
 """
 
 from dataclasses import replace
@@ -63,11 +63,12 @@ CORRECTION = (
     f"negative, where λ_Φ > n. The condition needs no n: {CONDITION} is enough. Then the remainder is at most "
     f"{REMAINDER} and the rate at most λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no "
     "remainder. M must be the mean over the points (Section 3.3); Algorithm 1 and the proof write the sum. Of the "
-    "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. κ > 1/2 fails for every C where λ_Φ/n is large: κ = 1 − C(1−ε)λ_Φ/n. "
-    "Partial collapse, ε_A < λ_Φ/2, does not follow from what the proof shows. On our grid it holds with C = 1/4 "
-    "where κ > 0; with C = 1 it fails. Off the grid, where λ_Φ is just below n/(C(1−ε)) and the printed κ is near 0, "
-    "it fails for every C; the proof excludes this by κ > 1/2. With our κ partial collapse holds for λ_k ≤ "
-    "λ_Φ²/(12n). The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ."
+    "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. At the largest λ_k of the condition κ = 1 − C(1−ε)λ_Φ/n. So κ > 1/2 fails "
+    "for every C if λ_Φ/n is large. Partial collapse, ε_A < λ_Φ/2, does not follow from what the proof shows. On our "
+    "grid it holds with C = 1/4 where κ > 0; with C = 1 it fails. Off the grid it fails for every C: there λ_Φ is "
+    "just below n/(C(1−ε)), and the printed κ is near 0. The proof excludes such λ_Φ by κ > 1/2. With our κ partial "
+    "collapse holds for λ_k ≤ λ_Φ²/(12n). The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most "
+    "1/λ_Φ."
 )
 
 
@@ -81,14 +82,14 @@ def inequality(rows: Rows) -> Finding:
     """On every instance the left side is at most the right side, with the constant 4.5 n in the remainder."""
     ratio = bound(rows.where(quantity="thm4_3/ratio"))
     floor = float(rows.where(quantity="thm4_3/floor").value.max())
-    measured = f"the distance from collapse reaches {ratio.statistic:.3g} times its bound"
+    measured = f"the distance from collapse reaches {ratio.statistic:.4g} times its bound"
     return replace(ratio, numbers={**ratio.numbers, "largest floor / n": floor}, measured=measured)
 
 
 def within_its_bound(rows: Rows, name: str) -> Finding:
     """On every instance the named quantity of the proof, over its bound, is at most 1."""
     finding = bound(rows)
-    return replace(finding, measured=f"{name} reaches {finding.statistic:.3g} times its bound")
+    return replace(finding, measured=f"{name} reaches {finding.statistic:.4g} times its bound")
 
 
 def for_some_constant(rows: Rows, name: str) -> Finding:

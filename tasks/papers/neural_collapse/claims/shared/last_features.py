@@ -179,7 +179,8 @@ def loss_falls(rows: Rows) -> Finding:
     finding = all_of(
         fall=positive(loss[:, 0] - loss[:, -1], "fall of the training loss"),
         below=positive(
-            CONSTANT_LOSS - loss[:, -1], f"{CONSTANT_LOSS:g} (the best constant's loss for ten classes) minus the last loss"
+            CONSTANT_LOSS - loss[:, -1],
+            f"{CONSTANT_LOSS:g} (the best constant's loss for ten classes) minus the last loss",
         ),
     )
     return replace(finding, measured=f"loss from {loss[:, 0].mean():.2g} to {loss[:, -1].mean():.2g}")
