@@ -2,13 +2,14 @@
 
 from types import ModuleType
 
+import pandas as pd
 import pytest
 from grokking_tables import figure_12, figures_13_and_14, judged
 from helpers import rows
 from planted import SEEDS, series
 
 from tasks.judging.contract import ContractError
-from tasks.judging.finding import find
+from tasks.judging.finding import by_arm, find
 from tasks.judging.rows import Rows
 from tasks.papers.weight_gram.claims import (
     a_fig3,
@@ -78,6 +79,34 @@ def test_figure_8(name):
     true, false = FIGURE_8[name]
     assert judged(a_fig8, name, by_width(**true)).holds
     assert judged(a_fig8, name, by_width(**false)).holds is False
+
+
+def test_figure_8_is_about_a_lazy_network_only_where_it_says_so():
+    """Its features move by less than a tenth of their norm, in the widest network and not in the narrower ones."""
+    (lazy,) = a_fig8.HYPOTHESES
+    true, false = FIGURE_8["features fixed at the widest"]
+    assert lazy.rule(by_width(**true)).holds
+    assert lazy.rule(by_width(**false)).holds is False
+    assert lazy.statements == ("the features limit the lazy end",)
+    assert lazy.reason == "hypothesis not met"
+
+
+def test_the_narrowest_network_at_the_widest_place_breaks_laziness():
+    """If the widest network were lazy, the control with exchanged widths would break the asserted laziness."""
+
+    def movement(rank: int) -> tuple[float, float]:
+        return 0.0, 0.35 - 0.1 * rank
+
+    def exchanged(rank: int) -> tuple[float, float]:
+        return movement({0: 3, 3: 0}.get(rank, rank))
+
+    tables = {"claim": by_width(movement_features=movement),
+              "control: narrowest and widest exchanged": by_width(movement_features=exchanged)}  # fmt: skip
+    frame = pd.concat([table.frame.assign(arm=arm) for arm, table in tables.items()])
+    (statement,) = (entry for entry in a_fig8.STATEMENTS if entry.name == "features fixed at the widest")
+    assert statement.kind == "asserted"
+    found = by_arm(statement, Rows(frame), a_fig8.CONTROLS)
+    assert {arm: finding.holds for arm, finding in found.items()} == dict(zip(tables, (True, False), strict=True))
 
 
 @pytest.mark.parametrize(

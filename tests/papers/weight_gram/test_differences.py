@@ -67,6 +67,26 @@ def test_figures_that_measure_both_ways_are_read_from_their_tables(stage):
     assert [row["effect"] for row in measured] == [pytest.approx((0.2,) * 3)] * 2
 
 
+def test_the_momentum_is_compared_at_one_learning_rate(stage):
+    """On the digits the networks of Figure 4 without momentum have another rate, so this data set has no row."""
+    rows = [
+        {
+            "case": case,
+            "quantity": "train_accuracy",
+            "arm": arm,
+            "seed": seed,
+            "value": 0.5 + 0.1 * (arm == "corrected"),
+        }
+        for case in ("CIFAR-10", "digits")
+        for arm in ("claim", "corrected")
+        for seed in range(3)
+    ]
+    tables.write(stage.table("a_fig4"), rows)
+    (row,) = differences.measured(stage)
+    assert row["where"] == "Figure 4, with the momentum of the code for Figure 12, CIFAR-10"
+    assert row["effect"][0] == pytest.approx(0.1)
+
+
 def test_each_case_ends_at_its_own_last_step(stage):
     """Data sets differ in their number of samples, and so in their steps."""
     rows = [
