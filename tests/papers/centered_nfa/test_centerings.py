@@ -285,10 +285,23 @@ def test_each_statement_on_figure_4_can_fail():
     assert "less for large initialization" in judged(lambda layer, scale, step: 0.02 + scale * step / 800)
     for law in in_the_mean(grows, lambda layer, scale, step: 0.02 + (0.6 + scale) * step / 800):
         assert "less for large initialization" in judged(law)
-    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 2 * step / 800, scales=(1.0,)):
+    for law in in_one_place(grows, lambda layer, scale, step: 0.02 + 3 * step / 800, scales=(1.0,)):
         assert "below half for our largest scale" in judged(law)
     for law in in_the_mean(grows, lambda layer, scale, step: 0.4 - 0.3 * step / 800):
         assert "grows" in judged(law)
+
+
+def test_one_seed_with_a_small_denominator_does_not_decide_figure_4():
+    rows = planted(double_over_centered=lambda layer, scale, step: 0.02 + 0.5 * step / 800).frame.copy()
+    rows.loc[(rows["seed"] == 0) & (rows["x"] == 1) & (rows["step"] == 5), "value"] = 237
+    assert supported(b_fig4, Rows(rows)) >= {"minor early", "grows"}
+
+
+def test_half_of_the_centered_part_is_a_third_of_the_sum():
+    for ratio, holds in ((0.45, True), (0.55, False)):
+        rows = planted(double_over_centered=lambda *_, ratio=ratio: ratio)
+        assert ("minor early" in supported(b_fig4, rows)) == holds
+        assert ("minor early" in refuted(b_fig4, rows)) != holds
 
 
 def test_each_statement_on_figure_5_can_fail():

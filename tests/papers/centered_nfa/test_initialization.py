@@ -56,6 +56,13 @@ def test_each_statement_on_figure_3_can_fail():
     assert inputs in supported(b_fig3, trend_of_a_ten_thousandth)
 
 
+def test_our_factor_does_not_decide_whether_the_inputs_lose_their_alignment():
+    by_name = {statement.name: statement for statement in b_fig3.STATEMENTS}
+    assert by_name["the inputs lose their alignment"].forms == ("claim",)
+    sharper = by_name["the inputs lose more than a tenth"]  # has the trend with our factor
+    assert (sharper.kind, sharper.forms) == ("ours", ("claim", "corrected"))
+
+
 def test_a_close_prediction_needs_a_small_error_and_where_the_observed_varies_r_squared():
     def judged(**planted) -> bool | None:
         return findings(b_fig3, planted_figure_3(**planted))["close prediction"]

@@ -1,11 +1,13 @@
 """The double-centered NFA is small early in training and grows; for large initial weights only an order is tested.
 
 W̄ = W − W₀ is the change of the weights. K̄ is the kernel of the change of the tangents ∂f/∂h, not the change of the
-kernel K. The ratio is that of the double-centered to the centered numerator, and can exceed 1. The paper says neither
-how small it is nor which initial weights are large. So the ratio must be less than half early, and its mean over the
-training must fall as the initial scale rises. A fall does not make it small: that it is less than half at our largest
-scale is a statement of ours. Early is the first measurement, after five steps. Numbers are means over both layers, and
-those early and at the end of training also over the initial scales.
+kernel K. The paper draws the ratio of the double-centered to the centered numerator. Its denominator is random and can
+be small, so a few seeds can decide a mean of ratios. So the rules take the double-centered part's share of the sum of
+both numerators. Both are at least 0, and the share lies between 0 and 1. Less than half of the centered part is a share
+below a third. The paper says neither how small this part is nor which initial weights are large. So the share must be
+below a third early, and its mean over the training must fall as the initial scale rises. A fall does not make it small:
+that it is below a third at our largest scale is a statement of ours. Early is the first measurement, after five steps.
+Numbers are means over both layers, and those early and at the end of training also over the initial scales.
 """
 
 from dataclasses import replace
@@ -42,65 +44,70 @@ MATH = (
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTION = centerings.CORRECTION
 SPECTRA = ("isotropic",)
-NAME = "double-centered over centered NFA"  # the ratio
-MINOR, SMALL = 0.5, 0.1  # of the centered NFA: less than half; the second is sharper
+NAME = "double-centered / (double-centered + centered)"  # the share
+MINOR, SMALL = 1 / 3, 1 / 11  # less than half and less than a tenth of the centered NFA; the second is sharper
 
 
 def minor_early(rows: Rows, limit: float) -> Finding:
-    """At the first measurement the ratio is below the limit, in the mean over the scales and layers."""
-    first = _ratio(rows)[..., 0].mean(2)
-    finding = centerings.over_layers(limit - first, f"{limit:g} minus the first ratio, mean over the scales")
+    """At the first measurement the share is below the limit, in the mean over the scales and layers."""
+    first = _share(rows)[..., 0].mean(2)
+    finding = centerings.over_layers(limit - first, f"{limit:.2g} minus the first share, mean over the scales")
+    by_scale = _share(rows)[..., 0].mean((0, 1))
+    shares = {f"share at s₀ = {scale:g}": float(share)
+              for scale, share in zip(np.unique(rows.x), by_scale, strict=True)}  # fmt: skip
+    shown = ", ".join(f"{share:.3f}" for share in shares.values())
     mean = float(first.mean())
-    return replace(finding, numbers={"ratio": mean}, measured=f"{NAME}: {mean:.3f} early in training")
+    measured = f"{NAME}: {mean:.3f} early in training; {shown} as the initial scale rises"
+    return replace(finding, numbers={"share": mean, **shares}, measured=measured)
 
 
 def minor_for_large(rows: Rows) -> Finding:
-    """The mean ratio over the training and the layers falls as the initial scale rises."""
-    ratio = _ratio(rows).mean((1, 3))
-    finding = trend(-ratio, "minus the mean ratio over the training and both layers, with the initial scale,")
-    means = {f"mean ratio at s₀ = {scale:g}": float(mean)
-             for scale, mean in zip(np.unique(rows.x), ratio.mean(0), strict=True)}  # fmt: skip
+    """The mean share over the training and the layers falls as the initial scale rises."""
+    share = _share(rows).mean((1, 3))
+    finding = trend(-share, "minus the mean share over the training and both layers, with the initial scale,")
+    means = {f"mean share at s₀ = {scale:g}": float(mean)
+             for scale, mean in zip(np.unique(rows.x), share.mean(0), strict=True)}  # fmt: skip
     shown = ", ".join(f"{mean:.2f}" for mean in means.values())
-    largest = _ratio(rows)[:, :, -1].mean((0, 2))
+    largest = _share(rows)[:, :, -1].mean((0, 2))
     by_layer = " and ".join(f"{mean:.2f} in layer {layer}" for layer, mean in enumerate(largest, 1))
     measured = f"{NAME}: mean over training {shown} as the initial scale rises; at the largest scale {by_layer}"
     return replace(finding, numbers=finding.numbers | means, measured=measured)
 
 
 def grows(rows: Rows) -> Finding:
-    """The last ratio is above the first, in the mean over the scales and layers."""
-    first, last = (_ratio(rows)[..., step].mean(2) for step in (0, -1))
-    finding = centerings.over_layers(last - first, "last ratio minus first, mean over the scales")
+    """The last share is above the first, in the mean over the scales and layers."""
+    first, last = (_share(rows)[..., step].mean(2) for step in (0, -1))
+    finding = centerings.over_layers(last - first, "last share minus first, mean over the scales")
     mean = float(last.mean())
-    return replace(finding, numbers={"ratio": mean}, measured=f"{NAME}: {mean:.2f} at the end of training")
+    return replace(finding, numbers={"share": mean}, measured=f"{NAME}: {mean:.2f} at the end of training")
 
 
 def below_early(rows: Rows, limit: float) -> Finding:
-    """At the first measurement the ratio is below the limit at every scale, in each layer."""
-    first = _ratio(rows)[..., 0]
-    finding = centerings.by_layer(limit - first.max(2), f"{limit:g} minus the largest first ratio over the scales")
+    """At the first measurement the share is below the limit at every scale, in each layer."""
+    first = _share(rows)[..., 0]
+    finding = centerings.by_layer(limit - first.max(2), f"{limit:.2g} minus the largest first share over the scales")
     least, largest = first.mean(0).min(), first.mean(0).max()
     return replace(finding, measured=f"{NAME}: {least:.3f} to {largest:.3f} early in training, by layer and scale")
 
 
 def below_for_large(rows: Rows, limit: float) -> Finding:
-    """At the largest scale the mean ratio over the training is below the limit, in each layer."""
-    largest = _ratio(rows)[:, :, -1].mean(-1)
-    finding = centerings.by_layer(limit - largest, f"{limit:g} minus the mean ratio at the largest scale")
+    """At the largest scale the mean share over the training is below the limit, in each layer."""
+    largest = _share(rows)[:, :, -1].mean(-1)
+    finding = centerings.by_layer(limit - largest, f"{limit:.2g} minus the mean share at the largest scale")
     means = " and ".join(f"{mean:.2f} in layer {layer}" for layer, mean in enumerate(largest.mean(0), 1))
     return replace(finding, measured=f"{NAME}: mean over training at the largest scale {means}")
 
 
 def grows_at_each_scale(rows: Rows) -> Finding:
-    """The last ratio is above the first, in each layer at each scale."""
-    ratio = _ratio(rows)
-    return centerings.at_each_scale(ratio[..., -1] - ratio[..., 0], np.unique(rows.x), "last ratio minus first")
+    """The last share is above the first, in each layer at each scale."""
+    share = _share(rows)
+    return centerings.at_each_scale(share[..., -1] - share[..., 0], np.unique(rows.x), "last share minus first")
 
 
-def _ratio(rows: Rows) -> np.ndarray:
-    """By (seeds, layers, scales, steps)."""
+def _share(rows: Rows) -> np.ndarray:
+    """The double-centered part over the sum of both parts, from their ratio; by (seeds, layers, scales, steps)."""
     (ratio,) = centerings.of_spectrum(rows, SPECTRA[0], "double_over_centered")
-    return ratio
+    return ratio / (1 + ratio)
 
 
 SMALL_QUOTE = (
