@@ -120,6 +120,17 @@ def test_one_quantity_of_a_control_with_a_forms_numbers_is_refused_unless_the_cl
         find(other, "A", rows(planted), "e", "quick", {3})
 
 
+def test_a_control_is_compared_only_with_statements_that_read_what_it_breaks():
+    """It shares q with the claim, so that a statement on q alone would judge the claim's own numbers again."""
+    planted = table({"claim": CONTINUOUS, "control: c": CONTINUOUS, "control: d": OTHERS})
+    planted += table({"claim": UP, "control: c": DOWN, "control: d": DOWN}, "r")
+    shares_q = Control(equal_quantities=("q",), equal_because="It breaks r alone.")
+    statements = (*BOTH, statement("both", reads=("q", "r")))
+    found = findings(planted, statements, {"c": shares_q, "d": Control()})["statements"]
+    compared = {entry["name"]: set(entry["forms"]["claim"]["controls"]) for entry in found}
+    assert compared == {"first": {"d"}, "second": {"c", "d"}, "both": {"c", "d"}}
+
+
 def test_a_control_shares_nothing_without_a_reason():
     with pytest.raises(ValueError, match="say why a control shares q"):
         Control(equal_quantities=("q",))
