@@ -125,6 +125,8 @@ def test_the_hypotheses_are_measured():
     assert interpolation.rule(both).measured.startswith("largest training loss a 0.02000, b 0.02000, c ")
     assert critical.rule(runs("stationarity", {5: 0.4})).holds
     assert not critical.rule(runs("stationarity", {5: 0.6})).holds
+    assert critical.rule(runs("stationarity", {0: 9.0, 5: 0.4})).holds  # the last epoch alone decides
+    assert not critical.rule(runs("stationarity", {0: 0.1, 5: 0.6})).holds
     layers = Rows(tables.table([{"case": "a", "layer": layer, "quantity": "stationarity", "value": value, "seed": seed}
                                 for layer, value in (("0", 0.1), ("2", 0.9)) for seed in range(2)]))  # fmt: skip
     assert not critical.rule(layers).holds  # a single layer is enough
