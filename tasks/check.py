@@ -5,6 +5,7 @@ from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
 from tasks.judging.contract import refuse_undescribed, without_retired
+from tasks.judging.decay import with_total_decay
 from tasks.judging.finding import find
 from tasks.judging.parts import refuse_incomplete
 from tasks.judging.rows import Rows
@@ -27,6 +28,8 @@ def main() -> None:
         letter = papers.paper(paper).LETTER
         reduced = stage.settings.reduced(experiment)
         finding = find(claim, letter, rows, experiment, stage.scale, tables.seeds(table), reduced)
+        if experiment in stage.settings.train:
+            finding = with_total_decay(finding, claim, rows, stage.settings.train[experiment].by_variant())
         if finding["ran"]:
             save(claim.draw(rows.frame, claim), stage.figure(stage.key), stage.scale, statements(finding))
         else:  # DVC expects a file; the report shows no figure for a claim that was not run

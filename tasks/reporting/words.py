@@ -206,7 +206,10 @@ def _of_condition(form: dict[str, Any]) -> str:
 
 
 def _beside(form: dict[str, Any]) -> str:
-    return f"; {typeset(form['measured'])}" if form.get("measured") else ""
+    decays = form.get("total decay", {})
+    values = [f"{case} " * (len(decays) > 1) + number(value) for case, value in decays.items()]
+    total_decay = f"; total decay {', '.join(values)}" if values else ""
+    return total_decay + (f"; {typeset(form['measured'])}" if form.get("measured") else "")
 
 
 def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:

@@ -120,6 +120,14 @@ def test_what_is_measured_beside_a_condition_stands_behind_it():
     assert sentence.count(", met; largest loss 0.004") == 2
 
 
+def test_the_total_decay_stands_behind_the_condition():
+    met = {"rule": "gradient at most 0.5", "statistic": 0.3, "low": None, "high": 0.5}
+    assert words.condition({**met, "total decay": {"digits": 7.7628}}).endswith("0.3; total decay 7.763")
+    several = words.condition({**met, "total decay": {"1K": 0.16, "2K": 0.32}})
+    assert several.endswith("; total decay 1K 0.16, 2K 0.32")
+    assert "decay" not in words.condition({**met, "total decay": {}})
+
+
 def test_a_condition_of_another_statement_is_not_named():
     fitted = asdict(positive(LEAD, "training accuracy minus 0.9"))
     condition = {"name": "fitted", "reason": "hypothesis not met", "statements": ["x"], "forms": {"claim": fitted}}

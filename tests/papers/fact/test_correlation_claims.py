@@ -125,6 +125,8 @@ def test_the_hypotheses_are_measured():
     assert interpolation.rule(both).measured.startswith("largest training loss a 0.02000, b 0.02000, c ")
     assert critical.rule(runs("stationarity", {5: 0.4})).holds
     assert not critical.rule(runs("stationarity", {5: 0.6})).holds
+    assert critical.rule(runs("stationarity", {0: 9.0, 5: 0.4})).holds  # the last epoch alone decides
+    assert not critical.rule(runs("stationarity", {0: 0.1, 5: 0.6})).holds
     layers = Rows(tables.table([{"case": "a", "layer": layer, "quantity": "stationarity", "value": value, "seed": seed}
                                 for layer, value in (("0", 0.1), ("2", 0.9)) for seed in range(2)]))  # fmt: skip
     assert not critical.rule(layers).holds  # a single layer is enough
@@ -240,9 +242,28 @@ def test_table_2():
         assert holds(c_tab2, f"roots ahead{ending}", table_2(roots=False)) is False
         assert holds(c_tab2, f"its symmetrisation ahead{ending}", table_2(**{f"root enfa {column}": 0.9985})) is False
     assert holds(c_tab2, "its symmetrisation ahead", table_2(**{"symmetric fact 1K": 0.85}))
-    assert not holds(c_tab2, "the printed numbers", table_2(**{"fact 2K": 0.95}))
-    (numbers,) = (statement for statement in c_tab2.STATEMENTS if statement.kind == "printed level")
-    assert numbers.forms == ("claim", "corrected")
+    for ending, column, other in (("", "2K", "1K"), (" at the smaller n", "1K", "2K")):
+        assert not holds(c_tab2, f"the printed numbers{ending}", table_2(**{f"fact {column}": 0.95}))
+        assert holds(c_tab2, f"the printed numbers{ending}", table_2(**{f"fact {other}": 0.95}))
+    levels = [statement for statement in c_tab2.STATEMENTS if statement.kind == "printed level"]
+    assert [level.forms for level in levels] == [("claim", "corrected")] * 2
+    assert [level.printed.partition(",")[0] for level in levels] == ["FACT .988", "FACT .890"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "case", "reason"), [("paper", "5K", "takes too long here"), ("quick", "1437 digits", "reduced too far")]
+)
+def test_60k_has_statements_of_its_own_which_say_that_they_were_not_judged(scale, case, reason):
+    rows = Rows(tables.table([
+        {"arm": "claim", "case": case, "seed": seed, "layer": "0", "scale": scale, "quantity": quantity, "value": 0.9}
+        for statement in c_tab2_mnist.STATEMENTS for quantity in statement.reads for seed in range(5)
+    ]))  # fmt: skip
+    reasons = {about.name: about.unjudged(rows, scale) for about in c_tab2_mnist.STATEMENTS
+               if not about.judgeable(rows)}  # fmt: skip
+    at_60k = [about for about in c_tab2_mnist.STATEMENTS if about.name.endswith(" at n = 60K")]
+    assert reasons == {about.name: reason for about in at_60k}
+    assert len(at_60k) * 2 == len(c_tab2_mnist.STATEMENTS)
+    assert {about.forms for about in at_60k} == {("claim",)}  # its run has no corrected form
 
 
 def test_the_exception_of_table_2():
@@ -264,9 +285,10 @@ def test_the_exception_of_table_2():
 
 @pytest.mark.parametrize("claim", [c_tab2_mnist, c_tab2_cifar10])
 def test_other_columns_of_table_2(claim):
-    assert holds(claim, "FACT ahead", table_2(claim))
     for case in claim.TABLE["fact"]:
-        assert holds(claim, "FACT ahead", table_2(claim, **{f"fact {case}": 0.7})) is False
+        name = "FACT ahead at n = 60K" if case == "60K" else "FACT ahead"
+        assert holds(claim, name, table_2(claim))
+        assert holds(claim, name, table_2(claim, **{f"fact {case}": 0.7})) is False
 
 
 def linear(

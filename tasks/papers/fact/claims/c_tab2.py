@@ -41,7 +41,7 @@ CORRECTION = (
 )
 SMALLER = " at the smaller n"
 COLUMNS = {"": ("2K", "1400 digits"), SMALLER: ("1K", "700 digits")}
-STATEMENTS = table_statements(TABLE, cases=2, parts=COLUMNS, excepted=SMALLER)
+STATEMENTS = table_statements(TABLE, cases=1, parts=COLUMNS, excepted=SMALLER)
 HYPOTHESES = of_parts(STATEMENTS, COLUMNS)
 CONTROLS = shuffled_labels("agop", "root agop")
 

@@ -24,10 +24,11 @@ def printed(table: Table, columns: str) -> str:
     return f"{columns}: {cells(table, table)}, Table 2"
 
 
-def cells(table: Table, names: Collection[str]) -> str:
-    """The numbers of Table 2 for these names, in the order of the columns."""
-    return ", ".join(f"{LABELS[name]} {' / '.join(f'{value:.3f}'.removeprefix('0') for value in by_column.values())}"
-                     for name, by_column in table.items() if name in names)  # fmt: skip
+def cells(table: Table, names: Collection[str], columns: Collection[str] = ()) -> str:
+    """The numbers of Table 2 for these names, in the order of the columns; of these columns alone, if any are given."""
+    shown = {name: [f"{value:.3f}".removeprefix("0") for column, value in by_column.items()
+                    if not columns or column in columns] for name, by_column in table.items()}  # fmt: skip
+    return ", ".join(f"{LABELS[name]} {' / '.join(values)}" for name, values in shown.items() if name in names)
 
 
 def in_column(table: Table, column: str) -> str:
@@ -107,7 +108,7 @@ def table_statements(
     table
         The printed numbers: by name and column.
     cases
-        How many columns are measured.
+        How many columns a statement has, at least.
     parts
         The columns with statements and hypotheses of their own, by the ending of the statements' names. By default all
         columns have the same statements.
@@ -119,17 +120,15 @@ def table_statements(
         "In all cases except for MNIST n = 1000 we find that FACT and its symmetrization are better correlated to "
         "W₁ᵀW₁ than both AGOP and eNFA and their square roots."
     )
-    each = cases // len(parts)
-
     def ahead_of_others(name: str, words: str, ending: str) -> Statement:
         return Statement(
             name=f"{words} ahead{ending}",
             quote=in_column(table, parts[ending][0]) if ending == excepted else quote,
             place="Table 2" if ending == excepted else "Section 3.1, Table 2",
             rule=lambda rows: table_ahead(rows, name),
-            printed=cells(table, (name, *OTHERS)),
+            printed=cells(table, (name, *OTHERS), parts[ending]),
             reads=tuple(f"pearson/{ansatz}" for ansatz in (name, *OTHERS)),
-            cases=each,
+            cases=cases,
             rows=5,
             data_sets=parts[ending],
         )
@@ -153,7 +152,7 @@ def table_statements(
             place="Section 3.1",
             rule=roots_ahead,
             reads=tuple(f"pearson/{name}" for name in OTHERS),
-            cases=each,
+            cases=cases,
             rows=5,
             data_sets=parts[ending],
             forms=("claim",),  # the correction takes the networks to a critical point, which only FACT needs
@@ -163,24 +162,28 @@ def table_statements(
 
     def above_its_null(name: str, ending: str) -> Statement:
         statement = null_statement(name, "Table 2")
-        return replace(statement, name=statement.name + ending, cases=each, data_sets=parts[ending])
+        return replace(statement, name=statement.name + ending, cases=cases, data_sets=parts[ending])
+
+    def printed_numbers(ending: str) -> Statement:
+        return Statement(
+            name=f"the printed numbers{ending}",
+            quote="Table: Pearson correlation to WᵀW after training",
+            place="Table 2",
+            rule=lambda rows: as_printed(rows, table),
+            reads=tuple(f"pearson/{name}" for name in table),
+            kind="printed level",
+            printed=cells(table, table, parts[ending]),
+            cases=cases,
+            rows=5,
+            scales=("paper",),
+            data_sets=parts[ending],
+        )
 
     return (
         *(ahead_of_others("fact", "FACT", ending) for ending in parts if ending != excepted),
         *(not_ahead(ending) for ending in parts if ending == excepted),
         *(ahead_of_others("symmetric fact", "its symmetrisation", ending) for ending in parts),
         *(roots_ahead_of_plain(ending) for ending in parts),
-        Statement(
-            name="the printed numbers",
-            quote="Table: Pearson correlation to WᵀW after training",
-            place="Table 2",
-            rule=lambda rows: as_printed(rows, table),
-            reads=tuple(f"pearson/{name}" for name in table),
-            kind="printed level",
-            printed=cells(table, table),
-            cases=cases,
-            rows=5,
-            scales=("paper",),
-        ),
+        *(printed_numbers(ending) for ending in parts),
         *(above_its_null(name, ending) for name in ("fact", "symmetric fact") for ending in parts),
     )

@@ -3,7 +3,7 @@
 Pearson correlations over all entries: of W^T W with FACT, AGOP and eNFA at a layer's input, and of W W^T with their
 backward forms at its output. The control computes FACT and eNFA from the training labels in random order. After
 training each correlation has a null: the correlation with the Gram's spectrum in random directions. ``stationarity`` is
-||grad_W L_lambda|| / (lambda ||W||), which is 0 where W^T W = FACT.
+||grad_W L_lambda|| / (lambda ||W||), which is 0 where W^T W = FACT. It is measured at every epoch, too.
 """
 
 from collections.abc import Iterator
@@ -66,8 +66,8 @@ def correlations(run: Run, seed: int, epoch: int, arm: str, layers: list[str] | 
             for kind, by_feature in values.items():
                 for feature, value in by_feature.items():
                     yield {**labels, "quantity": f"{kind}/{side}{feature}", "value": value}
-    if epoch == run.epochs[-1] and arm == ARMS[0]:
-        if seed == run.seeds[0]:
+    if arm == ARMS[0]:
+        if epoch == run.epochs[-1] and seed == run.seeds[0]:
             with error_context(epoch=epoch, seed=seed):
                 check_network(model, x, y, run.settings.loss, run.settings.weight_decay, stream(run.key, "other units"))
         for name, value in stationarity(model, x, y, run.settings.loss, run.settings.weight_decay).items():
