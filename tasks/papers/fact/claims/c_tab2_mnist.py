@@ -35,8 +35,8 @@ COLUMNS = {"": ("5K", "1437 digits"), " at n = 60K": ("60K",)}
 # at the quick scale the printed form reaches a critical point; n = 60K has no corrected form, since its printed decay
 # leaves e^-9.4 of the initial weights
 STATEMENTS = tuple(
-    replace(statement, forms=("claim",)) if "60K" in statement.data_sets else replace(statement, corrected_at=("paper",))
-    for statement in table_statements(TABLE, cases=1, parts=COLUMNS)
+    replace(about, forms=("claim",)) if "60K" in about.data_sets else replace(about, corrected_at=("paper",))
+    for about in table_statements(TABLE, cases=1, parts=COLUMNS)
 )
 HYPOTHESES = of_parts(STATEMENTS, COLUMNS)
 CONTROLS = shuffled_labels("agop", "root agop")

@@ -120,6 +120,7 @@ def table_statements(
         "In all cases except for MNIST n = 1000 we find that FACT and its symmetrization are better correlated to "
         "W₁ᵀW₁ than both AGOP and eNFA and their square roots."
     )
+
     def ahead_of_others(name: str, words: str, ending: str) -> Statement:
         return Statement(
             name=f"{words} ahead{ending}",
