@@ -1,667 +1,667 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.596,
+  "seconds": 2.485,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.587,
+  "seconds": 1.55,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.137,
+  "seconds": 2.534,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.565,
+  "seconds": 1.036,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.83,
+  "seconds": 6.155,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.92,
+  "seconds": 1.403,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 1.179,
+  "seconds": 4.591,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.777,
+  "seconds": 2.762,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.926,
+  "seconds": 2.237,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.92,
+  "seconds": 2.033,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 0.799,
+  "seconds": 1.617,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.464,
+  "seconds": 3.696,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 2.643,
+  "seconds": 4.229,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.278,
+  "seconds": 0.393,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.616,
+  "seconds": 1.07,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 1.364,
+  "seconds": 2.03,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.518,
+  "seconds": 2.474,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.811,
+  "seconds": 1.532,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.69,
+  "seconds": 0.957,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 6.158,
+  "seconds": 10.053,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 1.247,
+  "seconds": 2.312,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.341,
+  "seconds": 2.238,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
+  "seconds": 1.57,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 9.235,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 3.5,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 3.363,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 2.72,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "c5a452d2",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.854,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 1.52,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 31.552,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 2.554,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.688,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 9.951,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "6e201763",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
   "seconds": 0.985,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 5.744,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.31,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.857,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.904,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 1.164,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.926,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 22.738,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.487,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.483,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 5.925,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.342,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.517,
+  "seconds": 1.293,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 12.563,
+  "seconds": 30.344,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.595,
+  "seconds": 1.877,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b02dbe70",
+  "commit": "6e201763",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 7.121,
+  "seconds": 18.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 0.449,
+  "seconds": 2.687,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 2.597,
+  "seconds": 10.215,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 17.28,
+  "seconds": 38.032,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 17.461,
+  "seconds": 38.17,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.295,
+  "seconds": 2.902,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.581,
+  "seconds": 1.741,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.454,
+  "seconds": 1.221,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 2.299,
+  "seconds": 6.108,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.617,
+  "seconds": 1.639,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 2.646,
+  "seconds": 7.746,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.528,
+  "seconds": 0.68,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 0.882,
+  "seconds": 2.799,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 0.552,
+  "seconds": 0.651,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 1.522,
+  "seconds": 1.778,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 0.923,
+  "seconds": 1.946,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.639,
+  "seconds": 0.791,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 0.741,
+  "seconds": 2.393,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.895,
+  "seconds": 2.911,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 0.906,
+  "seconds": 2.809,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 1.482,
+  "seconds": 2.679,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 1.577,
+  "seconds": 2.622,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.508,
+  "seconds": 1.419,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.621,
+  "seconds": 1.67,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 1.635,
+  "seconds": 5.525,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 1.792,
+  "seconds": 4.52,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 1.003,
+  "seconds": 3.21,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 0.692,
+  "seconds": 1.361,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.316,
+  "seconds": 1.061,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.106,
+  "seconds": 2.32,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.637,
+  "seconds": 1.6,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.657,
+  "seconds": 3.054,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.321,
+  "seconds": 3.848,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 1.195,
+  "seconds": 3.374,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ee7ec311",
+  "commit": "6e201763",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.742,
+  "seconds": 1.666,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 2.102,
+  "seconds": 5.189,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ee7ec311",
+  "commit": "6e201763",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 2.084,
+  "seconds": 6.061,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ee7ec311",
+  "commit": "6e201763",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 1.028,
+  "seconds": 2.858,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ee7ec311",
+  "commit": "6e201763",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.114,
+  "seconds": 2.636,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ee7ec311",
+  "commit": "6e201763",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 0.887,
+  "seconds": 1.013,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e5a7bbea",
+  "commit": "6e201763",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
-  "seconds": 0.5,
+  "seconds": 1.192,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.332,
+  "seconds": 3.194,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.8,
+  "seconds": 1.054,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.671,
+  "seconds": 1.475,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 6.372,
+  "seconds": 13.766,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "48a47f9d",
+  "commit": "6e201763",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.048,
+  "seconds": 2.592,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1383,35 +1383,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.888,
+  "seconds": 0.912,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b02dbe70",
+  "commit": "6e201763",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.827,
+  "seconds": 0.895,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "6e201763",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.841,
+  "seconds": 0.95,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ee7ec311",
+  "commit": "6e201763",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.094,
+  "seconds": 0.124,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "56902071",
+  "commit": "c5a452d2",
   "settings": "4f53cda18c2baa0c"
  }
 };
