@@ -11,11 +11,21 @@ LEAST_ACCURACY = 0.99
 
 
 def interpolates(rows: Rows) -> Finding:
-    """After training, the training accuracy is at least 0.99 in every run."""
-    last = np.array([group.value[np.argmax(group.step)] for group in rows.by("case", "seed").values()])
-    least = float(last.min())
-    rule = f"training accuracy of at least {LEAST_ACCURACY} in every run"
-    return Finding(least >= LEAST_ACCURACY, least, rule, "bound", low=LEAST_ACCURACY)
+    """After training, the training accuracy of nine of ten runs on each data set is at least 0.99.
+
+    The least of all runs would be lower with more seeds, and a single network that training leaves at a saddle would
+    decide for all. With fewer than ten runs it is the least.
+    """
+    reached, least = [], []
+    for of_case in rows.by("case").values():
+        last = sorted(float(run.value[np.argmax(run.step)]) for run in of_case.by("seed").values())
+        reached.append(last[len(last) // 10])
+        least.append(last[0])
+    rule = f"training accuracy of at least {LEAST_ACCURACY} in nine of ten runs"
+    return Finding(
+        min(reached) >= LEAST_ACCURACY, min(reached), rule, "bound", low=LEAST_ACCURACY,
+        numbers={"least training accuracy": min(least)}, measured=f"least of all runs {min(least):.3f}",
+    )  # fmt: skip
 
 
 def beyond_the_trivial(rows: Rows) -> Finding:
@@ -31,7 +41,7 @@ def beyond_the_trivial(rows: Rows) -> Finding:
 INTERPOLATION = Hypothesis(
     name="interpolation",
     text="“interpolate the data” and feature learning are “necessary conditions for DNC to occur at all” (Section 5): "
-    f"the training accuracy is at least {LEAST_ACCURACY} in every run. The paper trains for 300 epochs or more.",
+    f"the training accuracy is at least {LEAST_ACCURACY} in nine of ten runs. The paper trains for 300 epochs or more.",
     rule=interpolates,
     reads=("train_accuracy",),
     reason="reduced too far",
