@@ -6,9 +6,12 @@ import torch
 from planted_collapse import finding_of, planted, verdict
 from torch import nn
 
+from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
+from tasks.judging.rows import Rows
 from tasks.papers.neural_collapse.claims import d_fig2, d_fig7, d_fig8, d_fig10, d_fig11
+from tasks.papers.neural_collapse.claims.shared.trained import interpolates
 from tasks.papers.neural_collapse.experiments.shared import collapse
 
 SEEDS = 6
@@ -254,3 +257,15 @@ def test_turned_weights_keep_their_singular_values_and_their_left_singular_vecto
         torch.testing.assert_close(W @ W.mT, Q @ Q.mT, rtol=1e-5, atol=1e-6)
         assert float((W - Q).norm() / W.norm()) > 0.5
     assert torch.equal(turned[4].weight, head[4].weight)  # the readout is no hidden layer
+
+
+@pytest.mark.parametrize(("runs", "stuck", "met"), [(6, 0, True), (6, 1, False), (38, 3, True), (38, 4, False)])
+def test_nine_of_ten_networks_must_interpolate(runs, stuck, met):
+    """After training: before it no network fits. On a second data set all do."""
+    records = [{"case": case, "seed": seed, "step": step, "quantity": "train_accuracy", "value": value}
+               for case, below in (("digits", stuck), ("MNIST", 0)) for seed in range(runs)
+               for step, value in ((0, 0.1), (9, 0.76 if seed < below else 0.992))]  # fmt: skip
+    finding = interpolates(Rows(tables.table(records)))
+    assert finding.holds is met
+    assert finding.statistic == (0.992 if met else 0.76)
+    assert finding.numbers == {"least training accuracy": 0.76 if stuck else 0.992}
