@@ -182,7 +182,7 @@ def test_the_loss_of_the_best_constant():
     labels = np.where(np.arange(10) == 3, 1.0, -1.0)
     losses = [np.mean((labels - constant) ** 2) for constant in np.linspace(-1, 1, 2001)]
     (statement,) = [statement for statement in d_fig10.STATEMENTS if statement.name == LOSS]
-    assert f"{min(losses):.2f}, ten classes' best constant's loss" in finding_of(d_fig10, LOSS, network()).rule
+    assert f"{min(losses):.2f} (the best constant's loss for ten classes)" in finding_of(d_fig10, LOSS, network()).rule
     assert statement.kind == "asserted"
 
 
