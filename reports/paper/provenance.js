@@ -569,11 +569,11 @@ provenance.paper = {
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.666,
+  "seconds": 0.929,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "34eeab8d",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
@@ -609,11 +609,11 @@ provenance.paper = {
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.013,
+  "seconds": 1.042,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "34eeab8d",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
@@ -1399,11 +1399,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.95,
+  "seconds": 0.995,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "34eeab8d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
