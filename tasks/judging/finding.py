@@ -203,10 +203,15 @@ def differs(control: Finding, claim: Finding) -> bool:
     """Whether a control that the rule cannot decide differs from the claim.
 
     One of its unsupported parts has to differ significantly from the claim's (Welch, 95 %) and to lie farther from the
-    target. Without this test a few noisy seeds would be enough to reject a control.
+    target. Without this test a few noisy seeds would be enough to reject a control. If all parts are supported before
+    Holm's correction, it is the part with the largest p-value: this part is undecided where the control is.
     """
     if control.parts and claim.parts:
-        return any(rejects(part, claim.parts[name]) for name, part in control.parts.items() if name in claim.parts)
+        shared = {name: part for name, part in control.parts.items() if name in claim.parts}
+        if shared and all(part.holds and part.p is not None for part in shared.values()):
+            weakest = max(shared, key=lambda name: shared[name].p or 0.0)
+            return differs(shared[weakest], claim.parts[weakest])
+        return any(rejects(part, claim.parts[name]) for name, part in shared.items())
     if not (control.sample and claim.sample):
         return False
     samples = np.array(control.sample), np.array(claim.sample)

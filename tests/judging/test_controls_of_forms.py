@@ -7,7 +7,8 @@ import pytest
 from planted_claims import claim, rows, statement, table
 from scipy.stats import ttest_ind
 
-from tasks.judging.finding import find
+from tasks.judging.finding import differs, find
+from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statistics import welch
 from tasks.judging.verdict import judge
 
@@ -69,3 +70,28 @@ def test_welchs_interval_is_scipys(first, second):
     wanted = ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
     assert difference == pytest.approx(a.mean() - b.mean())
     assert (low, high) == pytest.approx((wanted.low, wanted.high), rel=1e-9)
+
+
+def parts(**means: tuple[float, float]) -> Finding:
+    """`all_of` over samples of 12 seeds with these means and spreads."""
+    unit = np.linspace(-1, 1, 12)
+    return all_of(**{name: positive(mean + spread * unit, name) for name, (mean, spread) in means.items()})
+
+
+def test_a_control_that_holms_correction_leaves_open_is_compared_with_the_claim():
+    """Its only part is supported before the correction, by an effect that is a hundredth of the claim's."""
+    large, small = parts(a=(1.0, 0.1)), parts(a=(0.01, 0.015))
+    assert small.holds
+    assert 0.001 < small.p < 0.025
+    assert differs(small, large)
+    assert not differs(large, large)
+    assert not differs(large, small)
+
+
+def test_the_part_that_is_left_open_decides():
+    """Part b has a hundredth of the claim's effect and is sure; part a, with the largest p, is the claim's own."""
+    claim = parts(a=(0.01, 0.015), b=(1.0, 0.01))
+    control = parts(a=(0.01, 0.015), b=(0.01, 0.001))
+    assert control.holds
+    assert not differs(control, claim)
+    assert differs(parts(a=(0.01, 0.015), b=(0.01, 0.02)), claim)  # now b has the largest p
