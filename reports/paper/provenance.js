@@ -1,667 +1,667 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 2.485,
+  "seconds": 10.163,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 1.55,
+  "seconds": 3.829,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 2.534,
+  "seconds": 7.215,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.036,
+  "seconds": 3.242,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 6.155,
+  "seconds": 26.913,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.403,
+  "seconds": 7.667,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 4.591,
+  "seconds": 9.277,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 2.762,
+  "seconds": 5.587,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 2.237,
+  "seconds": 7.102,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 2.033,
+  "seconds": 6.355,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.617,
+  "seconds": 4.241,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 3.696,
+  "seconds": 12.807,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 4.229,
+  "seconds": 14.914,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.393,
+  "seconds": 2.009,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 1.07,
+  "seconds": 4.556,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 2.03,
+  "seconds": 8.809,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 2.474,
+  "seconds": 8.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 1.532,
+  "seconds": 5.332,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.957,
+  "seconds": 4.431,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 10.053,
+  "seconds": 23.118,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 2.312,
+  "seconds": 9.554,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 2.238,
+  "seconds": 8.815,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 1.57,
+  "seconds": 5.495,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 9.235,
+  "seconds": 32.837,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 3.5,
+  "seconds": 9.795,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 3.363,
+  "seconds": 12.6,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 2.72,
+  "seconds": 10.557,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c5a452d2",
+  "commit": "b919bfe8",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.854,
+  "seconds": 6.671,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 1.52,
+  "seconds": 7.276,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 31.552,
+  "seconds": 144.718,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 2.554,
+  "seconds": 10.329,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.688,
+  "seconds": 2.91,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 9.951,
+  "seconds": 37.848,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.985,
+  "seconds": 2.004,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 1.293,
+  "seconds": 3.544,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 30.344,
+  "seconds": 76.772,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 1.877,
+  "seconds": 4.634,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 18.543,
+  "seconds": 46.041,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 2.687,
+  "seconds": 6.829,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 10.215,
+  "seconds": 21.85,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 38.032,
+  "seconds": 108.28,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 38.17,
+  "seconds": 111.313,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 2.902,
+  "seconds": 4.803,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 1.741,
+  "seconds": 4.477,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 1.221,
+  "seconds": 2.934,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 6.108,
+  "seconds": 13.336,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 1.639,
+  "seconds": 3.959,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 7.746,
+  "seconds": 16.317,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.68,
+  "seconds": 3.96,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 2.799,
+  "seconds": 8.35,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 0.651,
+  "seconds": 4.148,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 1.778,
+  "seconds": 10.242,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 1.946,
+  "seconds": 7.406,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 0.791,
+  "seconds": 6.053,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 2.393,
+  "seconds": 5.317,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 2.911,
+  "seconds": 5.673,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 2.809,
+  "seconds": 8.751,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 2.679,
+  "seconds": 13.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 2.622,
+  "seconds": 12.862,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 1.419,
+  "seconds": 4.307,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 1.67,
+  "seconds": 6.12,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 5.525,
+  "seconds": 17.249,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 4.52,
+  "seconds": 12.825,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 3.21,
+  "seconds": 8.984,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_mnist": {
-  "seconds": 1.361,
+  "seconds": 4.541,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 1.061,
+  "seconds": 2.745,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 2.32,
+  "seconds": 7.384,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.6,
+  "seconds": 4.947,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 3.054,
+  "seconds": 12.742,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 3.848,
+  "seconds": 8.507,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 3.374,
+  "seconds": 6.658,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.929,
+  "seconds": 4.76,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "34eeab8d",
+  "commit": "b919bfe8",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 5.189,
+  "seconds": 13.419,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 6.061,
+  "seconds": 12.472,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 2.858,
+  "seconds": 8.891,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 2.636,
+  "seconds": 8.951,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.042,
+  "seconds": 8.92,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "34eeab8d",
+  "commit": "b919bfe8",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
-  "seconds": 1.192,
+  "seconds": 2.439,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 3.194,
+  "seconds": 6.681,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.054,
+  "seconds": 4.059,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.475,
+  "seconds": 3.469,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 13.766,
+  "seconds": 34.069,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 2.592,
+  "seconds": 6.758,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1383,35 +1383,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.912,
+  "seconds": 1.901,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.895,
+  "seconds": 1.901,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6e201763",
+  "commit": "b919bfe8",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.995,
+  "seconds": 2.098,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "34eeab8d",
+  "commit": "b919bfe8",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.124,
+  "seconds": 0.209,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c5a452d2",
+  "commit": "b919bfe8",
   "settings": "4f53cda18c2baa0c"
  }
 };
