@@ -13,6 +13,7 @@ import pytest
 from gramlab import tables
 from tasks import papers
 from tasks.judging.contract import ContractError, without_retired
+from tasks.judging.decay import with_total_decay
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
 from tasks.judging.verdict import judge
@@ -46,7 +47,9 @@ def judged(paper: str) -> dict[str, dict]:
             with contextlib.suppress(ContractError):  # a table from before its statements: the claim waits
                 claim = papers.claim(paper, key)
                 rows, reduced = without_retired(Rows(table), claim, "paper"), SETTINGS.reduced(experiment)
-                findings[key] = find(claim, letter, rows, experiment, "paper", tables.seeds(table), reduced)
+                finding = find(claim, letter, rows, experiment, "paper", tables.seeds(table), reduced)
+                run = SETTINGS.train[experiment].by_variant() if experiment in SETTINGS.train else {}
+                findings[key] = with_total_decay(finding, claim, rows, run) if run else finding
     statements = [statement for key in keys if key not in findings for statement in papers.claim(paper, key).STATEMENTS]
     waiting = sum(statement.kind == "asserted" for statement in statements)
     return judge(json.loads(json.dumps(findings)), waiting)
