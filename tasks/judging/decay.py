@@ -37,14 +37,21 @@ def with_total_decay(finding: dict[str, Any], claim: Any, rows: Rows, variants: 
 
     It follows from the settings of the run's variants and from the number of steps in the table.
     """
-    by_name = {about.name: about for about in getattr(claim, "HYPOTHESES", ()) if RELATIVE_GRADIENT in about.reads}
-    return {**finding, "hypotheses": [
-        {**found, "forms": {
-            form: {**of_form, "total decay": _by_case(by_name[found["name"]], rows, form, variants)}
-            for form, of_form in found["forms"].items()
-        }} if found["name"] in by_name else found
-        for found in finding["hypotheses"]
-    ]}  # fmt: skip
+    critical = {
+        hypothesis.name: hypothesis
+        for hypothesis in getattr(claim, "HYPOTHESES", ())
+        if RELATIVE_GRADIENT in hypothesis.reads
+    }
+
+    def extended(judged: dict[str, Any]) -> dict[str, Any]:
+        if judged["name"] not in critical:
+            return judged
+        decays = {form: _by_case(critical[judged["name"]], rows, form, variants) for form in judged["forms"]}
+        return {**judged, "forms": {
+            form: {**numbers, "total decay": decays[form]} for form, numbers in judged["forms"].items()
+        }}  # fmt: skip
+
+    return {**finding, "hypotheses": [extended(judged) for judged in finding["hypotheses"]]}
 
 
 def _by_case(hypothesis: Hypothesis, rows: Rows, form: str, variants: Mapping[str, Train]) -> dict[str, float]:

@@ -126,8 +126,8 @@ def test_a_control_is_compared_only_with_statements_that_read_what_it_breaks():
     planted += table({"claim": UP, "control: c": DOWN, "control: d": DOWN}, "r")
     shares_q = Control(equal_quantities=("q",), equal_because="It breaks r alone.")
     statements = (*BOTH, statement("both", reads=("q", "r")))
-    found = findings(planted, statements, {"c": shares_q, "d": Control()})["statements"]
-    compared = {entry["name"]: set(entry["forms"]["claim"]["controls"]) for entry in found}
+    judged = findings(planted, statements, {"c": shares_q, "d": Control()})["statements"]
+    compared = {entry["name"]: set(entry["forms"]["claim"]["controls"]) for entry in judged}
     assert compared == {"first": {"d"}, "second": {"c", "d"}, "both": {"c", "d"}}
 
 

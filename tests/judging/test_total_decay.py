@@ -66,18 +66,18 @@ def beside(claim, settings, steps: dict[tuple[str, str, str], int]) -> dict:
     records = [{"arm": arm, "case": case, "quantity": quantity, "step": step, "value": 0.1}
                for (arm, case, quantity), step in steps.items()]  # fmt: skip
     of_forms = {arm: {} for arm, *_ in steps if not arm.startswith("control")}
-    finding = {"hypotheses": [{"name": about.name, "forms": of_forms} for about in claim.HYPOTHESES]}
-    found = with_total_decay(finding, claim, Rows(tables.table(records)), settings)
-    return {(about["name"], form): of_form["total decay"] for about in found["hypotheses"]
-            for form, of_form in about["forms"].items() if "total decay" in of_form}  # fmt: skip
+    finding = {"hypotheses": [{"name": hypothesis.name, "forms": of_forms} for hypothesis in claim.HYPOTHESES]}
+    extended = with_total_decay(finding, claim, Rows(tables.table(records)), settings)
+    return {(judged["name"], form): of_form["total decay"] for judged in extended["hypotheses"]
+            for form, of_form in judged["forms"].items() if "total decay" in of_form}  # fmt: skip
 
 
 def test_it_stands_beside_each_case_and_form_of_a_critical_point():
     """The paper's settings; those of C.tab2.MNIST are in the claim's text too: e^-0.79, and corrected e^-7.9."""
     runs = {name: run.by_variant() for name, run in load("paper").train.items() if name in ("c_tab2_mnist", "c_fig11")}
     steps = {(arm, "5K", "stationarity"): 15800 for arm in ("claim", "corrected")}
-    found = beside(c_tab2_mnist, runs["c_tab2_mnist"], steps)
-    assert {form: found["critical point", form] for form in ("claim", "corrected")} == {
+    decays = beside(c_tab2_mnist, runs["c_tab2_mnist"], steps)
+    assert {form: decays["critical point", form] for form in ("claim", "corrected")} == {
         "claim": {"5K": pytest.approx(0.79, abs=0.001)}, "corrected": {"5K": pytest.approx(7.9, abs=0.001)},
     }  # fmt: skip
     # steps stand in the rows of the history alone, whose cases name the grid's value
@@ -87,15 +87,15 @@ def test_it_stands_beside_each_case_and_form_of_a_critical_point():
 
 def test_the_quick_figures_decay_as_much_as_the_papers():
     quick = load("quick").train["c_fig8"].by_variant()
-    found = beside(c_fig8, quick, {("claim", "digits", "stationarity"): 690 * 45})
+    decays = beside(c_fig8, quick, {("claim", "digits", "stationarity"): 690 * 45})
     printed = 0.1 / 2 * 200 * 782 * 1e-4 / (1 - 0.9)  # on CIFAR-10
-    assert found["critical point", "claim"]["digits"] == pytest.approx(printed, rel=0.01)
+    assert decays["critical point", "claim"]["digits"] == pytest.approx(printed, rel=0.01)
 
 
 def test_a_case_without_settings_and_other_conditions_have_none():
     runs = load("paper").train["c_tab2"].by_variant()
-    found = beside(c_tab2, runs, {("claim", "9K", "stationarity"): 3200})
-    assert not any(found.values())
-    assert all(name.startswith("critical point") for name, _ in found)
+    decays = beside(c_tab2, runs, {("claim", "9K", "stationarity"): 3200})
+    assert not any(decays.values())
+    assert all(name.startswith("critical point") for name, _ in decays)
     rows = Rows(tables.table([{"quantity": "stationarity", "value": 0.1}]))
     assert with_total_decay({"hypotheses": []}, SimpleNamespace(), rows, {}) == {"hypotheses": []}

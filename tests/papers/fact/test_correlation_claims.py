@@ -258,12 +258,12 @@ def test_60k_has_statements_of_its_own_which_say_that_they_were_not_judged(scale
         {"arm": "claim", "case": case, "seed": seed, "layer": "0", "scale": scale, "quantity": quantity, "value": 0.9}
         for statement in c_tab2_mnist.STATEMENTS for quantity in statement.reads for seed in range(5)
     ]))  # fmt: skip
-    reasons = {about.name: about.unjudged(rows, scale) for about in c_tab2_mnist.STATEMENTS
-               if not about.judgeable(rows)}  # fmt: skip
-    at_60k = [about for about in c_tab2_mnist.STATEMENTS if about.name.endswith(" at n = 60K")]
-    assert reasons == {about.name: reason for about in at_60k}
+    reasons = {statement.name: statement.unjudged(rows, scale) for statement in c_tab2_mnist.STATEMENTS
+               if not statement.judgeable(rows)}  # fmt: skip
+    at_60k = [statement for statement in c_tab2_mnist.STATEMENTS if statement.name.endswith(" at n = 60K")]
+    assert reasons == {statement.name: reason for statement in at_60k}
     assert len(at_60k) * 2 == len(c_tab2_mnist.STATEMENTS)
-    assert {about.forms for about in at_60k} == {("claim",)}  # its run has no corrected form
+    assert {statement.forms for statement in at_60k} == {("claim",)}  # its run has no corrected form
 
 
 def test_the_exception_of_table_2():

@@ -105,8 +105,8 @@ def test_the_narrowest_network_at_the_widest_place_breaks_laziness():
     frame = pd.concat([table.frame.assign(arm=arm) for arm, table in tables.items()])
     (statement,) = (entry for entry in a_fig8.STATEMENTS if entry.name == "features fixed at the widest")
     assert statement.kind == "asserted"
-    found = by_arm(statement, Rows(frame), a_fig8.CONTROLS)
-    assert {arm: finding.holds for arm, finding in found.items()} == dict(zip(tables, (True, False), strict=True))
+    by_name = by_arm(statement, Rows(frame), a_fig8.CONTROLS)
+    assert {arm: finding.holds for arm, finding in by_name.items()} == dict(zip(tables, (True, False), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ where there is time for its run. The control computes the matrices with shuffled
 from dataclasses import replace
 from functools import partial
 
+from tasks.judging.statement import Statement
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlation_tables import FACT_AHEAD_OF_ROOTS, printed, table_statements
 from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labels
@@ -32,12 +33,19 @@ CORRECTION = (
     "no correction. The cause may also lie in a setting that the paper does not print."
 )
 COLUMNS = {"": ("5K", "1437 digits"), " at n = 60K": ("60K",)}
-# at the quick scale the printed form reaches a critical point; n = 60K has no corrected form, since its printed decay
-# leaves e^-9.4 of the initial weights
-STATEMENTS = tuple(
-    replace(about, forms=("claim",)) if "60K" in about.data_sets else replace(about, corrected_at=("paper",))
-    for about in table_statements(TABLE, cases=1, parts=COLUMNS)
-)
+
+
+def with_its_forms(statement: Statement) -> Statement:
+    """At the quick scale the printed form reaches a critical point.
+
+    n = 60K has no corrected form, since its printed decay leaves e^-9.4 of the initial weights.
+    """
+    if "60K" in statement.data_sets:
+        return replace(statement, forms=("claim",))
+    return replace(statement, corrected_at=("paper",))
+
+
+STATEMENTS = tuple(with_its_forms(statement) for statement in table_statements(TABLE, cases=1, parts=COLUMNS))
 HYPOTHESES = of_parts(STATEMENTS, COLUMNS)
 CONTROLS = shuffled_labels("agop", "root agop")
 
