@@ -19,6 +19,7 @@ from gramlab.nets.batches import Batches
 from gramlab.nets.checkpoint import CheckpointError
 from gramlab.nets.config import TrainingConfig
 from gramlab.nets.errors import Diverged, NetError
+from gramlab.nets.graphs import Replayed
 from gramlab.nets.init import initialize
 from gramlab.nets.members import AXES, members
 from gramlab.nets.observers import OBSERVERS
@@ -88,6 +89,10 @@ class Ensemble:
         self.optimizer = StackedOptimizer(self.stacked, self.members, config.optimizer, config.momentum, config.betas,
                                           config.method, config.parametrization)  # fmt: skip
         self.compiled_update = self._compile(config.compile) if config.compile else None
+        # whitening decides by what it reads from the device
+        can_replay = torch.device(device).type == "cuda" and "whitened" not in config.optimizer and not config.compile
+        self.replayed_step = Replayed(self.pick_and_update) if can_replay else None
+        self.optimizer.is_fused &= can_replay
         self.beta = torch.tensor([member.beta for member in self.members], dtype=self.dtype, device=device)
         self.sums: list[dict[str, Tensor]] = [{} for _ in self.stacked.groups]  # the observers' sums of each group
         self.unchecked_losses: list[tuple[int, Tensor]] = []  # (first step, losses of shape (members, steps))
@@ -172,13 +177,37 @@ class Ensemble:
         group = self.stacked.groups[index]
         if self.config.observe:
             self._observe(index, step, factor, rows)
-        x, y = self.batches.pick(group.members, rows)
         noise = self.batches.noise(group.members, step, rows.shape[1])
-        if self.compiled_update is None:
-            return self._update(group, noise, x, y, step, factor)
-        # as tensors, since compiled code is specific to the value of each plain number
-        numbers = torch.tensor([step, factor], dtype=torch.float64).to(self.device)
-        return self.compiled_update(group, noise, x, y, *numbers)
+        # as a tensor, since compiled code and graphs are specific to the value of each plain number
+        numbers = torch.tensor([step, factor], dtype=torch.float64)
+        if self.replayed_step is not None:
+            return self.replayed_step(index, numbers, rows, *noise)
+        x, y = self.batches.pick(group.members, rows)
+        if self.compiled_update is not None:
+            return self.compiled_update(group, noise, x, y, *numbers.to(self.device))
+        return self._update(group, noise, x, y, step, factor)
+
+    def pick_and_update(self, index: int, numbers: Tensor, rows: Tensor, *noise: Tensor) -> Tensor:
+        """Take one step of one group, from tensors alone.
+
+        Parameters
+        ----------
+        index : int
+            Number of the group.
+        numbers : Tensor of shape (2,)
+            Number of the step, and the factor of the learning rates.
+        rows : Tensor of shape (members, b)
+            Row numbers of the batch.
+        *noise : Tensor
+            From `Batches.noise`.
+
+        Returns
+        -------
+        Tensor of shape (members of the group,)
+            Losses before the step.
+        """
+        group = self.stacked.groups[index]
+        return self._update(group, noise, *self.batches.pick(group.members, rows), *numbers)
 
     def _update(
         self, group: Group, noise: tuple[Tensor, ...], x: Tensor, y: Tensor, step: int | Tensor, factor: float | Tensor
@@ -229,11 +258,13 @@ class Ensemble:
         Diverged
             If a loss is not a finite number; the message names member and step.
         """
-        for first, losses in self.unchecked_losses:
-            if not bool(losses.isfinite().all()):
-                step, index = (int(number) for number in (~losses.isfinite()).T.nonzero()[0])
+        if self.unchecked_losses:
+            first = self.unchecked_losses[0][0]
+            is_finite = torch.cat([losses for _, losses in self.unchecked_losses], 1).isfinite()
+            self.unchecked_losses.clear()
+            if not bool(is_finite.all()):
+                step, index = (int(number) for number in (~is_finite).T.nonzero()[0])
                 raise Diverged(f"the loss of {self.members[index]} is not a finite number at step {first + step}")
-        self.unchecked_losses.clear()
 
     @torch.no_grad()
     def evaluate(self, epoch: int) -> list[dict[str, Any]]:
@@ -265,7 +296,8 @@ class Ensemble:
                 noise = self.batches.noise(group.members, part, len(x))
                 # so few images that a CPU's cache holds the outputs of a convolution of all members
                 is_grouped = self.device == "cpu" and x.ndim > 2 and not group.is_single
-                count = 128 if is_grouped else min(8192, max(1, 2**19 // x[0].numel()))
+                most_numbers = 2**24 if self.replayed_step else 2**19
+                count = 128 if is_grouped else min(8192, max(1, most_numbers // x[0].numel()))
                 for rows in torch.arange(len(x), device=self.device).split(count):
                     for quantity, values in self._sample_values(group, part, rows, noise).items():
                         mean = means.setdefault(quantity, torch.zeros(len(self.members), dtype=torch.float64))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,11 +24,16 @@ Progress = Callable[[int, int, float], None]  # (steps so far, steps in all, mea
 def _deterministic() -> Iterator[None]:
     """Switch torch's deterministic algorithms on, and restore the setting afterwards."""
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    memory: Any = torch.utils.deterministic  # torch's annotations lack the setting
+    filled_before = memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
+    # otherwise every operation first fills its result with NaN, which takes time and shows only errors of torch's own
+    memory.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        memory.fill_uninitialized_memory = filled_before
 
 
 @_deterministic()

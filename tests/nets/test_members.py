@@ -11,6 +11,7 @@ from torch import nn
 
 from gramlab.data import prepare
 from gramlab.nets import NetError, TrainingConfig, build, fit, mlp, stacked
+from gramlab.nets.ensemble import Ensemble
 from gramlab.nets.members import members
 from gramlab.nets.optimizers import StackedOptimizer
 from gramlab.nets.stacked import StackedParameters
@@ -193,6 +194,57 @@ def test_stacked_optimizers_agree_with_torch(monkeypatch, name, torch_optimizer,
     for index, member_parameters in enumerate(parameters):
         for key, parameter in zip(stack.names, member_parameters, strict=True):
             torch.testing.assert_close(stack.values[key][index], parameter.detach(), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("strategy", ["separate", "batched"])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_the_fused_step_of_a_gpu_agrees_with_torch(monkeypatch, strategy, momentum):
+    """The step that a GPU takes, on the CPU, with a rate that changes and is a tensor; in single precision."""
+    options = {"momentum": momentum, "weight_decay": 0.1}
+    random, factors = torch.Generator().manual_seed(0), torch.linspace(1, 0.1, 20, dtype=torch.float64)
+    model = mlp(5, [4], 3)
+    initial = [{key: torch.randn(p.shape, generator=random) for key, p in model.named_parameters()} for _ in range(3)]
+    monkeypatch.setattr(StackedParameters, "_strategy", lambda *_: strategy)
+    stack = StackedParameters(model, initial, 1, torch.float32, "cpu")
+    optimizer = StackedOptimizer(stack, members(3, {}, lr=0.2, weight_decay=0.1), "sgd", momentum=momentum)
+    assert not optimizer.is_fused
+    optimizer.is_fused = True
+    parameters = {key: torch.nn.Parameter(value.double()) for key, value in stack.values.items()}
+    expected = torch.optim.SGD(parameters.values(), lr=1.0, **options)
+    for step, factor in enumerate(factors):
+        gradients = [torch.randn(stack.values[key].shape, generator=random) for key in stack.names]
+        for parameter, gradient in zip(parameters.values(), gradients, strict=True):
+            parameter.grad = gradient.double()
+        expected.param_groups[0]["lr"] = 0.2 * float(factor)
+        expected.step()
+        for group in stack.groups:
+            own = [gradient[group.members.start] if group.is_single else gradient for gradient in gradients]
+            optimizer.step(group, torch.tensor(step), factor, own)
+    for key, parameter in parameters.items():
+        torch.testing.assert_close(stack.values[key], parameter.detach().float(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "vae", "batch normalisation"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_step_from_tensors_alone_is_the_plain_step(digits, kind, optimizer):
+    """A GPU records the step whose number and factor are tensors; in double precision both agree to round-off."""
+    loss = {"loss": "vae"} if kind == "vae" else {}
+    config = TrainingConfig(batch=10, dtype="float64", grid=GRID, **{**OPTIMIZERS[optimizer], **loss})
+    weights = []
+    for is_from_tensors in (False, True):
+        ensemble = Ensemble(network(MODELS[kind], digits), digits, config, 2, "cpu")
+        ensemble.stacked.train(True)
+        for step, rows in enumerate(ensemble.batches.epoch(0)):
+            factor = 1 / (1 + step)
+            for index, group in enumerate(ensemble.stacked.groups):
+                noise = ensemble.batches.noise(group.members, step, rows.shape[1])
+                if is_from_tensors:
+                    ensemble.pick_and_update(index, torch.tensor([step, factor], dtype=torch.float64), rows, *noise)
+                else:
+                    ensemble.step(index, step, factor, rows)
+        weights.append(ensemble.weights())
+    for name, value in weights[0].items():
+        torch.testing.assert_close(weights[1][name], value, rtol=1e-9, atol=1e-11)
 
 
 def test_ntk_parametrization_is_gradient_descent_on_the_unscaled_weights(digits, tmp_path):
