@@ -138,11 +138,12 @@ class Batches:
         """
         if self.latent is None:
             return ()
-        numbers = [
-            torch.from_numpy(stream(*self.name, member.seed, "latent noise", draw).normal(size=(n, self.latent)))
-            for member in self.members[members]
-        ]
-        return (torch.stack(numbers).to(self.device, self.dtype),)
+        by_seed = {
+            seed: torch.from_numpy(stream(*self.name, seed, "latent noise", draw).normal(size=(n, self.latent)))
+            for seed in {member.seed for member in self.members[members]}
+        }
+        numbers = torch.stack([by_seed[member.seed] for member in self.members[members]])
+        return (numbers.to(self.device, self.dtype),)
 
     def pick(self, members: slice, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Training samples and targets by row number.
