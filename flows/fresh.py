@@ -8,6 +8,7 @@ back.
 """
 
 import filecmp
+import hashlib
 import json
 import os
 import re
@@ -114,24 +115,51 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
     hashes = [table_hashes("quick", root=folder) for folder in (ROOT, *copies.values())]
     claims = {}
     for name, claim in committed.items():
-        table = f"{settings.claims[name.lower().replace('.', '_')]}.parquet"
+        table = f"{settings.claims[_key(name)]}.parquet"
         if len({of_root.get(table) for of_root in hashes}) > 1:
             by_root = {str(root): of_root[name] for root, of_root in verdicts.items()}
-            claims[name] = {"verdict": claim["verdict"], "verdicts": by_root, **came_back(claim["verdict"], by_root)}
+            claims[name] = _counted(claim["verdict"], by_root, settings_hash(name))
     return {"scale": "quick", "commit": commit(), "roots": _roots(copies, of_atlas=False), "claims": claims}
 
 
 def with_recorded_roots(record: dict[str, Any], recorded: dict[str, Any], committed: dict[str, Any]) -> dict[str, Any]:
-    """The record joined with an older record that has other roots; each root names its commit."""
+    """The record joined with an older record that has other roots; each root names its commit.
+
+    Older verdicts of a claim whose settings have changed since are left out.
+    """
     older = {root: {"commit": recorded["commit"], **entry} for root, entry in recorded.get("roots", {}).items()
              if root not in record["roots"]}  # fmt: skip
     claims = {}
     for name, claim in committed.items():
-        runs = [source.get("claims", {}).get(name, {}).get("verdicts", {}) for source in (recorded, record)]
-        by_root = {root: verdict for of_roots in runs for root, verdict in of_roots.items()}
-        if by_root:
-            claims[name] = {"verdict": claim["verdict"], "verdicts": by_root, **came_back(claim["verdict"], by_root)}
+        before, now = (source.get("claims", {}).get(name, {}) for source in (recorded, record))
+        settings = settings_hash(name)
+        # roots that ran before there were hashes count as having today's settings
+        kept = {root: verdict for root, verdict in before.get("verdicts", {}).items()
+                if before.get("settings", {}).get(root, settings) == settings}  # fmt: skip
+        if by_root := {**kept, **now.get("verdicts", {})}:
+            claims[name] = _counted(claim["verdict"], by_root, settings)
     return {**record, "roots": {**older, **record["roots"]}, "claims": claims}
+
+
+def settings_hash(claim: str) -> str:
+    """Of what params.yaml says at the quick scale about the claim's experiment and its data."""
+    settings = load("quick")
+    experiment = settings.claims[_key(claim)]
+    section = "train" if experiment in settings.train else "simulate"
+    entries = [settings.entry(section, experiment)]
+    if section == "train":
+        entries.append(settings.entry("data", settings.train[experiment].data))
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _key(claim: str) -> str:
+    return claim.lower().replace(".", "_")
+
+
+def _counted(verdict: str, by_root: dict[str, str], settings: str) -> dict[str, Any]:
+    """A claim's entry in the record."""
+    return {"verdict": verdict, "verdicts": by_root, "settings": dict.fromkeys(by_root, settings),
+            **came_back(verdict, by_root)}  # fmt: skip
 
 
 def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:

@@ -119,6 +119,17 @@ def test_roots_that_ran_elsewhere_are_kept(project, environment):
     for name, claim in merged["claims"].items():
         assert claim["verdicts"] == {"11": by_hand[name], "99": "from elsewhere"}
         assert (claim["came back"], claim["runs"]) == (int(by_hand[name] == COMMITTED[name]), 2)
+    # roots 12 and 99 ran with other settings of A.tl, and of no other claim
+    params = clone / "params.yaml"
+    raw = yaml.safe_load(params.read_text())
+    raw["weight_gram"]["simulate"]["a_tl"]["quick"]["instances"] += 1
+    params.write_text(yaml.safe_dump(raw, sort_keys=False))
+    done = repeat(clone, environment, "11", "--keep")
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = json.loads((clone / fresh.FILE).read_text())["claims"]
+    assert after["A.tl"]["verdicts"].keys() == {"11"}
+    assert all(claim["verdicts"].keys() == {"11", "99"} for name, claim in after.items() if name != "A.tl")
+    assert len({claim["settings"]["11"] for claim in after.values()}) == len(after)
 
 
 def test_a_root_that_fails_leaves_the_record_alone(project, environment):
