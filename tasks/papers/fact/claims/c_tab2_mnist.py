@@ -9,7 +9,7 @@ where there is time for its run. The control computes the matrices with shuffled
 from dataclasses import replace
 from functools import partial
 
-from tasks.judging.statement import Statement
+from tasks.judging.statement import Control, Statement
 from tasks.papers.fact.claims.shared.correlation_figures import draw_table_2
 from tasks.papers.fact.claims.shared.correlation_tables import FACT_AHEAD_OF_ROOTS, printed, table_statements
 from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labels
@@ -48,5 +48,6 @@ def with_its_forms(statement: Statement) -> Statement:
 STATEMENTS = tuple(with_its_forms(statement) for statement in table_statements(TABLE, cases=1, parts=COLUMNS))
 HYPOTHESES = of_parts(STATEMENTS, COLUMNS)
 CONTROLS = shuffled_labels("agop", "root agop")
+CORRECTED = Control(lacks=("60K",), parts_because="The printed decay needs no correction at n = 60K.")
 
 draw = partial(draw_table_2, table=TABLE)
