@@ -3,13 +3,11 @@
 A training run takes its number of operations over a rate. The operations of a step are those of the forward and the
 backward pass through matrix products and convolutions, two for each multiply-add, as torch counts them on a network of
 the device "meta": about 6 a weight and sample of a linear layer. Unless a rate is given, it is the median of the
-recorded training runs on the same kinds of data. If a record covers only a part of a run of today, the rest takes as
-long per operation.
+recorded training runs on the same kinds of data.
 """
 
 import statistics
 import sys
-from collections.abc import Container
 from math import prod
 from pathlib import Path
 
@@ -28,10 +26,8 @@ SETS = {
     "svhn": ((3, 32, 32), 73_257, 10),
     "celeba": ((3, 96, 96), 162_770, 2),
 }
-# runs that have more variants today than their recorded durations cover, and the covered variants
-RECORDED = {"a_fig12": ("text",)}
 # runs that waited for other work of the machine most of the time: they say nothing about its rate
-WAITED = {"c_tab2", "c_tab2_mnist"}
+WAITED = {"c_tab2"}
 
 
 def step_operations(run: Train, data: Data) -> float:
@@ -55,13 +51,11 @@ def step_operations(run: Train, data: Data) -> float:
     return counter.get_total_flops() / batch
 
 
-def operations(settings: Settings, key: str, variants: Container[str] | None = None) -> float | None:
-    """Floating-point operations of a training run, or of some variants; None for a kind that is not counted."""
+def operations(settings: Settings, key: str) -> float | None:
+    """Floating-point operations of a training run; None for a kind that is not counted."""
     run, total = settings.train[key], 0.0
     entry = settings.data[run.data]
-    for name, variant in run.by_variant().items():
-        if variants is not None and name not in variants:
-            continue
+    for variant in run.by_variant().values():
         data = entry.parts()[variant.part] if isinstance(entry, Sets) else entry
         if data.source not in SETS or variant.model.kind in ("vae", "deep_linear"):
             return None
@@ -77,15 +71,12 @@ def estimates(
     """Seconds of the stages without a duration, and the rates, in operations a second, of the recorded training runs.
 
     Training has the assumed rate or, without one, the median of the recorded rates. A measurement takes the median
-    share of its training's time, and any other stage the median of its kind. At the papers' scale the stages of
-    RECORDED are among those without a duration.
+    share of its training's time, and any other stage the median of its kind.
     """
     settings = reader.load(scale)
     counted = {key: total for key in settings.train if (total := operations(settings, key))}
-    partly = RECORDED if scale == "paper" else {}
-    recorded = {key: operations(settings, key, partly.get(key)) or 0.0 for key in counted}
-    timed = [key for key in recorded if f"train@{key}" in seconds and not (scale == "paper" and key in WAITED)]
-    rates = sorted(recorded[key] / seconds[f"train@{key}"] for key in timed)
+    timed = [key for key in counted if f"train@{key}" in seconds and not (scale == "paper" and key in WAITED)]
+    rates = sorted(counted[key] / seconds[f"train@{key}"] for key in timed)
     rate = assumed or statistics.median(rates)
     trained = {**{f"train@{key}": total / rate for key, total in counted.items()}, **seconds}
     shares = [duration / seconds[train] for name, duration in seconds.items()
@@ -101,7 +92,4 @@ def estimates(
             missing[name] = share * trained[train]
         else:
             missing[name] = usual.get(kind(name), usual["verdicts"])
-    for name in {f"{step}@{key}" for step in ("train", "measure") for key in partly} & seconds.keys():
-        key = name.split("@")[1]
-        missing[name] = seconds[name] * counted[key] / recorded[key]
     return missing, rates

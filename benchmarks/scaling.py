@@ -22,17 +22,23 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.estimates import estimates  # noqa: E402
 from flows.graph import Graph  # noqa: E402
 from flows.schedule import Schedule, kind  # noqa: E402
+from tasks import settings as reader  # noqa: E402
 
 
 def durations(graph: Graph) -> dict[str, float]:
-    """Seconds by stage, from the committed report or, without one, from the clone's last run."""
+    """Seconds by stage, from the committed report or, without one, from the clone's last run.
+
+    Trainings on a GPU and their measurements are left out, since a core takes far longer.
+    """
     folder = ROOT / "data" / graph.scale / "provenance"
     committed = ROOT / "reports" / graph.scale / "provenance.json"
     if committed.is_file():
         records = json.loads(committed.read_text(encoding="utf-8"))
     else:
         records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
-    seconds = {name: float(record["seconds"]) for name, record in records.items()}
+    trained = reader.load(graph.scale).train
+    seconds = {name: float(record["seconds"]) for name, record in records.items()
+               if record.get("device") != "cuda" or name.partition("@")[2] not in trained}  # fmt: skip
     return {name: seconds[record] for name in graph.stages
             if (record := name.replace("simulate@", "measure@")) in seconds}  # fmt: skip
 
