@@ -24,7 +24,7 @@ def main() -> None:
         started = time.perf_counter()
         if isinstance(settings, Simulation):
             settings = settings.feasible()
-            seeds = {settings.seeds()} - {0}
+            seeds = settings.seeds()
             rows = experiment.measure(settings)
         else:
             from tasks.measuring.run import Run

@@ -6,9 +6,11 @@ A network with a convolution takes images (n, channels, height, width), any othe
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from gramlab.nets.activations import ACTIVATIONS, Scaled
@@ -158,7 +160,8 @@ def resnet18(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 
     from torchvision import models
 
     _check_image_shape(shape, "resnet18")
-    model = models.resnet18(weights=None)
+    with _replaced_layers(channels):
+        model = models.resnet18(weights=None)
     _set_channels(model, shape[0], channels)
     model.fc = mlp(model.fc.in_features * channels // 64, [width] * depth, outputs, "relu", bias=False)
     return model
@@ -193,13 +196,19 @@ def vgg11(shape: Sequence[int], outputs: int, width: int = 512, depth: int = 5, 
     from torchvision.models.vgg import cfgs, make_layers
 
     _check_image_shape(shape, "vgg11")
-    features = make_layers(cfgs["A"])[:-1]  # a whole VGG-11 has a classifier that takes 1.5 s and 500 MB to make
+    with _replaced_layers(channels):
+        features = make_layers(cfgs["A"])[:-1]  # a whole VGG-11 has a classifier that takes 1.5 s and 500 MB to make
     _set_channels(features, shape[0], channels)
     sides = [side // 16 for side in shape[1:]]
     if min(sides) < 1:
         raise NetError(f"images of {shape[1]} x {shape[2]} are too small for vgg11, which needs 16 x 16")
     head = mlp(512 * channels // 64 * math.prod(sides), [width] * depth, outputs, "relu", bias=False)
     return nn.Sequential(OrderedDict(features=features, flat=nn.Flatten(), head=head))
+
+
+def _replaced_layers(channels: int) -> AbstractContextManager:
+    """Where torchvision makes layers: without numbers if `_set_channels` replaces all layers that have weights."""
+    return nullcontext() if channels == 64 else torch.device("meta")
 
 
 def _set_channels(model: nn.Module, inputs: int, channels: int) -> None:

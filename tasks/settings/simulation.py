@@ -9,6 +9,6 @@ class Simulation(Reducible):
     instances: Count  # drawn instances, or seeds
     gpu: bool | None = None  # whether the experiment computes on a GPU where there is one
 
-    def seeds(self) -> int:
-        """The number of seeds in every series of the table; 0 if the column ``seed`` numbers something else."""
-        return self.instances
+    def seeds(self) -> set[int]:
+        """The numbers of seeds that a series may have; none if the column ``seed`` numbers something else."""
+        return {self.instances}

@@ -143,7 +143,7 @@ def test_the_killed_program_goes_on_and_then_forgets(copy_project, environment):
     """``python -m tasks.measure``, killed after its first model, writes the table of a program that was not."""
     project = copy_project("resumable")
     settings = project / "params.yaml"
-    entry = re.search(r"(?m)^    d_deep_rfm:\n(.*\n)*?      quick: (.*)$", settings.read_text(encoding="utf-8"))
+    entry = re.search(r"(?m)^    d_deep_rfm:\n(.*\n)*?      quick: (\{[^}]*\})", settings.read_text(encoding="utf-8"))
     small = "{data: [digits], samples: 60, layers: 2, relu: 16, fourier: 16, instances: 20}"
     settings.write_text(settings.read_text(encoding="utf-8").replace(entry[2], small), encoding="utf-8")
     command = [sys.executable, "-m", "tasks.measure", "d_deep_rfm", "--scale", "quick"]

@@ -37,9 +37,9 @@ class Settings(Simulation):
     folder: str | None  # of tables, under the data root; null: scikit-learn's own data sets
     largest: Count  # rows of a table
 
-    def seeds(self) -> int:
+    def seeds(self) -> set[int]:
         """A row's seed numbers its data set."""
-        return 0
+        return set()
 
 
 def measure(settings: Settings) -> Iterator[dict]:

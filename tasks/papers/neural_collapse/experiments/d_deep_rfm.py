@@ -36,7 +36,7 @@ from tasks.settings.simulation import Simulation
 
 
 class Settings(Simulation):
-    """``instances`` counts seeds."""
+    """``instances`` counts the seeds of Fourier features on all samples."""
 
     data: list[Literal["digits", "mnist", "cifar10", "svhn"]]  # image sources
     samples: Count  # training images of each source
@@ -44,6 +44,15 @@ class Settings(Simulation):
     layers: Count  # of the Deep RFM
     relu: Count  # number of ReLU features
     fourier: Count  # number of Fourier features
+    fewer_instances: Count | None = None  # seeds of ReLU features and of the fits to fewer samples; by default all
+
+    def fewer_seeds(self) -> int:
+        """The number of seeds of ReLU features and of the fits to fewer samples."""
+        return min(self.instances, self.fewer_instances or self.instances)
+
+    def seeds(self) -> set[int]:
+        """A series of the table has all seeds, or the fewer seeds."""
+        return {self.instances, self.fewer_seeds()}
 
 
 NO_AGOP, SHUFFLED = "control: M = I", "control: fitted to shuffled labels"
@@ -52,36 +61,40 @@ KERNELS = {"cifar10": "laplace", "mnist": "gaussian", "svhn": "laplace", "digits
 PLACES = ("data", "agop", "features")  # the data of a layer, after M^{1/2}, and after the feature map
 SHOWN = 4  # images of each class in a Gram image
 IMAGES = ("gram/image", "image/class means")  # of the first seed
+BY_SAMPLES = "nc1/by samples"
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: NC1 and NC2 by place and layer, and by chance in the last layer, mean cosines, ridges, training accuracy.
 
     The first seed has Gram images too. With Fourier features there are rows of the last layer's NC1 by the number of
-    samples: these are the run's first samples.
+    samples: these are the run's first samples. Only the fewer seeds have these rows and ReLU features.
     """
     root = load("paper").machine.root()
+    seeds_of = {**dict.fromkeys(IMAGES, 1), BY_SAMPLES: settings.fewer_seeds()}
     for wanted in settings.data:
         count = None if wanted == "digits" else settings.samples
         data, _ = prepare_or_stand_in("measure@d_deep_rfm", wanted, root, train=count, order="first")
         source = data.source
         x, y = data.scaled(data.x_train, torch.float64).flatten(1).numpy(), data.y_train.numpy()
         for seed in range(settings.instances):
-            images, classes = x, y
+            images, classes, among_fewer = x, y, seed < settings.fewer_seeds()
             if len(x) > settings.samples:
                 subset = stream("d_deep_rfm", source, seed).choice(len(x), settings.samples, replace=False)
                 images, classes = x[subset], y[subset]
             for features, kernel, width in (
                 ("relu", KERNELS[wanted], settings.relu), ("fourier", "laplace", settings.fourier),
             ):  # fmt: skip
+                if features == "relu" and not among_fewer:
+                    continue
                 model = DeepRFM(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
                                 gram_samples=SHOWN)  # fmt: skip
                 labels = {"case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
                 part = [source, len(images), model.get_params()]
                 for row in rows_of_part("d_deep_rfm", part, partial(_rows_of_model, model, images, classes)):
-                    if row["quantity"] not in IMAGES or seed == 0:
+                    if seed < seeds_of.get(row["quantity"], settings.instances):
                         yield {**labels, **row}
-                for count in settings.fewer_samples if features == "fourier" else ():
+                for count in settings.fewer_samples if features == "fourier" and among_fewer else ():
                     part = ["fewer samples", source, count, model.get_params()]
                     rows_of_fewer = partial(_rows_of_fewer, model, images[:count], classes[:count])
                     for row in rows_of_part("d_deep_rfm", part, rows_of_fewer):
@@ -121,7 +134,7 @@ def _rows_of_fewer(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dic
 
 
 def _row_of_samples(model: DeepRFM, count: int) -> dict:
-    return {"x": float(count), "quantity": "nc1/by samples", "value": model.layers_[-1].nc1["agop"]}
+    return {"x": float(count), "quantity": BY_SAMPLES, "value": model.layers_[-1].nc1["agop"]}
 
 
 def _rows_of_layers(model: DeepRFM, sizes: np.ndarray) -> Iterator[dict]:

@@ -9,6 +9,7 @@ of points at decreasing distance, and on pairs of training samples in these netw
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -215,12 +216,18 @@ def sample(data: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Samples (n, d) and labels (n,) of mean 0: odd against even digits, or the staircase of B.4 in ten dimensions."""
     draw = stream("a_thm3", data, seed)
     if data == "digits":
-        images, digits = load_digits(return_X_y=True)
+        images, digits = all_digits()
         samples = [draw.choice(np.flatnonzero(digits % 2 == odd), SAMPLES // 2, replace=False) for odd in (0, 1)]
         return images[np.concatenate(samples)] / 16, np.repeat([-1.0, 1.0], SAMPLES // 2)
     x = draw.normal(size=(SAMPLES, 10))
     y = staircase_of(x, 4)
     return x, (y - y.mean()) / y.std()
+
+
+@cache
+def all_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Scikit-learn's images and digits, which every seed of every case samples from: it reads a text file."""
+    return load_digits(return_X_y=True)
 
 
 def normal(seeds: int, shape: tuple[int, int], size: float, *name: str | int) -> Tensor:
