@@ -89,9 +89,8 @@ class Ensemble:
         self.optimizer = StackedOptimizer(self.stacked, self.members, config.optimizer, config.momentum, config.betas,
                                           config.method, config.parametrization)  # fmt: skip
         self.compiled_update = self._compile(config.compile) if config.compile else None
-        # whitening decides by what it reads from the device
-        can_replay = torch.device(device).type == "cuda" and "whitened" not in config.optimizer and not config.compile
-        self.replayed_step = Replayed(self.pick_and_update) if can_replay else None
+        can_replay = torch.device(device).type == "cuda" and _repeats_its_operations(model, config)
+        self.replayed_step = Replayed(self.pick_and_update, device) if can_replay else None
         self.optimizer.is_fused &= can_replay
         self.beta = torch.tensor([member.beta for member in self.members], dtype=self.dtype, device=device)
         self.sums: list[dict[str, Tensor]] = [{} for _ in self.stacked.groups]  # the observers' sums of each group
@@ -388,6 +387,13 @@ class Ensemble:
                 raise CheckpointError(f"{path}: holds {key}, which this training does not have")
         if state:
             raise CheckpointError(f"{path}: lacks {', '.join(sorted(state))}")
+
+
+def _repeats_its_operations(model: nn.Module, config: TrainingConfig) -> bool:
+    """Whether every step consists of the same operations. Whitening decides by numbers, and so may other modules."""
+    known = ("torch.nn.", "torchvision.", "gramlab.")
+    are_known = all(type(module).__module__.startswith(known) for module in model.modules())
+    return are_known and "whitened" not in config.optimizer and not config.compile
 
 
 def _hash_of(data: DataSet) -> str:

@@ -30,23 +30,25 @@ class Replayed:
     function : callable
         ``function(key, *inputs)`` returns one tensor. It may change tensors in place, and must neither wait for the
         device nor read a number from it. Tensors other than its inputs must keep their place in memory.
+    device : str
+        The GPU.
 
     Examples
     --------
     >>> import torch
     >>> weights = torch.zeros(2, device="cuda")                         # doctest: +SKIP
-    >>> add = Replayed(lambda key, x: weights.add_(x).sum())            # doctest: +SKIP
+    >>> add = Replayed(lambda key, x: weights.add_(x).sum(), "cuda")    # doctest: +SKIP
     >>> for _ in range(3):                                              # doctest: +SKIP
-    ...     print(add("sum", torch.ones(2, device="cuda")).item())
+    ...     print(add(0, torch.ones(2)).item())
     2.0
     4.0
     6.0
     """
 
-    def __init__(self, function: Callable[..., Tensor]):
-        self.function = function
+    def __init__(self, function: Callable[..., Tensor], device: str):
+        self.function, self.device = function, torch.device(device)
         self.graphs: dict[tuple, Graph | None] = {}  # None after the first call
-        self.stream = torch.cuda.Stream()
+        self.stream = torch.cuda.Stream(self.device)
         self.pool = torch.cuda.graph_pool_handle()  # shared, since an output is copied before the next replay
 
     def __call__(self, key: int, *inputs: Tensor) -> Tensor:
@@ -76,15 +78,16 @@ class Replayed:
 
     def _call_plainly(self, key: int, *inputs: Tensor) -> Tensor:
         """An ordinary call, on the stream that records later: torch keeps memory for each stream."""
-        self.stream.wait_stream(torch.cuda.current_stream())
+        current = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
-            output = self.function(key, *(value.to("cuda") for value in inputs))
-        torch.cuda.current_stream().wait_stream(self.stream)
+            output = self.function(key, *(value.to(self.device) for value in inputs))
+        current.wait_stream(self.stream)
         return output
 
     def _record(self, key: int, inputs: tuple[Tensor, ...]) -> Graph:
         """Record a call without executing it."""
-        own = [value.to("cuda", copy=True) for value in inputs]
+        own = [value.to(self.device, copy=True) for value in inputs]
         recording = torch.cuda.CUDAGraph()
         with torch.cuda.graph(recording, pool=self.pool, stream=self.stream):
             output = self.function(key, *own)

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from gramlab.data import prepare
-from gramlab.nets import NetError, TrainingConfig, build, fit, mlp, stacked
+from gramlab.nets import NetError, TrainingConfig, build, ensemble, fit, mlp, stacked
 from gramlab.nets.ensemble import Ensemble
 from gramlab.nets.members import members
 from gramlab.nets.optimizers import StackedOptimizer
@@ -232,19 +232,40 @@ def test_a_step_from_tensors_alone_is_the_plain_step(digits, kind, optimizer):
     config = TrainingConfig(batch=10, dtype="float64", grid=GRID, **{**OPTIMIZERS[optimizer], **loss})
     weights = []
     for is_from_tensors in (False, True):
-        ensemble = Ensemble(network(MODELS[kind], digits), digits, config, 2, "cpu")
-        ensemble.stacked.train(True)
-        for step, rows in enumerate(ensemble.batches.epoch(0)):
+        trained = Ensemble(network(MODELS[kind], digits), digits, config, 2, "cpu")
+        trained.stacked.train(True)
+        for step, rows in enumerate(trained.batches.epoch(0)):
             factor = 1 / (1 + step)
-            for index, group in enumerate(ensemble.stacked.groups):
-                noise = ensemble.batches.noise(group.members, step, rows.shape[1])
+            for index, group in enumerate(trained.stacked.groups):
+                noise = trained.batches.noise(group.members, step, rows.shape[1])
                 if is_from_tensors:
-                    ensemble.pick_and_update(index, torch.tensor([step, factor], dtype=torch.float64), rows, *noise)
+                    trained.pick_and_update(index, torch.tensor([step, factor], dtype=torch.float64), rows, *noise)
                 else:
-                    ensemble.step(index, step, factor, rows)
-        weights.append(ensemble.weights())
+                    trained.step(index, step, factor, rows)
+        weights.append(trained.weights())
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, rtol=1e-9, atol=1e-11)
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "repeats"),
+    [
+        ("mlp", {}, True),
+        ("vae", {"optimizer": "adam"}, True),
+        ("batch normalisation", {}, True),
+        ("mlp", {"optimizer": "whitened"}, False),
+        ("mlp", {"compile": "default"}, False),
+    ],
+)
+def test_only_steps_of_the_same_operations_are_recorded(digits, kind, settings, repeats):
+    model, config = network(MODELS[kind], digits), TrainingConfig(**settings)
+    assert ensemble._repeats_its_operations(model, config) == repeats
+    assert not ensemble._repeats_its_operations(nn.Sequential(model, Doubled()), config)
 
 
 def test_ntk_parametrization_is_gradient_descent_on_the_unscaled_weights(digits, tmp_path):
