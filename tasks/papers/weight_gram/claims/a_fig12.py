@@ -4,7 +4,7 @@ The generalisation gap, training accuracy minus test accuracy, grows with p. The
 and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
 the network is trained on; the test labels are the true ones. The paper says this of networks
 that memorise their labels. With the printed settings, which name no momentum, ours memorise random labels at neither
-scale; with the momentum of the authors' code they do at the quick scale.
+scale; with the momentum of the authors' code they do at both.
 """
 
 from dataclasses import replace
