@@ -215,7 +215,15 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return labels (n,) for samples X (n, d), by the last machine."""
-        x = self._forward(X)
+        return self._labels(self._forward(X))
+
+    def training_labels(self) -> np.ndarray:
+        """Return ``predict`` of the samples of ``fit``, (n,), without mapping them through the layers again."""
+        check_is_fitted(self)
+        return self._labels(self._tensor(self.X_fit_))
+
+    def _labels(self, x: Tensor) -> np.ndarray:
+        """The last machine's labels of the last layer's output."""
         scores = predict(self._check_parameters(), x, self._tensor(self.X_fit_), self._tensor(self.dual_coef_))
         return self.classes_[scores.argmax(1).cpu().numpy()]
 

@@ -88,6 +88,15 @@ def test_the_agop_collapses_digits_and_random_features_do_not():
     assert (deep.predict(X) == y).all()
 
 
+def test_training_labels_are_those_that_predict_returns():
+    """With a large ridge some of them are wrong."""
+    X, y = clusters()
+    model = gramlab.DeepRFM(2, n_features=30, ridge=30.0).fit(X, np.array(["a", "b", "c"])[y])
+    labels = model.training_labels()
+    assert labels.tolist() == model.predict(X).tolist()
+    assert 0 < (labels == np.array(["a", "b", "c"])[y]).mean() < 1
+
+
 def test_features_are_those_of_their_kernels():
     X, y = clusters(n=12)
     relu, fourier = (

@@ -126,11 +126,11 @@ def test_a_deep_rfm_goes_on_after_the_model_that_it_finished(monkeypatch):
     forget_parts("d_deep_rfm")
     fitted, original = [], d_deep_rfm._rows_of_model
 
-    def counted(model, x, y):
+    def counted(model, x, y, all_controls):
         fitted.append((model.features, model.seed))
         if len(fitted) == 3:
             raise KeyboardInterrupt
-        yield from original(model, x, y)
+        yield from original(model, x, y, all_controls)
 
     monkeypatch.setattr(d_deep_rfm, "_rows_of_model", counted)
     with pytest.raises(KeyboardInterrupt):

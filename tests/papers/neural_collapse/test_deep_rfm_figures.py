@@ -130,6 +130,28 @@ def lower_nc2(claim: float, without: float, arm: str = "claim") -> Finding:
     return statement.rule(rows)
 
 
+def test_nc2_is_compared_with_that_without_agop_at_the_seeds_that_a_control_has():
+    """A control with fewer seeds is judged like a table that has no other seeds."""
+    (statement,) = [each for each in d_fig3.STATEMENTS if each.name == "the AGOP lowers NC2"]
+    control = "control: fitted to shuffled labels"
+    rows = collapse() + without_agop() + collapse(arm=control, nc2=1.3)
+    of_three = [row for row in rows if row["seed"] < 3]
+    without_some = [row for row in rows if row["arm"] != control or row["seed"] < 3]
+    alone, beside = (statement.concerned(planted(table)).where(arm=control) for table in (of_three, without_some))
+    assert statement.rule(beside) == statement.rule(alone)
+    in_claim = statement.concerned(planted(without_some)).where(arm="claim", case=CASES[0], quantity="nc2/agop, M = I")
+    assert set(in_claim.seed.tolist()) == set(range(SEEDS))
+
+
+def test_figure_4_says_which_control_has_fewer_seeds_than_its_note():
+    arms = {"control: M = I": 6, "control: fitted to shuffled labels": 3}
+    rows = [row for arm, count in arms.items() for row in collapse(arm=arm) if row["seed"] < count]
+    figure = d_fig4.draw(planted(collapse() + rows).frame, d_fig4)
+    assert figure.texts[-1].get_text() == "thick: mean (of NC1: geometric); thin: each of 6 seeds"
+    names = [text.get_text() for text in figure.axes[0].texts]
+    assert [name for name in names if "seeds" in name] == ["loose dots, control:\nshuffled labels\n(3 seeds)"]
+
+
 def test_the_agop_must_lower_nc2_of_the_last_layer():
     assert lower_nc2(0.8, 1.2).holds
     assert lower_nc2(0.8, 0.6).holds is False  # NC2 falls with depth, but less than without the AGOP

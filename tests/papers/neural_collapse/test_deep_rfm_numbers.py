@@ -174,8 +174,8 @@ def test_every_row_of_a_tiny_mnist(tmp_path, monkeypatch):
     assert_same_rows(measured, list(models("mnist", pixels, y[:11], 0, 2)), rel=1e-5, absolute=1e-6)
 
 
-def test_seeds_beyond_the_fewer_have_fourier_features_on_all_samples_alone():
-    """They change no row of the first seeds, and the settings say how many seeds a series has."""
+def test_seeds_beyond_the_fewer_have_fourier_features_and_their_control_without_agop_alone():
+    """On all samples. They change no row of the first seeds, and the settings say how many seeds a series has."""
     sizes = {"data": ["digits"], "samples": 22, "fewer_samples": [15], "instances": 3, "layers": 2, **WIDTHS}
     every_row = list(d_deep_rfm.measure(d_deep_rfm.Settings(**sizes)))
     settings = d_deep_rfm.Settings(**sizes, fewer_instances=2)
@@ -183,7 +183,12 @@ def test_seeds_beyond_the_fewer_have_fourier_features_on_all_samples_alone():
         row
         for row in every_row
         if row["seed"] == 2
-        and (row["case"].endswith("relu") or row["quantity"] == "nc1/by samples" or row.get("x") == 15)
+        and (
+            row["case"].endswith("relu")
+            or row["arm"] in (SHUFFLED, LINEAR, TURNED)
+            or row["quantity"] == "nc1/by samples"
+            or row.get("x") == 15
+        )
     ]
     assert list(d_deep_rfm.measure(settings)) == [row for row in every_row if row not in left_out]
     assert settings.seeds() == {2, 3}

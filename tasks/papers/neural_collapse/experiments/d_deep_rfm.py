@@ -16,7 +16,7 @@ the true classes together; M of the same spectrum with random eigenvectors; feat
 
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from gramlab import DeepRFM, neural_collapse
+from gramlab.kernels.deep import DeepLayer, Stage
 from gramlab.kernels.solve import SingularKernel
 from gramlab.streams import stream
 from tasks.measuring.invariants import check_traces, error_context
@@ -44,10 +45,10 @@ class Settings(Simulation):
     layers: Count  # of the Deep RFM
     relu: Count  # number of ReLU features
     fourier: Count  # number of Fourier features
-    fewer_instances: Count | None = None  # seeds of ReLU features and of the fits to fewer samples; by default all
+    fewer_instances: Count | None = None  # seeds of all else but the control M = I; by default all
 
     def fewer_seeds(self) -> int:
-        """The number of seeds of ReLU features and of the fits to fewer samples."""
+        """The number of seeds of ReLU features, of the fits to fewer samples, and of controls other than M = I."""
         return min(self.instances, self.fewer_instances or self.instances)
 
     def seeds(self) -> set[int]:
@@ -62,13 +63,28 @@ PLACES = ("data", "agop", "features")  # the data of a layer, after M^{1/2}, and
 SHOWN = 4  # images of each class in a Gram image
 IMAGES = ("gram/image", "image/class means")  # of the first seed
 BY_SAMPLES = "nc1/by samples"
+Features = tuple[Tensor, Tensor | None]  # weights and shifts of a layer
+
+
+class SameFeatures(DeepRFM):
+    """A DeepRFM that draws its random features at its first fit alone: they depend on no label, sample or AGOP."""
+
+    @cached_property
+    def _drawn(self) -> dict[int, Features]:
+        return {}
+
+    def _draw_features(self, layer: int, x: Tensor) -> Features:
+        if layer not in self._drawn:
+            self._drawn[layer] = super()._draw_features(layer, x)
+        return self._drawn[layer]
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: NC1 and NC2 by place and layer, and by chance in the last layer, mean cosines, ridges, training accuracy.
 
     The first seed has Gram images too. With Fourier features there are rows of the last layer's NC1 by the number of
-    samples: these are the run's first samples. Only the fewer seeds have these rows and ReLU features.
+    samples: these are the run's first samples. Only the fewer seeds have these rows, ReLU features, and controls other
+    than M = I, which a statement compares with the claim seed by seed.
     """
     root = load("paper").machine.root()
     seeds_of = {**dict.fromkeys(IMAGES, 1), BY_SAMPLES: settings.fewer_seeds()}
@@ -87,11 +103,12 @@ def measure(settings: Settings) -> Iterator[dict]:
             ):  # fmt: skip
                 if features == "relu" and not among_fewer:
                     continue
-                model = DeepRFM(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
-                                gram_samples=SHOWN)  # fmt: skip
+                model = SameFeatures(settings.layers, kernel=kernel, features=features, n_features=width, seed=seed,
+                                     gram_samples=SHOWN)  # fmt: skip
                 labels = {"case": f"{source}, {kernel}, {features}", "seed": seed, "dtype": "float64"}
-                part = [source, len(images), model.get_params()]
-                for row in rows_of_part("d_deep_rfm", part, partial(_rows_of_model, model, images, classes)):
+                part = [source, len(images), among_fewer, model.get_params()]
+                rows_of_model = partial(_rows_of_model, model, images, classes, among_fewer)
+                for row in rows_of_part("d_deep_rfm", part, rows_of_model):
                     if seed < seeds_of.get(row["quantity"], settings.instances):
                         yield {**labels, **row}
                 for count in settings.fewer_samples if features == "fourier" and among_fewer else ():
@@ -101,23 +118,25 @@ def measure(settings: Settings) -> Iterator[dict]:
                         yield {**labels, **row}
 
 
-def _rows_of_model(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
-    """Rows of a model fitted to images (n, d) with labels (n,), and of its controls."""
+def _rows_of_model(model: DeepRFM, x: np.ndarray, y: np.ndarray, all_controls: bool) -> Iterator[dict]:
+    """Rows of a model fitted to images (n, d) with labels (n,), and of all its controls or of M = I alone."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularKernel)  # the rows report the ridge
         model.fit(x, y)
         sizes = np.minimum(np.unique(y, return_counts=True)[1], SHOWN)
         yield from ({**row, "arm": "claim"} for row in _rows_of_layers(model, sizes))
-        yield {"arm": "claim", "quantity": "train_accuracy", "value": float(model.score(x, y))}
+        yield {"arm": "claim", "quantity": "train_accuracy", "value": _training_accuracy(model, y)}
         yield {"arm": "claim", **_row_of_samples(model, len(x))}
-        yield from _rows_of_other_maps(model, x, y)
+        yield from _rows_of_stages(model, x, y, all_controls)
         model.set_params(agop=False).fit(x, y)
         # with M = I, NC1 after the AGOP is that of the data
         yield from ({**row, "arm": NO_AGOP} for row in _rows_of_layers(model, sizes) if row["quantity"] != "nc1/agop")
         yield {"arm": NO_AGOP, **_row_of_samples(model, len(x))}
-        shuffled = stream("d_deep_rfm", "shuffled", model.seed).permutation(y)
-        model.set_params(agop=True).fit(x, shuffled)
-        yield from ({**row, "arm": SHUFFLED} for row in _class_rows(model, x, y))
+        model.set_params(agop=True)
+        if all_controls:
+            shuffled = stream("d_deep_rfm", "shuffled", model.seed).permutation(y)
+            model.fit(x, shuffled)
+            yield from ({**row, "arm": SHUFFLED} for row in _class_rows(model, x, y))
 
 
 def _rows_of_fewer(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
@@ -128,9 +147,13 @@ def _rows_of_fewer(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dic
             model.set_params(agop=agop).fit(x, y)
             yield {"arm": arm, **_row_of_samples(model, len(x))}
             if agop:
-                accuracy = float(model.score(x, y))
+                accuracy = _training_accuracy(model, y)
                 yield {"arm": arm, "x": float(len(x)), "quantity": "train_accuracy", "value": accuracy}
         model.set_params(agop=True)
+
+
+def _training_accuracy(model: DeepRFM, y: np.ndarray) -> float:
+    return float((model.training_labels() == y).mean())
 
 
 def _row_of_samples(model: DeepRFM, count: int) -> dict:
@@ -170,20 +193,28 @@ def _spread(nc2: float, K: int) -> float:
     return nc2 / (K * (K - 1)) ** 0.5
 
 
-def _rows_of_other_maps(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:
-    """NC1 of the model's data after a linear feature map, and after M^{1/2} with random eigenvectors."""
+def _rows_of_stages(model: DeepRFM, x: np.ndarray, y: np.ndarray, other_maps: bool) -> Iterator[dict]:
+    """Rows after other maps of each layer, if they are wanted, and those by chance in the last layer."""
     labels, draw = torch.from_numpy(y), stream("d_deep_rfm", "turned", model.features, model.seed)
     for number, (layer, stages) in enumerate(zip(model.layers_, model.stages(x), strict=True), 1):
-        data, projected = (torch.from_numpy(stage).to(layer.weight) for stage in stages[:2])
-        linear = neural_collapse(projected @ layer.weight.mT, labels).nc1
-        assert layer.root is not None
-        root = in_random_directions(torch.linalg.eigvalsh(layer.root), data.shape[1], draw)
-        turned = neural_collapse(data @ root, labels).nc1
-        values = {LINEAR: {"nc1/agop": layer.nc1["agop"], "nc1/features": linear},
-                  TURNED: {"nc1/data": layer.nc1["data"], "nc1/agop": turned}}  # fmt: skip
-        for arm, arm_values in values.items():
-            yield from ({**row, "arm": arm} for row in _layer_rows(number, arm_values))
+        if other_maps:
+            yield from _rows_of_other_maps(number, layer, stages, labels, draw)
     yield from ({**row, "arm": "claim"} for row in _chance_rows(model, stages, labels))
+
+
+def _rows_of_other_maps(
+    number: int, layer: DeepLayer, stages: Stage, labels: Tensor, draw: np.random.Generator
+) -> Iterator[dict]:
+    """NC1 of a layer's data after a linear feature map, and after M^{1/2} with random eigenvectors."""
+    data, projected = (torch.from_numpy(stage).to(layer.weight) for stage in stages[:2])
+    linear = neural_collapse(projected @ layer.weight.mT, labels).nc1
+    assert layer.root is not None
+    root = in_random_directions(torch.linalg.eigvalsh(layer.root), data.shape[1], draw)
+    turned = neural_collapse(data @ root, labels).nc1
+    values = {LINEAR: {"nc1/agop": layer.nc1["agop"], "nc1/features": linear},
+              TURNED: {"nc1/data": layer.nc1["data"], "nc1/agop": turned}}  # fmt: skip
+    for arm, arm_values in values.items():
+        yield from ({**row, "arm": arm} for row in _layer_rows(number, arm_values))
 
 
 def _class_rows(model: DeepRFM, x: np.ndarray, y: np.ndarray) -> Iterator[dict]:

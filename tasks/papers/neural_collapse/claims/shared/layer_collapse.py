@@ -252,7 +252,8 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                 line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"{measure}/data")]
                 style.seeds(axes, line, "x", style.CONTROL, linestyle=dots, label=f"data, {arm}")
                 if measure == "nc1":
-                    ends.append((_at_the_end(line), IN_SHORT.get(arm, arm), style.CONTROL))
+                    name = _name_of_line(arm, line, seeds=rows["seed"].nunique())
+                    ends.append((_at_the_end(line), name, style.CONTROL))
             for place, (label, color, dashes) in PLACES.items():
                 line = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == f"{measure}/{place}")]
                 style.seeds(axes, line, "x", color, linestyle=dashes, label=label)
@@ -266,6 +267,12 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         style.label_ends(panels[0], ends, gap=0.1)
     style.note(figure, style.what_lines_are(rows, "mean (of NC1: geometric)"))
     return figure
+
+
+def _name_of_line(arm: str, line: pd.DataFrame, seeds: int) -> str:
+    """A control's name in short, with its number of seeds if it has fewer than the figure's note says."""
+    count = line["seed"].nunique()
+    return IN_SHORT.get(arm, arm) + (f"\n({count} seeds)" if count < seeds else "")
 
 
 def _at_the_end(rows: pd.DataFrame) -> float:

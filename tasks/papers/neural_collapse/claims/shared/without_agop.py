@@ -19,15 +19,19 @@ WITHOUT = "nc2/agop, M = I"
 class AgainstNoAgop(Statement):
     """A statement that compares NC2 after M^{1/2} with that of M = I, seed by seed.
 
-    A rule sees one arm. So the rows of M = I stand in every other arm too, under the name ``WITHOUT``. M = I itself is
-    no control of this statement: its difference from itself is 0 by construction.
+    A rule sees one arm. So the rows of M = I stand in every other arm too, under the name ``WITHOUT``; only those of
+    the arm's own seeds, because a control may have fewer. M = I itself is no control of this statement: its difference
+    from itself is 0 by construction.
     """
 
     def concerned(self, rows: Rows) -> Rows:
         """The rows that the statement reads, and in every arm those of M = I."""
         frame = super().concerned(rows).frame
         without, others = frame[frame["arm"] == NO_AGOP], frame[frame["arm"] != NO_AGOP]
-        beside = [without.assign(arm=arm, quantity=WITHOUT) for arm in others["arm"].unique()]
+        beside = []
+        for arm, in_arm in others.groupby("arm"):
+            paired = without.merge(in_arm[["case", "seed"]].drop_duplicates())
+            beside.append(paired.assign(arm=arm, quantity=WITHOUT))
         return Rows(pd.concat([others, *beside], ignore_index=True))
 
 
