@@ -11,6 +11,7 @@ from fake_gpu import FakeGPU
 from tasks import papers, prepare, stage, train
 from tasks.measuring import resumable
 from tasks.measuring.run import Run
+from tasks.papers.centered_nfa.experiments import b_centerings
 from tasks.papers.fact.experiments import c_parity
 from tasks.settings import Settings, merged, read
 
@@ -98,3 +99,11 @@ def test_kernel_machines_on_parities(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(resumable, "FOLDER", tmp_path / "of the GPU")
     with FakeGPU():
         assert_same_rows(list(c_parity.measure(settings, "fake_gpu")), expected)
+
+
+def test_centerings_along_training() -> None:
+    settings = b_centerings.Settings(instances=2, steps=8, every=8, width=6)
+    expected = list(b_centerings.measure(settings, "cpu"))
+    assert len(expected) > 1000
+    with FakeGPU():
+        assert_same_rows(list(b_centerings.measure(settings, "fake_gpu")), expected)

@@ -37,31 +37,101 @@ def cosine(A, B):
     return np.sum(A * B) / np.linalg.norm(A) / np.linalg.norm(B)
 
 
-def test_centerings_against_the_chain_rule():
-    x = stream("test_checks_b", "x").normal(size=(30, 4))
-    now, start, other = (weights("test_checks_b", name) for name in ("now", "start", "other"))
-    net, samples = mlp(4, [6, 6], 1, "relu", bias=False).double(), torch.from_numpy(x)
-    K = b_centerings.tangents(net, samples, now, start)
-    rows = [{"arm": "claim", **row} for row in b_centerings.centerings(K, now, start)]
-    rows += b_centerings.controls(net, samples, K, now, start, other, 5, ("test_checks_b",), 1.0)
-    measured = {(row["arm"], row["layer"], row["quantity"]): row["value"] for row in rows}
-    g, g0, gx = (tangents(W, x) for W in (now, start, other))
-    for layer in ("0", "2"):
-        W, W0 = (network[f"{layer}.weight"].numpy() for network in (now, start))
-        V = W - W0
-        K, centered, misplaced = (G.T @ G / len(x) for G in (g[layer], g[layer] - g0[layer], g[layer] - gx[layer]))
-        pairs = {
-            "uncentered": (W, K),
-            "centered": (V, K),
-            "double_centered": (V, centered),
-            "ptk_centered": (W0, centered),
-        }
-        for name, (A, P) in pairs.items():
-            assert measured["claim", layer, f"nfa/{name}"] == pytest.approx(cosine(A.T @ A, A.T @ P @ A), rel=1e-10)
-        denominator = np.trace(V.T @ V @ V.T @ K @ V)
-        for arm, P in (("claim", centered), ("control: another start", misplaced)):
-            ratio = np.trace(V.T @ V @ V.T @ P @ V) / denominator
-            assert measured[arm, layer, "double_over_centered"] == pytest.approx(ratio, rel=1e-10)
+KEYS = [("claim", "isotropic", seed, scale) for seed in range(3) for scale in (1.0, 0.1)]  # of the networks below
+
+
+@pytest.fixture(scope="module")
+def networks():
+    """Samples, and the weights now and at the start, of networks that are measured together."""
+    x = torch.from_numpy(stream("test_checks_b", "x").normal(size=(len(KEYS), 30, 4)))
+    now, start = ([weights("test_checks_b", name, *key) for key in KEYS] for name in ("now", "start"))
+    return x, *(b_centerings.stacked(each, torch.device("cpu")) for each in (now, start))
+
+
+def other_of(index):
+    """The network of the same scale and the next of three seeds."""
+    return (index + 2) % 6
+
+
+def measured_together(x, now, start):
+    """Values by arm, layer and quantity of each network of the stack."""
+    K, fixed = b_centerings.tangents(x, now, start), b_centerings.controls_of(KEYS, start, 3)
+    columns = [*b_centerings.centerings(K, now, start), *b_centerings.controls(x, K, now, start, fixed, 5)]
+    values = [{} for _ in KEYS]
+    for row in b_centerings.rows(KEYS, columns, 5):
+        values[KEYS.index((*KEYS[0][:2], row["seed"], row["x"]))][row["arm"], row["layer"], row["quantity"]] = row[
+            "value"
+        ]
+    return values
+
+
+def test_centerings_against_the_chain_rule(networks):
+    x, now, start = networks
+    for index, measured in enumerate(measured_together(x, now, start)):
+        trained, initial, another = (
+            b_centerings.select(stack, of) for stack, of in ((now, index), (start, index), (start, other_of(index)))
+        )
+        g, g0, gx = (tangents(W, x[index].numpy()) for W in (trained, initial, another))
+        for layer in ("0", "2"):
+            W, W0 = (network[f"{layer}.weight"].numpy() for network in (trained, initial))
+            V = W - W0
+            K, centered, misplaced = (G.T @ G / 30 for G in (g[layer], g[layer] - g0[layer], g[layer] - gx[layer]))
+            pairs = {
+                "uncentered": (W, K),
+                "centered": (V, K),
+                "double_centered": (V, centered),
+                "ptk_centered": (W0, centered),
+            }
+            for name, (A, P) in pairs.items():
+                assert measured["claim", layer, f"nfa/{name}"] == pytest.approx(cosine(A.T @ A, A.T @ P @ A), rel=1e-10)
+            denominator = np.trace(V.T @ V @ V.T @ K @ V)
+            for arm, P in (("claim", centered), ("control: another start", misplaced)):
+                ratio = np.trace(V.T @ V @ V.T @ P @ V) / denominator
+                assert measured[arm, layer, "double_over_centered"] == pytest.approx(ratio, rel=1e-10)
+
+
+def test_networks_measured_together_against_the_library_on_each(networks):
+    x, now, start = networks
+    net = mlp(4, [6, 6], 1, "relu", bias=False).double()
+    for index, measured in enumerate(measured_together(x, now, start)):
+        trained, initial = b_centerings.select(now, index), b_centerings.select(start, index)
+        net.load_state_dict(trained)
+        layers = gramlab.measure(net, x[index], layers=["0", "2"], quantities=["ptk", "centered_ptk"], initial=initial)
+        for name, layer in layers.items():
+            W, W0 = trained[f"{name}.weight"], initial[f"{name}.weight"]
+            turned, turned_centered = (
+                gramlab.random_eigenvectors(K, stream("b_centerings", "isotropic", KEYS[index][2], "K", name))
+                for K in (layer.ptk, layer.centered_ptk)
+            )
+            for arm, ansatz, V, K in (
+                ("claim", "uncentered", W, layer.ptk),
+                ("claim", "centered", W - W0, layer.ptk),
+                ("claim", "double_centered", W - W0, layer.centered_ptk),
+                ("claim", "ptk_centered", W0, layer.centered_ptk),
+                ("control: random K", "uncentered", W, turned),
+                ("control: random K", "centered", W - W0, turned),
+                ("control: random K", "ptk_centered", W0, turned_centered),
+            ):
+                both = V.T @ V, V.T @ K @ V
+                values = measured[arm, name, f"nfa/{ansatz}"], measured[arm, name, f"null/{ansatz}"]
+                assert values == pytest.approx((gramlab.cosine(*both), gramlab.cosine_null(*both)[0]), rel=1e-10)
+
+
+def test_the_table_is_the_same_for_each_network_measured_alone(monkeypatch):
+    settings = b_centerings.Settings(instances=2, steps=5, every=5, width=6)
+    together = list(b_centerings.measure(settings))
+    monkeypatch.setattr(b_centerings, "ENTRIES", 1)
+    alone = list(b_centerings.measure(settings))
+    assert [{**row, "value": 0} for row in alone] == [{**row, "value": 0} for row in together]
+    assert [row["value"] for row in alone] == pytest.approx([row["value"] for row in together], rel=1e-6)  # float32
+
+
+def test_a_network_that_diverged_is_refused(networks):
+    x, now, start = networks
+    broken = {name: W.clone() for name, W in now.items()}
+    broken["2.weight"][1, 0, 0] = torch.inf
+    with pytest.raises(ValueError, match="not finite"):
+        measured_together(x, broken, start)
 
 
 # by step and layer: UC-NFA and C-NFA by the authors' code (its MLP, training step, get_Ks and mat_cov, which is
@@ -86,11 +156,12 @@ def test_centerings_against_the_authors_code():
             assert ours == pytest.approx(AUTHORS[step, name], abs=1e-10)
 
 
-def test_only_the_uncentered_nfa_is_defined_before_the_first_step():
-    x, start = torch.randn(9, 4, dtype=torch.float64), weights("test_checks_b", "start")
-    net = mlp(4, [6, 6], 1, "relu", bias=False).double()
-    rows = list(b_centerings.centerings(b_centerings.tangents(net, x, start, start), start, start))
+def test_only_the_uncentered_nfa_is_defined_before_the_first_step(networks):
+    x, _, start = networks
+    columns = b_centerings.centerings(b_centerings.tangents(x, start, start), start, start)
+    rows = list(b_centerings.rows(KEYS, list(columns), 0))
     assert {row["quantity"] for row in rows} == {"nfa/uncentered", "null/uncentered"}
+    assert len(rows) == 2 * 2 * len(KEYS)  # in both layers
 
 
 def test_the_stack_trains_as_each_network_alone():
