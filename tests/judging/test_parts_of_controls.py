@@ -16,7 +16,8 @@ from tasks.judging.statement import Control
 from tasks.settings import load
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports"
-CLAIMS = {(scale, key): load(scale).claims[key] for scale in ("quick", "paper") for key in load(scale).claims}
+SETTINGS = {scale: load(scale) for scale in ("quick", "paper")}
+CLAIMS = {(scale, key): table for scale, settings in SETTINGS.items() for key, table in settings.claims.items()}
 COMMITTED = [
     (scale, key)
     for (scale, key), experiment in CLAIMS.items()
@@ -31,7 +32,7 @@ def committed(scale: str, key: str) -> pd.DataFrame:
 
 
 def module(key: str):
-    return papers.claim(load("quick").paper[key], key)
+    return papers.claim(SETTINGS["quick"].paper[key], key)
 
 
 def planted(key: str, words: str, lost: dict, scale: str = "quick") -> None:
