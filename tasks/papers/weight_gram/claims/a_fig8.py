@@ -250,7 +250,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     cases = cases_by_number(rows)
     figure, grid = style.panels(claim, columns=len(cases), rows=3, height=6.0, sharex=True, sharey=True)
     grid[0, 0].set_ylim(0, 1.15)
-    rows = style.thinned(rows, 10)
+    rows = style.thinned(rows, 6)
     controls = style.controls(rows[rows["quantity"] == "target/distance"])
     dashes = {"--": "dashed", "-.": "dash-dotted", ":": "dotted"}
     for column, case in enumerate(cases):
