@@ -1,667 +1,675 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 10.163,
+  "seconds": 6.587,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 3.829,
+  "seconds": 1.262,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 7.215,
+  "seconds": 2.362,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 3.242,
+  "seconds": 1.133,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 26.913,
+  "seconds": 13.694,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 7.667,
+  "seconds": 3.899,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 9.277,
+  "seconds": 1.761,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 5.587,
+  "seconds": 3.408,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 7.102,
+  "seconds": 3.729,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 6.355,
+  "seconds": 1.914,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 4.241,
+  "seconds": 4.953,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 12.807,
+  "seconds": 6.219,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 14.914,
+  "seconds": 10.164,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 2.009,
+  "seconds": 0.867,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 4.556,
+  "seconds": 2.124,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 8.809,
+  "seconds": 2.653,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "c6efaa73",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 8.565,
+  "seconds": 5.243,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 5.332,
+  "seconds": 2.92,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 4.431,
+  "seconds": 2.293,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 23.118,
+  "seconds": 21.368,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 9.554,
+  "seconds": 5.227,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 8.815,
+  "seconds": 4.748,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 5.495,
+  "seconds": 3.955,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 32.837,
+  "seconds": 18.819,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 9.795,
+  "seconds": 4.794,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 12.6,
+  "seconds": 7.518,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 10.557,
+  "seconds": 3.291,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 6.671,
+  "seconds": 2.412,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 7.276,
+  "seconds": 3.529,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 144.718,
+  "seconds": 77.208,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 10.329,
+  "seconds": 5.869,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 2.91,
+  "seconds": 1.628,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 37.848,
+  "seconds": 16.267,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "26a03c92",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 2.004,
+  "seconds": 0.391,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 3.544,
+  "seconds": 0.49,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 76.772,
+  "seconds": 13.754,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 4.634,
+  "seconds": 0.586,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 46.041,
+  "seconds": 7.872,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 6.829,
+  "seconds": 0.855,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 21.85,
+  "seconds": 3.255,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 108.28,
+  "seconds": 20.281,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 111.313,
+  "seconds": 19.92,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 4.803,
+  "seconds": 1.216,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 4.477,
+  "seconds": 0.719,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 2.934,
+  "seconds": 0.581,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 13.336,
+  "seconds": 2.635,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 3.959,
+  "seconds": 0.802,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 16.317,
+  "seconds": 3.07,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 3.96,
+  "seconds": 1.252,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 8.35,
+  "seconds": 1.843,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 4.148,
+  "seconds": 1.3,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 10.242,
+  "seconds": 2.824,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 7.406,
+  "seconds": 1.871,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 6.053,
+  "seconds": 1.104,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 5.317,
+  "seconds": 1.739,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 5.673,
+  "seconds": 2.053,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 8.751,
+  "seconds": 1.987,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 13.565,
+  "seconds": 3.2,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 12.862,
+  "seconds": 3.715,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 4.307,
+  "seconds": 1.157,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 6.12,
+  "seconds": 1.41,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 17.249,
+  "seconds": 3.893,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 12.825,
+  "seconds": 3.468,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 8.984,
+  "seconds": 2.332,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "d6eb9c4b7af13447"
  },
- "check@c_tab2_mnist": {
-  "seconds": 4.541,
+ "check@c_tab2_cifar10": {
+  "seconds": 1.609,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
+  "settings": "2097985135d2035a"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 2.24,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "ce4a9e1e",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 2.745,
+  "seconds": 0.836,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 7.384,
+  "seconds": 3.605,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 4.947,
+  "seconds": 1.427,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 12.742,
+  "seconds": 2.913,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ce4a9e1e",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 8.507,
+  "seconds": 1.702,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 6.658,
+  "seconds": 1.287,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 4.76,
+  "seconds": 1.065,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig3": {
-  "seconds": 13.419,
+  "seconds": 2.396,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 12.472,
+  "seconds": 2.407,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 8.891,
+  "seconds": 1.411,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 8.951,
+  "seconds": 1.578,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 8.92,
+  "seconds": 1.002,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_lemb_1": {
-  "seconds": 2.439,
+  "seconds": 0.697,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 6.681,
+  "seconds": 1.506,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 4.059,
+  "seconds": 1.039,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 3.469,
+  "seconds": 0.893,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 34.069,
+  "seconds": 7.162,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 6.758,
+  "seconds": 1.218,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -712,13 +720,14 @@ provenance.paper = {
   "settings": "ed535d4b5a846d11"
  },
  "measure@a_fig12": {
-  "commit": "9dfaa97",
-  "cores": 2,
-  "device": "cpu",
-  "gpu": "",
-  "memory_gib": 24,
-  "seconds": 666.24,
-  "torch": "2.15.0+cu132"
+  "seconds": 285.761,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "4c809c1c80190aab"
  },
  "measure@a_fig13": {
   "commit": "6c44b43",
@@ -767,14 +776,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_fig8": {
-  "seconds": 67.758,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "9e2428f",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "eba23c7caabae81a"
+  "seconds": 49.008,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "8bd95bf4844b5457"
  },
  "measure@a_fig9": {
   "seconds": 902.356,
@@ -1010,15 +1019,25 @@ provenance.paper = {
   "device": "cpu",
   "settings": "8ab9d61c96e6d5ad"
  },
+ "measure@c_tab2_cifar10": {
+  "seconds": 111.269,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "b310261878e7f410"
+ },
  "measure@c_tab2_mnist": {
-  "seconds": 250.362,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5c5a2fb6",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "68b056d67297d48c"
+  "seconds": 50.718,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "a82cc71529dbc592"
  },
  "measure@c_tabular": {
   "seconds": 1186.441,
@@ -1147,13 +1166,14 @@ provenance.paper = {
   "settings": "e5c0ad9df22a174e"
  },
  "prepare@few_photos": {
-  "commit": "8c02327",
-  "cores": 2,
+  "seconds": 13.146,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
   "device": "cpu",
-  "gpu": "",
-  "memory_gib": 24,
-  "seconds": 11.195,
-  "torch": "2.15.0+cu132"
+  "settings": "685d43fdf1d9705f"
  },
  "prepare@generated": {
   "seconds": 34.003,
@@ -1166,12 +1186,12 @@ provenance.paper = {
   "settings": "d9d874373f6c77e6"
  },
  "prepare@handwriting": {
-  "seconds": 3.056,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "b646e4e3",
-  "torch": "2.15.0+cu132",
+  "seconds": 6.256,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
   "device": "cpu",
   "settings": "04bb76b1f63b489a"
  },
@@ -1194,21 +1214,22 @@ provenance.paper = {
   "settings": "f6d89f7a5e987d04"
  },
  "prepare@photos": {
-  "commit": "6c44b43",
-  "cores": 2,
+  "seconds": 14.497,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
   "device": "cpu",
-  "gpu": "",
-  "memory_gib": 24,
-  "seconds": 7.624,
-  "torch": "2.15.0+cu132"
+  "settings": "685d43fdf1d9705f"
  },
  "prepare@staircase": {
-  "seconds": 0.301,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "9e2428f",
-  "torch": "2.15.0+cu132",
+  "seconds": 0.076,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
   "device": "cpu",
   "settings": "c89741dd2ed4b39f"
  },
@@ -1249,13 +1270,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig12": {
-  "commit": "8c02327",
-  "cores": 2,
-  "device": "cpu",
-  "gpu": "",
-  "memory_gib": 24,
-  "seconds": 8400.0,
-  "torch": "2.15.0+cu132"
+  "seconds": 458.0,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "4c809c1c80190aab"
  },
  "train@a_fig13": {
   "commit": "6c44b43",
@@ -1304,14 +1326,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig8": {
-  "seconds": 3099.145,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "9e2428f",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "eba23c7caabae81a"
+  "seconds": 105.0,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "8bd95bf4844b5457"
  },
  "train@a_fig9": {
   "seconds": 3702.812,
@@ -1362,15 +1384,25 @@ provenance.paper = {
   "device": "cpu",
   "settings": "8ab9d61c96e6d5ad"
  },
+ "train@c_tab2_cifar10": {
+  "seconds": 488.0,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "b310261878e7f410"
+ },
  "train@c_tab2_mnist": {
-  "seconds": 4541.2,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "5c5a2fb6",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "68b056d67297d48c"
+  "seconds": 148.0,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "a6b8f78a",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "a82cc71529dbc592"
  },
  "train@d_mlp": {
   "seconds": 2621.937,
@@ -1383,35 +1415,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.901,
+  "seconds": 0.925,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 1.901,
+  "seconds": 0.1,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 2.098,
+  "seconds": 0.926,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "ed4f44a0",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.209,
+  "seconds": 0.107,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b919bfe8",
+  "commit": "c6efaa73",
   "settings": "4f53cda18c2baa0c"
  }
 };
