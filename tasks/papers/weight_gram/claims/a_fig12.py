@@ -205,12 +205,11 @@ OTHER_LABELS = Control(
     equal_quantities=("test_accuracy", "train_accuracy"),
     equal_because="It measures the form's networks, and so their accuracies, beside labels that are drawn anew.",
 )
-OLDER = ("quick",)  # at the papers' scale the table is older than the corrected form
 CONTROLS = {
     "untrained": UNTRAINED,
     "other labels": OTHER_LABELS,
-    "untrained, corrected": replace(UNTRAINED, scales=OLDER),
-    "other labels, corrected": replace(OTHER_LABELS, scales=OLDER),
+    "untrained, corrected": UNTRAINED,
+    "other labels, corrected": OTHER_LABELS,
 }
 CONVERGES = (
     "As p increases, the overall training accuracy decreases up to p = 0.5, while it converges to approximately 0.7 "

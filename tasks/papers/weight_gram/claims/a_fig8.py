@@ -137,7 +137,6 @@ CONTROLS = {
     "narrowest and widest exchanged": Control(),
     "labels shuffled at the measure": Control(
         has=("target/chase", "target/distance", "target/error", "target/triangle ratio"),
-        scales=("quick",),  # the paper's table is older than this control
     ),
 }
 RETIRED = {"untrained": "It repeated the network before training at every epoch: each fall was exactly 0, at any seed."}
