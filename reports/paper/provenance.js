@@ -49,11 +49,11 @@ provenance.paper = {
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 1.761,
+  "seconds": 1.567,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "2260db4f",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -121,11 +121,11 @@ provenance.paper = {
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 2.653,
+  "seconds": 2.608,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6efaa73",
+  "commit": "2260db4f",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
@@ -1443,7 +1443,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6efaa73",
+  "commit": "2260db4f",
   "settings": "4f53cda18c2baa0c"
  }
 };
