@@ -6,6 +6,7 @@ from typing import Any
 
 from tasks import settings as reader
 from tasks.settings import Settings
+from tasks.settings.train import Train
 
 
 def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -33,7 +34,7 @@ def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None
     else:
         entries = [("simulate", experiment)]
     for section, key in entries:
-        entry = scales["paper"].entry(section, key)
+        entry = dict(scales["paper"].entry(section, key))  # the settings keep theirs
         quick = flat(scales["quick"].entry(section, key))
         affordable = entry.pop("affordable", None)
         paper, run = flat(entry), flat(_affordable(section, entry, affordable))
@@ -77,11 +78,17 @@ def stages_of(settings: Settings, key: str) -> list[str]:
 
 
 def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> list[str]:
-    """The settings that a claim's experiment leaves out or reduces because this machine is too small."""
+    """The settings that a claim's experiment leaves out or reduces because this machine is too small.
+
+    With ``data_sets`` those of a training run on other sets are not listed.
+    """
     experiment = settings.claims[key]
     if experiment in settings.train:
-        sets = settings.missing_sets(experiment)
-        return [f"{name} left out" for name in sets if not data_sets or name in data_sets]
+        paper, run = _paper_variants(settings, experiment), settings.train[experiment].by_variant()
+        trained = {variant.part for variant in run.values()}
+        missing = [name for name in dict.fromkeys(variant.part for variant in paper.values()) if name not in trained]
+        notes = [f"{name} left out" for name in missing if not data_sets or name in data_sets]
+        return notes + _reductions(paper, run, data_sets)
     notes = []
     entry = settings.entry("simulate", experiment)  # not validated: the class of its settings imports torch
     for name, value in (entry.get("affordable") or {}).items():
@@ -96,6 +103,28 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
         if isinstance(paper_value, dict) and (others := [part for part in value if part not in paper_value]):
             notes.append(f"{name} in their place: {', '.join(others)}")
     return notes
+
+
+LOOKS = ("snapshots", "history_every")  # how often a training is looked at; they leave the networks as they are
+
+
+def _paper_variants(settings: Settings, experiment: str) -> dict[str, Train]:
+    """A training run's variants at a scale, before ``affordable`` replaces any of their settings."""
+    entry = settings.entry("train", experiment)
+    return Train.model_validate({name: value for name, value in entry.items() if name != "affordable"}).by_variant()
+
+
+def _reductions(paper: dict[str, Train], run: dict[str, Train], data_sets: Sequence[str]) -> list[str]:
+    """What ``affordable`` replaces in a training run; a setting that some variants alone replace has their names."""
+    variants: dict[str, list[str]] = {}  # that a note is about
+    run = {name: variant for name, variant in run.items() if not data_sets or variant.part in data_sets}
+    for name, variant in run.items():
+        before, after = (flat(values.model_dump(exclude={"affordable"})) for values in (paper[name], variant))
+        for setting, value in after.items():
+            if value != before.get(setting) and setting not in LOOKS:
+                printed = "all" if before.get(setting) is None else before[setting]
+                variants.setdefault(f"{setting.split('.')[-1]} {value} instead of {printed}", []).append(name)
+    return [note if len(names) == len(run) else f"{', '.join(names)}: {note}" for note, names in variants.items()]
 
 
 def _line(setting: Any) -> str:

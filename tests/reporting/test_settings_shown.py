@@ -23,3 +23,25 @@ def test_a_claim_on_one_data_set_goes_without_that_one_alone():
     assert left_out(settings, "a_fig2") == [f"{name} left out" for name in settings.missing_sets("a_fig2")]
     assert left_out(settings, "a_fig2", ["SVHN"]) == ["SVHN left out"]
     assert left_out(settings, "a_fig2", ["MNIST"]) == []
+
+
+def test_a_reduced_training_names_what_it_replaces_and_keeps_its_settings():
+    settings = load("paper")
+    written = read()["fact"]["train"]["c_fig8"]["paper"]
+    wide = {"MNIST": written["variants"]["MNIST"]["model"]["hidden"], "CIFAR-10": written["model"]["hidden"]}
+    run = written["affordable"]["model"]["hidden"]
+    assert set(left_out(settings, "c_fig8")) == {f"{name}: hidden {run} instead of {wide[name]}" for name in wide}
+    assert left_out(settings, "c_fig10", ["CIFAR-10"]) == [f"hidden {run} instead of {wide['CIFAR-10']}"]
+    for _ in range(2):  # the first call must not change what the second shows
+        by_name = {row["name"]: row for row in settings_of(settings, "c_fig8")}
+        assert (by_name["train.model.hidden"]["paper"], by_name["train.model.hidden"]["run"]) == (wide["CIFAR-10"], run)
+
+
+def test_a_training_on_fewer_sets_and_samples_names_them():
+    assert left_out(load("quick"), "d_fig10") == []
+    mlp = read()["neural_collapse"]["train"]["d_mlp"]["paper"]
+    reduced = mlp["affordable"]
+    notes = left_out(load("paper"), "d_fig10")
+    assert notes[:2] == [f"{name} left out" for name in mlp["sets"] if name not in reduced["sets"]]
+    assert f"samples {reduced['samples']} instead of all" in notes
+    assert f"lr {reduced['lr']} instead of {mlp['lr']}" in notes
