@@ -2,7 +2,7 @@
 
 C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The C-NFA varies less over the scales s₀ of
 the initial weights than the UC-NFA. C-NFA and UC-NFA are means over both hidden layers; the data are isotropic. The
-paper prints curves and no thresholds.
+paper prints curves and no thresholds. That the NFA emerges in training is read as a rise of the UC-NFA.
 “High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors.
 Early is the paper's first measurement, after five steps; later is the mean of all others. The sentence on the final
 UC-NFA points to the second row of the figure, which is layer 2. It sets this value in contrast to the C-NFA. So the
@@ -81,6 +81,27 @@ SENSITIVE = (
 )
 STATEMENTS = (
     *section_2_3.statements(SPECTRUM, "Figure 2"),
+    Statement(
+        name="the NFA emerges",
+        quote="We showed that the NFA is equivalent to PTK-weight alignment (Proposition 2), and that it emerges "
+        "during training (Figure 2 and Appendix G).",
+        place="Section 2.3",
+        rule=partial(centerings.emerges, spectrum=SPECTRUM),
+        reads=("nfa/uncentered",),
+        cases=3,
+        rows=centerings.ROWS[0],
+    ),
+    Statement(  # the sentence is about Figures 7 and 8; “similar to Figure 2” may mean its first half alone
+        name="UC-NFA becomes high",
+        quote="Similar to Figure 2, we observe that … UC-NFA value become high through training, while being small at "
+        "initialization.",
+        place="Appendix G",
+        rule=partial(centerings.becomes_high, spectrum=SPECTRUM),
+        reads=("nfa/uncentered", "null/uncentered"),
+        kind="ours",
+        cases=3,
+        rows=centerings.ROWS[0],
+    ),
     *(
         Statement(
             name=name,

@@ -82,8 +82,6 @@ STATEMENTS = tuple(
         kind=kind,
         cases=3,
         rows=centerings.ROWS[0],
-        # the table of the papers' scale has the former control, whose steps did not grow: no curve of it could fall
-        scales=("quick",),
     )
     for name, kind, rule, reads in (
         ("falls while aligning", "asserted", falls_while_aligning, ("nfa/ptk_centered", "nfa/uncentered")),

@@ -18,7 +18,7 @@ from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NF
 
 ID = "D.fig2"
 KIND = "statistical"
-TITLE = "NC1 falls at the projection on the right singular structure, and not at the ReLU"
+TITLE = "NC1 falls in a ResNet mostly at the projection on the right singular structure"
 PRINTED = "“decreases mostly between steps (1) and (2)”; “the ReLU does not directly reduce NC1”, Section 5; Figure 2"
 MATH = denoising.MATH
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about

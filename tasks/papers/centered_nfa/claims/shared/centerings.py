@@ -29,9 +29,10 @@ from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 
 CORRECTION = (
-    "The scales multiply torch's default variance 1/(3k), as in the authors' code; the text prints 1/k. So every "
-    "figure of this experiment is judged in both forms. With 1/k the first steps overshoot on isotropic data, at width "
-    "256 and scale 1. On the other data they do not."
+    "The scales multiply torch's default variance 1/(3k); the text prints 1/k. The authors' program for these figures "
+    "is not published. Their networks on images have torch's default without a scale, and Appendix H speaks of a "
+    "“default scale”. So every figure of this experiment is judged in both forms. With 1/k the first steps overshoot "
+    "on isotropic data, at width 256 and scale 1. On the other data they do not."
 )
 MATH_CORRECTED = r"\operatorname{Var}(W_{ij}) = \frac{s_0}{3 k} \quad\text{instead of } \frac{s_0}{k}"
 PRINTED = (  # of Figures 7 and 8
@@ -110,6 +111,15 @@ def becomes_high(rows: Rows, spectrum: str) -> Finding:
     before, last = ends.values()
     measured = f"UC-NFA goes from {before:.2f} to {last:.2f} in training (to {after}); its {SHARE} from {shares}"
     return replace(finding, numbers=finding.numbers | ends, measured=measured)
+
+
+def emerges(rows: Rows, spectrum: str) -> Finding:
+    """The UC-NFA is higher after training than before, in the mean over the scales and layers."""
+    (uncentered,) = of_spectrum(rows, spectrum, "nfa/uncentered")
+    rise = (uncentered[..., -1] - uncentered[..., 0]).mean(2)
+    finding = over_layers(rise, "last UC-NFA minus the first, mean over the scales")
+    before, last = (float(uncentered[..., step].mean()) for step in (0, -1))
+    return replace(finding, measured=f"UC-NFA goes from {before:.2f} to {last:.2f} in training")
 
 
 def small_and_high(rows: Rows, spectrum: str) -> Finding:
