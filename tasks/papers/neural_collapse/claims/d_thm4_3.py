@@ -7,9 +7,10 @@ for the remainder: we judge the printed form with 4.5 n (lambda_k / lambda_Phi)^
 lambda_k of the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition
 allows. At lambda_k / lambda_Phi = 0 one layer collapses completely; at a large ratio no single layer does. Between
 these limits larger lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's
-rate, the ratio of the distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged too: kappa > 1/2,
-eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and
-Psi~ = A* A^-1. One control violates the condition. The other has lambda_Phi = 0, that is, no nonlinearity.
+rate, the ratio of the distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged
+too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer,
+A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. One control violates the condition. The other has lambda_Phi = 0, that is,
+no nonlinearity.
 """
 
 from dataclasses import replace
