@@ -249,6 +249,10 @@ def test_figure_7():
     assert judged(a_fig7, "high correlation", figure_7(0.98, 0.71, 0.2)).holds
     assert judged(a_fig7, "high correlation", figure_7(0.98, 0.71, 0.99)).holds is False  # as of random matrices
     assert judged(a_fig7, "high correlation", figure_7(0.98, -0.71, 0.2)).holds is False
+    # nearer to chance than to 1, though positive and above chance
+    for vcs, agop, null in ((0.98, 0.3, 0.2), (0.4, 0.71, 0.2), (0.55, 0.71, 0.2), (0.45, 0.71, 0.0)):
+        assert judged(a_fig7, "high correlation", figure_7(vcs, agop, null)).holds is False
+    assert judged(a_fig7, "high correlation", figure_7(0.65, 0.55, 0.2)).holds
     assert judged(a_fig7, "VCS's level", figure_7(0.98, 0.71, 0.2)).holds
     assert judged(a_fig7, "AGOP's level", figure_7(0.98, 0.8, 0.2)).holds is False
 
