@@ -21,7 +21,7 @@ def figure_12(linearity=lambda p: 0.45 - 0.2 * p, test=lambda p: 0.5 - 0.4 * p, 
         target_linearity={
             (case, layer, x): x * linearity(p) - (layer == "1") * 0.3 * x
             for p, case in cases.items()
-            for layer in "12"
+            for layer in "012"
             for x in epochs
         },
         train_accuracy={(case, "", x): train(p, x) for p, case in cases.items() for x in epochs},

@@ -64,15 +64,15 @@ def test_figure_12_s_growth_of_linearity():
 
 
 def figure_12_by_epoch(gap=lambda p, x: p * x * (1 - x), rise=lambda p, x: x**2 if p >= 0.75 else x**0.5) -> Rows:
-    """Two layers and ten epochs x in units of the training: the gap and the rise of Target Linearity by p and x.
+    """Three layers and ten epochs x in units of the training: the gap and the rise of Target Linearity by p and x.
 
-    The last layer rises more, and late where the middle one rises early.
+    The first and the last layer rise more than the middle one, and late where it rises early.
     """
     cases = {p: f"label_noise={p:g}" for p in (0.0, 0.25, 0.5, 0.75, 1.0)}
     points = [(p, case, number / 9) for p, case in cases.items() for number in range(10)]
     return series(
-        target_linearity={(case, layer, 9 * x): 0.2 * rise(p, x) if layer == "1" else x ** (0.3 if p >= 0.75 else 3)
-                          for p, case, x in points for layer in "12"},
+        target_linearity={(case, layer, 9 * x): 0.2 * rise(p, x) if layer == "2" else x ** (0.3 if p >= 0.75 else 3)
+                          for p, case, x in points for layer in "123"},
         train_accuracy={(case, "", 9 * x): 0.1 + 0.8 * x for _, case, x in points},
         test_accuracy={(case, "", 9 * x): 0.1 + 0.8 * x - gap(p, x) for p, case, x in points},
     )  # fmt: skip
@@ -87,6 +87,14 @@ def test_figure_12_in_the_middle_of_training():
     assert judged(a_fig12, sudden, figure_12_by_epoch()).holds
     assert judged(a_fig12, sudden, figure_12_by_epoch(rise=lambda p, x: x**0.25)).holds is False  # early at every p
     assert not judged(a_fig12, sudden, figure_12_by_epoch(rise=lambda p, x: x**2)).holds  # late at every p
+    # a straight line rises more after the first third than in it, because that part is longer
+    straight = figure_12_by_epoch(rise=lambda p, x: x if p >= 0.75 else x**0.5)
+    assert not judged(a_fig12, sudden, straight).holds
+    bent = figure_12_by_epoch(rise=lambda p, x: x**0.8 if p >= 0.75 else x**0.5)  # two thirds of its rise come late
+    assert judged(a_fig12, sudden, bent).holds is False
+    untrained = figure_12_by_epoch().where(step=0)
+    assert judged(a_fig12, sudden, untrained).holds is None
+    assert not rejects(judged(a_fig12, sudden, untrained), judged(a_fig12, sudden, figure_12_by_epoch()))
 
 
 @pytest.mark.parametrize(("lead", "holds"), [(0.02, True), (-0.02, False)])

@@ -62,20 +62,28 @@ def test_the_error_of_theorem_3_is_set_against_the_smaller_side():
     assert a_thm3._log_error(-two, unit) == pytest.approx(np.log(3))
 
 
-def aligned(rate: float, end: float) -> list[dict]:
-    """f^T y by seed and step."""
+def aligned(start: float, end: float) -> list[dict]:
+    """f^T y by seed and step, on a straight line."""
     return [
         {"case": case, "seed": seed, "step": step, "quantity": "thm3/alignment",
-         "value": end + rate * (step - 19) + 0.01 * float(stream("aligned", case, seed, step).normal())}
+         "value": start + (end - start) * step / 19 + 0.01 * float(stream("aligned", case, seed, step).normal())}
         for case in ("ReLU, planted", "ReLU², planted") for seed in range(5) for step in range(20)
     ]  # fmt: skip
 
 
-def test_the_alignment_of_theorem_3_grows_positive():
+def test_the_alignment_of_theorem_3_is_near_zero_at_first_and_grows_positive():
     rule = statement(a_thm3, "alignment of predictions and labels").rule
-    assert rule(rows(aligned(0.05, 1.0))).holds
-    assert rule(rows(aligned(-0.05, 1.0))).holds is False  # it falls
-    assert rule(rows(aligned(0.05, -1.0))).holds is False  # it rises, and stays negative
+    assert rule(rows(aligned(0.0, 1.0))).holds
+    assert rule(rows(aligned(0.4, 1.0))).holds  # nearer to 0 than to 1, where f is y
+    assert rule(rows(aligned(0.6, 1.6))).holds is False  # it starts far from zero
+    assert rule(rows(aligned(-0.6, 1.0))).holds is False
+    assert rule(rows(aligned(0.0, -1.0))).holds is False  # it falls
+    assert rule(rows(aligned(0.4, 0.0))).holds is False
+    assert rule(rows(aligned(-0.4, -0.1))).holds is False  # it rises, and stays negative
+    # in half of the seeds it starts far above zero and in the others far below: its mean is near zero, its size is not
+    apart = [{**row, "value": row["value"] + (1 if row["seed"] % 2 else -1) * (1 - row["step"] / 19)}
+             for row in aligned(0.0, 2.0)]  # fmt: skip
+    assert rule(rows(apart)).holds is False
 
 
 def test_lemma_3():

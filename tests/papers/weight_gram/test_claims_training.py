@@ -164,8 +164,31 @@ def test_figures_4_and_9(claim):
         # layer 3 is below layer 2
         step_down = {quantity: lambda layer, t: (layer - 1.5 * (layer == 3)) * (1 + 0.01 * t)}
         assert outcome(f"{name} with depth", **step_down) is False
-    assert outcome("surrogate exponential", surrogate=lambda layer, t: 2.0**layer * (1 + 0.1 * t)) is False
-    assert outcome("TL logarithmic", linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t) is False
+    (exponential,) = (name for name in names if name.startswith("surrogate exponential"))
+    (logarithmic,) = (name for name in names if name.startswith("TL logarithmic"))
+    assert outcome(exponential, surrogate=lambda layer, t: 2.0**layer * (1 + 0.1 * t)) is False
+    assert outcome(logarithmic, linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t) is False
+
+
+@pytest.mark.parametrize("name", ["surrogate exponential", "TL logarithmic"])
+def test_figure_4_s_laws_are_those_of_its_data_sets(name):
+    """Straight lines break them there; on digits they decide nothing, and stand beside the claim's verdict."""
+    lines = {
+        "surrogate": lambda layer, t: 2.0**layer * (1 + 0.1 * t),
+        "linearity": lambda layer, t: 0.1 * layer + 0.01 * t,
+    }
+    straight = {data_set: figure_4(data_set=data_set, **lines) for data_set in ("CIFAR-10", "CIFAR-100", "digits")}
+    laws = {data_set: figure_4(data_set=data_set) for data_set in straight}
+    law = next(statement for statement in a_fig4.STATEMENTS if statement.name == name)
+    ours = next(statement for statement in a_fig4.STATEMENTS if statement.name == f"{name} on every data set")
+    assert (law.kind, ours.kind) == ("asserted", "ours")
+    for data_set in ("CIFAR-10", "CIFAR-100"):
+        others = [row for other in straight if other != data_set for row in laws[other]]
+        assert judged(a_fig4, name, rows([*others, *straight[data_set]])).holds is False
+    on_digits = rows([*laws["CIFAR-10"], *laws["CIFAR-100"], *straight["digits"]])
+    assert judged(a_fig4, name, on_digits).holds
+    assert judged(a_fig4, ours.name, on_digits).holds is False
+    assert not law.judgeable(rows([{**row, "arm": "claim"} for row in laws["digits"]]))
 
 
 def test_figure_4_on_two_data_sets_and_its_printed_levels():
@@ -226,6 +249,10 @@ def test_figure_7():
     assert judged(a_fig7, "high correlation", figure_7(0.98, 0.71, 0.2)).holds
     assert judged(a_fig7, "high correlation", figure_7(0.98, 0.71, 0.99)).holds is False  # as of random matrices
     assert judged(a_fig7, "high correlation", figure_7(0.98, -0.71, 0.2)).holds is False
+    # nearer to chance than to 1, though positive and above chance
+    for vcs, agop, null in ((0.98, 0.3, 0.2), (0.4, 0.71, 0.2), (0.55, 0.71, 0.2), (0.45, 0.71, 0.0)):
+        assert judged(a_fig7, "high correlation", figure_7(vcs, agop, null)).holds is False
+    assert judged(a_fig7, "high correlation", figure_7(0.65, 0.55, 0.2)).holds
     assert judged(a_fig7, "VCS's level", figure_7(0.98, 0.71, 0.2)).holds
     assert judged(a_fig7, "AGOP's level", figure_7(0.98, 0.8, 0.2)).holds is False
 

@@ -2,9 +2,12 @@
 
 The surrogate grows roughly exponentially, Target Linearity roughly logarithmically. “Roughly” is read as: of the laws
 a exp(b t), a + b t and a + b log(1 + t) in the epoch t, the named one leaves the smallest squared error. The last
-layer's Target Linearity is higher on CIFAR-10 than on CIFAR-100. Target Linearity is that of the training set.
+layer's Target Linearity is higher on CIFAR-10 than on CIFAR-100. Target Linearity is that of the training set. The two
+laws describe the shape of the curves of Figure 4, so they are judged on its data sets, CIFAR-10 and CIFAR-100. On the
+data sets of the run, which are digits at the quick scale, the same laws are statements of ours.
 """
 
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
@@ -22,6 +25,7 @@ KIND = "statistical"
 TITLE = "Surrogate and Target Linearity grow in training and with depth"
 LEAST_LINEARITY = 0.5  # last layer, CIFAR-10
 LINEARITY = 0.15  # last layer, CIFAR-100
+IN_FIGURE_4 = ("CIFAR-10", "CIFAR-100")
 TEST_ACCURACY = {"CIFAR-10": 0.5, "CIFAR-100": 0.2}
 PRINTED = (
     f"both grow; exponential and logarithmic; last-layer TL > {LEAST_LINEARITY:g} on CIFAR-10, {LINEARITY:g} on "
@@ -62,6 +66,26 @@ def accuracy_equals(rows: Rows, printed: float) -> Finding:
 
 
 LEVELS = "the last-layer TL exceeds 0.5 for CIFAR-10 but only 0.15 for CIFAR-100"
+LAWS = (
+    Statement(
+        name="surrogate exponential",
+        quote="The surrogate grows roughly exponentially",
+        place="Section 4.3",
+        rule=partial(growth.follows, law="exponential"),
+        reads=(growth.RAW,),  # the normalised surrogate has an upper bound
+        data_sets=IN_FIGURE_4,
+        rows=150,
+    ),
+    Statement(
+        name="TL logarithmic",
+        quote="while TL grows roughly logarithmically",
+        place="Section 4.3",
+        rule=partial(growth.follows, law="logarithmic"),
+        reads=("target_linearity",),
+        data_sets=IN_FIGURE_4,
+        rows=150,
+    ),
+)
 STATEMENTS = (
     Statement(
         name="surrogate in training",
@@ -96,22 +120,8 @@ STATEMENTS = (
         reads=("target_linearity",),
         rows=150,
     ),
-    Statement(
-        name="surrogate exponential",
-        quote="The surrogate grows roughly exponentially",
-        place="Section 4.3",
-        rule=partial(growth.follows, law="exponential"),
-        reads=(growth.RAW,),  # the normalised surrogate has an upper bound
-        rows=150,
-    ),
-    Statement(
-        name="TL logarithmic",
-        quote="while TL grows roughly logarithmically",
-        place="Section 4.3",
-        rule=partial(growth.follows, law="logarithmic"),
-        reads=("target_linearity",),
-        rows=150,
-    ),
+    *LAWS,
+    *(replace(law, name=f"{law.name} on every data set", kind="ours", data_sets=()) for law in LAWS),
     Statement(
         name="TL higher on CIFAR-10",
         quote=f"the TL values differ substantially: {LEVELS}",
@@ -119,7 +129,7 @@ STATEMENTS = (
         rule=differ,
         reads=("target_linearity",),
         printed=f"> {LEAST_LINEARITY:g} against {LINEARITY:g}",
-        data_sets=("CIFAR-10", "CIFAR-100"),
+        data_sets=IN_FIGURE_4,
         cases=2,
         least_sets=2,
         rows=300,
