@@ -10,9 +10,10 @@ from scipy import stats
 from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 from tasks.judging.statistics import JudgeError
 from tasks.papers.fact.claims import c_fig3, c_fig8, c_fig9, c_fig10, c_fig11, c_tab2, c_tab2_cifar10, c_tab2_mnist
-from tasks.papers.fact.claims.shared.correlations import HIDDEN, HYPOTHESES, NAMES
+from tasks.papers.fact.claims.shared.correlations import HIDDEN, HYPOTHESES, NAMES, lateness
 from tasks.settings import load
 
 
@@ -142,7 +143,8 @@ def test_both_networks_of_the_paper_are_trained():
 
 def along_training(claim, fact, root) -> Rows:
     records = [
-        {"case": case, "seed": seed, "layer": layer, "step": epoch, "quantity": f"pearson/{side(claim)}{name}",
+        {"case": case, "seed": seed, "layer": layer, "step": 9 * epoch, "x": float(epoch),
+         "quantity": f"pearson/{side(claim)}{name}",
          "value": noisy(law(epoch / 20) if case == "CIFAR-10" else 0.5, seed, layer, epoch)}
         for case in ("CIFAR-10", "MNIST")
         for seed in range(5)
@@ -165,6 +167,31 @@ def test_fact_is_low_and_then_rises(claim):
     assert verdicts(lambda t: 0.98, root)[0] is False  # never low
     assert verdicts(lambda t: 0.3 - 0.2 * t, root)[1:3] == [False, False]  # falls
     assert verdicts(late, lambda t: 0.05)[3] is False  # the root is no better
+
+
+@pytest.mark.parametrize("claim", [c_fig8, c_fig10])
+def test_a_straight_line_does_not_rise_late(claim):
+    """Nor does a curve that rises early and saturates. A parabola's mean is 1/3, and a straight line's 1/2."""
+
+    def rises(fact) -> Finding:
+        statement = next(statement for statement in claim.STATEMENTS if statement.name == "rises")
+        return statement.rule(statement.concerned(along_training(claim, fact, lambda t: 0.5)))
+
+    line, early = rises(lambda t: 0.9 * t), rises(lambda t: 0.9 * t ** (1 / 4))
+    assert not line.holds
+    assert early.holds is False
+    assert line.parts["trend"].holds
+    assert early.parts["trend"].holds
+    late = rises(lambda t: 0.9 * t**2)
+    assert late.holds
+    assert late.parts["late"].statistic == pytest.approx(0.9 * (1 / 2 - 1 / 3), abs=0.01)
+    assert late.measured.endswith("its mean over epochs is 0.30, and a straight line's 0.45")
+    assert rises(lambda t: 0.9 - 0.9 * t**2).holds is False  # it falls
+
+
+def test_the_mean_over_epochs_weighs_the_time_between_records():
+    """Of three records at epochs 0, 1 and 4 the trapezoids are 1/2 and 3 times (1 + 5) / 2; the middle is 2.5."""
+    assert lateness(np.array([[0.0, 1.0, 5.0]]), np.array([0.0, 1.0, 4.0])) == pytest.approx(2.5 - 9.5 / 4)
 
 
 def test_figure_10_is_not_quoted_with_what_the_paper_says_of_fact():

@@ -3,17 +3,20 @@
 The label is the sign of the product of k of the d coordinates, the support. NFA-RFM updates M by the AGOP, FACT-RFM by
 FACT with geometric averaging. That over half of the trace lies on k coordinates shows low rank: by the Schur-Horn
 theorem the k largest eigenvalues of M hold at least as much of the trace as any k diagonal entries, and so over half.
-C.fig1 is about the support, and not about rank; there the largest entries are enough. The paper shows k = 2, 3, 4;
-"measured" says which of them ran here. For k = 4 the paper has 50,000 samples. Their kernel matrix takes 20 GB and
-needs a GPU of 40 GB. The quick scale has k = 4 for Figure 1 alone. The paper names no ridge; here the ridge and the
-iterate with the least leave-one-out error are judged. We add a statement of our own: both also predict new samples. If
-all seeds are equally accurate, a sign test judges it and needs six seeds, which the quick scale has; the papers' scale
-has five.
+C.fig1 is about the support, and not about rank; there the largest entries are enough. The paper names no ridge; here
+the ridge and the iterate with the least leave-one-out error are judged. We add a statement of our own: both also
+predict new samples. If all seeds are equally accurate, a sign test judges it and needs six seeds, which the quick scale
+has; the papers' scale has five.
+
+The paper shows k = 2, 3, 4, and each k has statements of its own. For k = 4 the paper has 50,000 samples. Their kernel
+matrix takes 20 GB and needs a GPU of 40 GB, so this run is missing and its statements are not judged. The claim's
+verdict is about k = 2 and 3 alone. Figure 1 has k = 4 with half as many samples, 25,000, and FACT-RFM. There the same
+rule is refuted: a share of 0.24 of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
 
 Section 1 says that the features of both algorithms are highly correlated in most settings. One setting cannot decide
-this, so our statement on it is ours: for every k the Pearson correlation of the two chosen M is above 1/2, nearer to 1
-than to 0, and beyond chance. By chance the coordinates of FACT-RFM's M are in another order, in 40 random draws. This
-keeps the spectrum and the diagonal's entries, and moves the support.
+this, so our statement on it is ours: for every k that ran the Pearson correlation of the two chosen M is above 1/2,
+nearer to 1 than to 0, and beyond chance. By chance the coordinates of FACT-RFM's M are in another order, in 40 random
+draws. This keeps the spectrum and the diagonal's entries, and moves the support.
 """
 
 from dataclasses import replace
@@ -46,16 +49,10 @@ WORDS = {"mass": "share of the trace on the support", "accuracy": "accuracy on n
 
 
 def on_the_support(rows: Rows, update: str) -> Finding:
-    """For every k that ran, by seed: over half of the trace of M is on the support."""
+    """By seed: over half of the trace of M is on the support."""
     finding = _above(rows, update, "mass")
-    degrees = sorted({case.partition(",")[0].removeprefix("k = ") for case in rows.case.tolist()})
-    least = min(part.numbers["mean"] for part in finding.parts.values())
-    absent = ", ".join(degree for degree in DEGREES if degree not in degrees)
-    return replace(
-        finding,
-        measured=f"{update}, k = {', '.join(degrees)}: at least {least:.2f} of the trace lies on the support"
-        + (f" (k = {absent} not run)" if absent else ""),
-    )
+    shares = (f"{case}: {part.numbers['mean']:.2f} of the trace" for case, part in finding.parts.items())
+    return replace(finding, measured=f"{'; '.join(shares)} lies on the support, mean over seeds")
 
 
 def _above(rows: Rows, update: str, name: str) -> Finding:
@@ -70,7 +67,7 @@ def _above(rows: Rows, update: str, name: str) -> Finding:
 
 
 def predicts(rows: Rows) -> Finding:
-    """For every k that ran and both updates, by seed: accuracy on new samples is above 0.9."""
+    """For both updates, by seed: accuracy on new samples is above 0.9."""
     finding = _above(rows, "RFM", "accuracy")
     least = min(part.numbers["mean"] for part in finding.parts.values())
     return replace(finding, measured=f"accuracy on new samples, mean over seeds: lowest {100 * least:.3g} %")
@@ -89,15 +86,30 @@ def highly_correlated(rows: Rows) -> Finding:
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
-def _recovers(update: str) -> Statement:
+def _recovers(update: str, degree: str) -> Statement:
     return Statement(
-        name=f"{update} finds the support",
+        name=f"{update} finds the support, k = {degree}",
         quote="on the problem of learning sparse parities and find that both recover low-rank features",
         place="Section 4.3, Figure 5",
         rule=lambda rows: on_the_support(rows, update),
         reads=("parity/chosen mass",),
-        cases=4,
-        rows=12,
+        cases=2,
+        rows=6,
+        data_sets=(f"k = {degree}",),
+    )
+
+
+def _both_predict(degree: str) -> Statement:
+    return Statement(
+        name=f"both predict, k = {degree}",
+        quote="on the problem of learning sparse parities and find that both recover low-rank features",
+        place="Section 4.3, Figure 5",
+        rule=predicts,
+        reads=("parity/chosen accuracy",),
+        kind="ours",
+        cases=2,
+        rows=6,
+        data_sets=(f"k = {degree}",),
     )
 
 
@@ -105,18 +117,8 @@ CONTROLS = {
     "random labels": Control(),
 }
 STATEMENTS = (
-    _recovers("FACT-RFM"),
-    _recovers("NFA-RFM"),
-    Statement(
-        name="both predict",
-        quote="on the problem of learning sparse parities and find that both recover low-rank features",
-        place="Section 4.3, Figure 5",
-        rule=predicts,
-        reads=("parity/chosen accuracy",),
-        kind="ours",
-        cases=4,
-        rows=12,
-    ),
+    *(_recovers(update, degree) for degree in DEGREES for update in ("FACT-RFM", "NFA-RFM")),
+    *(_both_predict(degree) for degree in DEGREES),
     Statement(
         name="highly correlated features",
         quote="we empirically find that the features learned by both algorithms are highly correlated in most settings "
