@@ -125,6 +125,28 @@ def test_figure_3(name, quantity):
         assert outcome(lambda r: 0.1 + 0.1 * r, lambda r: 0.9) is False  # the wider, the more
 
 
+def test_the_widest_lazy_network_of_figure_3_is_as_fixed_as_figure_8_asks():
+    """Its features move by less than a tenth of their norm after training, whatever the narrower and the rich do."""
+    fixed = "features fixed at the widest"
+
+    def outcome(claim: ModuleType, movement, **others) -> bool | None:
+        name = "lazy_features" if claim is a_fig3 else "movement_features"
+        return judged(claim, fixed, by_width(**{name: movement}, **others)).holds
+
+    for movement, holds in (
+        (lambda r: (0.0, 0.35 - 0.1 * r), True),
+        (lambda r: (0.5, 0.05), True),
+        (lambda r: (0.0, 0.09), True),
+        (lambda r: (0.0, 0.11), False),
+        (lambda r: (0.0, 0.05 + 0.1 * r), False),
+    ):
+        for claim in (a_fig3, a_fig8):
+            assert outcome(claim, movement) is holds
+    assert outcome(a_fig3, lambda r: (0.0, 0.05), rich_features=lambda r: (0.0, 0.9))
+    (ours,) = (statement for statement in a_fig3.STATEMENTS if statement.name == fixed)
+    assert (ours.kind, ours.scales) == ("ours", ("paper",))
+
+
 def test_a_target_that_moves_further_in_lazy_networks_refutes_figure_3():
     """This stands in for a control: none of Figure 3's breaks the statement."""
     (stood_in_for,) = (statement for statement in a_fig3.STATEMENTS if statement.stands_in)

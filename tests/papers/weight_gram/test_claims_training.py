@@ -218,6 +218,20 @@ def test_figure_4_speaks_of_networks_that_fit(accuracy, met):
     assert fitted.rule(table).holds is met
 
 
+@pytest.mark.parametrize(("accuracy", "holds"), [(0.95, True), (0.85, False)])
+def test_figure_4_s_training_accuracy_exceeds_the_print_on_its_own_data_set(accuracy, holds):
+    """The hypothesis asks for the same, so it is no condition of this level."""
+    accuracies = {"CIFAR-10": accuracy, "CIFAR-100": 1.8 - accuracy}
+    table = rows([{"case": data_set, "seed": seed, "step": step, "x": float(step), "quantity": "train_accuracy",
+                   "value": (value if step else 0.9) + 0.002 * noise(data_set, seed)}
+                  for data_set, value in accuracies.items() for seed in SEEDS for step in (0, 1)])  # fmt: skip
+    assert judged(a_fig4, "training accuracy on CIFAR-10", table).holds is holds
+    assert judged(a_fig4, "training accuracy on CIFAR-100", table).holds is not holds
+    (fitted,) = a_fig4.HYPOTHESES
+    levels = {"training accuracy on CIFAR-10", "training accuracy on CIFAR-100"}
+    assert {statement.name for statement in a_fig4.STATEMENTS} - set(fitted.statements) == levels
+
+
 @pytest.mark.parametrize("law", ["exponential", "linear", "logarithmic"])
 def test_growth_laws_are_told_apart(law):
     t = np.arange(0.0, 60, 3)
