@@ -83,6 +83,36 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
     assert not holds(c_fig1, "most of the trace on the support", transition(4, mass=0.3))
 
 
+def learning(*accuracies: float) -> Rows:
+    """Test accuracy by iterate; the seeds differ by at most four thousandths."""
+    records = [
+        {"seed": seed, "x": float(step), "quantity": "transition/accuracy", "value": value + 0.001 * (seed * step % 5)}
+        for seed in range(6)
+        for step, value in enumerate(accuracies)
+    ]
+    return Rows(tables.table(records))
+
+
+def test_a_phase_transition_is_sudden():
+    """A straight line over ten iterations brings a fifth of its rise in two of them."""
+    name = "phase transition"
+    line = finding(c_fig1, name, learning(*np.linspace(0.5, 1, 11)))
+    assert line.holds is False
+    assert line.parts["rise"].holds
+    assert line.parts["sudden"].statistic == pytest.approx(0.1 - 0.25, abs=0.01)
+    assert holds(c_fig1, name, learning(0.5, 0.5, 0.55, 0.75, 0.95, 1.0, 0.5))
+    after_the_best = learning(0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.2, 0.9)
+    assert holds(c_fig1, name, after_the_best) is False
+    assert holds(c_fig1, name, learning(0.5, 0.5, 0.55, 0.65, 0.7)) is False  # sudden and small
+    assert not holds(c_fig1, name, learning(1.0, 0.9, 0.5))  # the first is the best
+    assert holds(c_fig1, name, learning(0.5, 1.0, 0.5))  # the rise is over after one iteration
+    curve = np.array([0.0, 0.1, 0.3, 0.35])
+    assert c_fig1.largest_rise(curve) == pytest.approx(0.3)
+    assert c_fig1.largest_rise(np.array([0.5, 0.2, 0.4])) == pytest.approx(0.2)  # within one iteration
+    assert c_fig1.largest_rise(curve[::-1]) == 0
+    assert c_fig1.largest_rise(curve[:1]) == 0
+
+
 def test_a_machine_that_goes_on_becomes_unstable():
     """The fall from the best iterate counts, and not any difference from it, which is never negative."""
     name = "unstable after convergence"

@@ -109,6 +109,18 @@ def test_lemma_d_2():
     assert not holds(c_lemd_2, "the search finds it", lemma(search=0.1))
 
 
+def test_a_network_that_costs_more_than_another_does_not_attain_the_minimum():
+    """The printed network costs the printed formula to round-off, and a cheaper network represents the same Q."""
+    statement = next(about for about in c_lemd_2.STATEMENTS if about.name == "at most d neurons")
+    printed = statement.rule(lemma(ratio=2 / (3 * 2 ** (-2 / 3))))
+    assert printed.holds is False
+    assert {name: part.holds for name, part in printed.parts.items()} == {
+        "represents": True, "costs": True, "least": False
+    }  # fmt: skip
+    assert printed.measured == "the cheapest network found costs 0.945 times the formula's value"
+    assert statement.derived
+
+
 def separation(power=lambda s: min(2, 2 * s), fact: float = 1e-16, no_minimum: float = 0.0) -> Rows:
     records = [{"quantity": "thm3.4/no minimum", "value": no_minimum}]
     for x in 2.0 ** -np.arange(1, 11):

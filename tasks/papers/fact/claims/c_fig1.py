@@ -1,14 +1,22 @@
 """FACT-RFM learns a parity of four bits with a delay: it fits the training set iterations before it can predict.
 
 "Fits" means a training accuracy of 99 %, "can predict" a test accuracy of 90 %; the delay is at least one iteration.
-Test accuracy rises by more than 0.25 from the first to the best iterate. At the best iterate the largest diagonal
-entries of M are those of the parity's support, the four coordinates whose product is the label. The control has random
-labels. Beside it we ask for more: that over half of the trace of M lies on the support. The paper does not say so.
+“Phase transition” means that test accuracy rises by more than 0.25 from the first to the best iterate, and that more
+than half of this rise comes within two consecutive iterations. A slow, even gain over ten iterations has a fifth of its
+rise there. The threshold of one half is ours. At the best iterate the largest diagonal entries of M are those of the
+parity's support, the four coordinates whose product is the label. The control has random labels. Beside it we ask for
+more: that over half of the trace of M lies on the support. The paper does not say so.
 
 Section 6 says that on data such as a sparse parity FACT-RFM becomes unstable if it goes on after convergence. We ask
 that test accuracy falls by more than 0.25 from the best iterate to the last, the tenth, as much as it must rise before.
 The sentence says that there are such data. So it is judged on the paper's parity (d = 50) alone. On the quick scale's
 (d = 20) the accuracy stays at 1 up to the last iterate (root 0).
+
+Section 4.3 also says “train for 5 iterations”, as an optimal early-stopping point. Figure 1's curve “was trained in the
+same fashion”, and its own number of iterations is not printed. We run 10. After 5, the statements would come out
+differently at the papers' scale: test accuracy is 0.65 in the mean, 0.63 to 0.68 by seed, so its rise of 0.16 would
+refute the phase transition, no seed would reach 90 %, and 0.12 of the trace would lie on the support. The best iterate
+is the sixth in every seed.
 
 The paper contradicts itself on the inputs. The caption of Figure 1 has {0, 1}^50. Section 4.3 has ±1/√d, and says that
 the curve of Figure 1 was “trained in the same fashion”. We measure ±1/√d, because that sentence describes the training.
@@ -25,7 +33,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, positive
+from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statement import Control, Statement
 
 ID = "C.fig1"
@@ -41,6 +49,7 @@ MATH = (
 )
 FITTED, LEARNED = 0.99, 0.9  # the machine has fitted from this training accuracy, has learned from this test accuracy
 RISE, DELAY, MASS = 0.25, 0.5, 0.5  # thresholds of the rules; a fall must be as large as a rise; delays are whole
+SUDDEN, WINDOW = 0.5, 2  # more than this share of the rise comes within so many consecutive iterations
 LINES = {
     "train accuracy": (style.COLORS["training accuracy"], "--"),
     "accuracy": (style.COLORS["test accuracy"], "-"),
@@ -50,10 +59,18 @@ LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "m
 
 
 def rises(rows: Rows) -> Finding:
-    """By seed: test accuracy rises by more than a quarter from the first to the best iterate."""
-    rise = _of_seeds(rows, lambda seed: _curve(seed, "accuracy").max() - _curve(seed, "accuracy")[0])
-    finding = positive(rise - RISE, f"test accuracy's rise from the first to the best iterate, minus {RISE:g}")
-    return replace(finding, measured=f"test accuracy rises by {rise.mean():.2f} from the first to the best iterate")
+    """By seed: test accuracy rises by more than a quarter, and two consecutive iterations bring most of the rise."""
+    rise = _of_seeds(rows, lambda seed: _until_best(seed)[-1] - _until_best(seed)[0])
+    sudden = _of_seeds(rows, lambda seed: largest_rise(_until_best(seed)))
+    text = "test accuracy's rise from the first to the best iterate"
+    finding = all_of(
+        rise=positive(rise - RISE, f"{text}, minus {RISE:g}"),
+        sudden=positive(
+            sudden - SUDDEN * rise, f"its largest rise within {WINDOW} iterations, minus {SUDDEN:g} of {text}"
+        ),
+    )
+    words = f"test accuracy rises by {rise.mean():.2f} from the first to the best iterate"
+    return replace(finding, measured=f"{words}, by {sudden.mean():.2f} within {WINDOW} iterations, mean over seeds")
 
 
 def falls_again(rows: Rows) -> Finding:
@@ -94,6 +111,17 @@ def most_on_the_support(rows: Rows) -> Finding:
 def _delay(seed: Rows) -> float:
     test, train = _curve(seed, "accuracy"), _curve(seed, "train accuracy")
     return _first(test >= LEARNED) - _first(train >= FITTED) if test.max() >= LEARNED else -1.0
+
+
+def largest_rise(curve: np.ndarray) -> float:
+    """The largest rise of a curve within at most ``WINDOW`` consecutive iterations; 0 if it never rises."""
+    return max(float((curve[steps:] - curve[:-steps]).max(initial=0.0)) for steps in range(1, WINDOW + 1))
+
+
+def _until_best(seed: Rows) -> np.ndarray:
+    """Test accuracy from the first to the best iterate."""
+    accuracy = _curve(seed, "accuracy")
+    return accuracy[: accuracy.argmax() + 1]
 
 
 def _at_best(seed: Rows, name: str) -> float:
