@@ -1,675 +1,675 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 6.587,
+  "seconds": 1.442,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 1.262,
+  "seconds": 0.572,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 2.362,
+  "seconds": 1.064,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.133,
+  "seconds": 0.963,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 13.694,
+  "seconds": 7.908,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ce4a9e1e",
+  "commit": "f4b3a827",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 3.899,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "84ea2fb3a0a290b6"
- },
- "check@a_fig12": {
-  "seconds": 1.567,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2260db4f",
-  "settings": "02e27ac0f4379ec9"
- },
- "check@a_fig13": {
-  "seconds": 3.408,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 3.729,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 1.914,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 4.953,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 6.219,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 10.164,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.867,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 2.124,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 2.608,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2260db4f",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 5.243,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 2.92,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 2.293,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 21.368,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 5.227,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 4.748,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 3.955,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 18.819,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "26a03c92",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 4.794,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 7.518,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 3.291,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
   "seconds": 2.412,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
+  "settings": "84ea2fb3a0a290b6"
+ },
+ "check@a_fig12": {
+  "seconds": 3.254,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "02e27ac0f4379ec9"
+ },
+ "check@a_fig13": {
+  "seconds": 1.755,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 1.665,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 0.988,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 2.71,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 4.229,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 5.323,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.286,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.612,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 5.159,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 2.717,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.87,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.726,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 6.411,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 2.538,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 2.639,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 1.495,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 5.61,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 2.793,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 4.061,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 3.625,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.444,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 3.529,
+  "seconds": 0.924,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 77.208,
+  "seconds": 37.747,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ce4a9e1e",
+  "commit": "f4b3a827",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 5.869,
+  "seconds": 3.097,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ce4a9e1e",
+  "commit": "f4b3a827",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 1.628,
+  "seconds": 0.507,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 16.267,
+  "seconds": 5.718,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "26a03c92",
+  "commit": "f4b3a827",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.391,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.49,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 13.754,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.586,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 7.872,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 0.855,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 3.255,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 20.281,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 19.92,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 1.216,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.719,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.581,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 2.635,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.802,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 3.07,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 1.252,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 1.843,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 1.3,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 2.824,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 1.871,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 1.104,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.739,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 2.053,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 1.987,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 3.2,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 3.715,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 1.157,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 1.41,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 3.893,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 3.468,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 2.332,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_cifar10": {
-  "seconds": 1.609,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "2097985135d2035a"
- },
- "check@c_tab2_mnist": {
-  "seconds": 2.24,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.836,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 3.605,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 1.427,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 2.913,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ce4a9e1e",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.702,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 1.287,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig10": {
-  "seconds": 1.065,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig3": {
-  "seconds": 2.396,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 2.407,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 1.411,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 1.578,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig7": {
-  "seconds": 1.002,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "ed4f44a0",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_lemb_1": {
   "seconds": 0.697,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.972,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 29.872,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.966,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 13.097,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 15.471,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 5.479,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 33.718,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 35.103,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.63,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 1.217,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 1.013,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 4.318,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 1.141,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 5.862,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 1.117,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 2.085,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 1.049,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 3.084,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 1.664,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 1.827,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 1.333,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 1.905,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 1.978,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 3.043,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 3.57,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 1.015,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 1.065,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 3.697,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 3.272,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 2.377,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_cifar10": {
+  "seconds": 1.377,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "2097985135d2035a"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 1.849,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.58,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 2.057,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 1.182,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 3.271,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 3.042,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 1.503,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig10": {
+  "seconds": 1.175,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig3": {
+  "seconds": 4.127,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 2.885,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 0.964,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 1.001,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig7": {
+  "seconds": 1.437,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.592,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "f4b3a827",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.506,
+  "seconds": 1.24,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.039,
+  "seconds": 1.079,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.893,
+  "seconds": 1.196,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 7.162,
+  "seconds": 5.927,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.218,
+  "seconds": 1.084,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -876,11 +876,11 @@ provenance.paper = {
   "settings": "6e8ce73d5d507bad"
  },
  "measure@b_centerings": {
-  "seconds": 3175.296,
+  "seconds": 2726.899,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d2a9a2c2+",
+  "commit": "97b5c8c7",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "b38f10126303a6a8"
@@ -1415,35 +1415,35 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.925,
+  "seconds": 0.842,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.1,
+  "seconds": 0.089,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.926,
+  "seconds": 0.868,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ed4f44a0",
+  "commit": "f4b3a827",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.107,
+  "seconds": 0.092,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2260db4f",
+  "commit": "f4b3a827",
   "settings": "4f53cda18c2baa0c"
  }
 };
