@@ -93,7 +93,7 @@ STATEMENTS = (
     ),
     Statement(  # the sentence is about Figures 7 and 8; “similar to Figure 2” may mean its first half alone
         name="UC-NFA becomes high",
-        quote="Similar to Figure 2, we observe that … UC-NFA value become high through training, while being small at "
+        quote=f"{centerings.ROBUST}, and UC-NFA value become high through training, while being small at "
         "initialization.",
         place="Appendix G",
         rule=partial(centerings.becomes_high, spectrum=SPECTRUM),
