@@ -281,11 +281,11 @@ provenance.paper = {
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 29.872,
+  "seconds": 16.429,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "d79ecaf6",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
@@ -1415,11 +1415,11 @@ provenance.paper = {
   "settings": "04bf61f280936747"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.842,
+  "seconds": 0.913,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "d79ecaf6",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
