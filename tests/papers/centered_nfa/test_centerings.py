@@ -274,6 +274,12 @@ def test_each_statement_of_section_2_3_can_fail(claim):
             return 0.5 if (scale, step) == (place, 400) else falling(layer, scale, step)
 
         assert "high throughout" in refuted(claim, planted(**{**good, "nfa/centered": low_once}))
+    each_layer = "high throughout, in each layer"
+    assert each_layer in supported(claim, planted(**good))
+    for law in in_one_place(falling, lambda *_: 0.5):
+        rows = planted(**{**good, "nfa/centered": law})
+        assert each_layer in refuted(claim, rows)
+        assert "high throughout" in supported(claim, rows)  # in the mean over both layers
 
 
 def test_each_other_statement_on_figure_2_can_fail():
