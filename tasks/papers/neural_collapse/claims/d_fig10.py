@@ -30,4 +30,4 @@ PRINTED = f"NFA {NFA} ± {DEVIATION} (MLP, MNIST), Section 5; Figure 10"
 MATH = (COLLAPSE, rf"{CORRELATION} = {NFA} \pm {DEVIATION} \quad\text{{at the end, mean over layers}}")
 STATEMENTS = (*statements(10), printed_nfa(NFA, DEVIATION, PRINTED_FOR, "MLP"))
 HYPOTHESES = (INTERPOLATION,)
-CONTROLS = controls("MNIST", random_labels=True)
+CONTROLS = controls(10)

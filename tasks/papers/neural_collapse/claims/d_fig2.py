@@ -11,9 +11,8 @@ network before training, labels that are shuffled only when NC1 is measured, and
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
-from tasks.papers.neural_collapse.claims.shared.denoising import CONTROLS as CONTROLS
+from tasks.papers.neural_collapse.claims.shared.denoising import controls, statements
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
-from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
 
 ID = "D.fig2"
@@ -24,3 +23,4 @@ MATH = denoising.MATH
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
 STATEMENTS = statements(2, DATA_SETS)
 HYPOTHESES = (INTERPOLATION, NFA)
+CONTROLS = controls(2)

@@ -1,18 +1,18 @@
 """In the five last hidden layers of VGG-11 most of the fall of NC1 is due to S V^T, and less to U and ReLU.
 
 W = U S V^T, NC1 = tr Sigma_W / tr Sigma_B. The falls are of log NC1, summed over the layers, after training. This must
-hold on each data set, with a small initialisation, for which the neural feature ansatz (NFA) holds: the correlation of
-W^T W with the root of the AGOP is measured beside it. At the quick scale the data are 512 images of four digits,
-enlarged to 16 x 16 pixels, and the network is smaller. The paper says of Figure 2's networks that the ReLU does not
+hold on each data set. The paper's initial weights are small, because then the neural feature ansatz (NFA) holds: the
+correlation of W^T W with the root of the AGOP is measured beside it. At the quick scale the data are 512 images of four
+digits, enlarged to 16 x 16 pixels, and the network is smaller. There the initial weights are not small: Xavier's gain g
+is 0.6, in the paper 0.3, and torch's default is 0.58. The paper says of Figure 2's networks that the ReLU does not
 lower NC1. We test this on our networks, of U with the ReLU, as a statement of our own; it does not decide the claim.
 The paper concludes that the AGOP lowers NC1 too. If the NFA holds, S V^T acts like AGOP^{1/4}, so we ask this of
 AGOP^{1/4} times each layer's input. The controls are those of D.fig2.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
-from tasks.papers.neural_collapse.claims.shared.denoising import CONTROLS as CONTROLS
+from tasks.papers.neural_collapse.claims.shared.denoising import controls, statements
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
-from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
 
 ID = "D.fig9"
@@ -22,3 +22,4 @@ PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 9
 MATH = denoising.MATH
 STATEMENTS = statements(9)
 HYPOTHESES = (INTERPOLATION, NFA)
+CONTROLS = controls(9)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of
 
+SETS = {"paper": ("MNIST", "CIFAR-10", "SVHN"), "quick": ("digits",)}  # by scale
+
 
 def on_each_data_set(rows: Rows, rule: Callable[[Rows], Finding], only: tuple[str, ...] = ("",)) -> Finding:
     """The rule on every data set, or on those whose names begin with one of ``only``.

@@ -15,7 +15,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, positive
 from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
-from tasks.papers.neural_collapse.claims.shared.data_sets import on_each_data_set
+from tasks.papers.neural_collapse.claims.shared.data_sets import SETS, on_each_data_set
 
 PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
@@ -26,41 +26,45 @@ NOT_STEPS = ("case", "layer")
 VERIFY = "we verify the NFA, DNC, and plot the training loss."
 
 
-def controls(data_set: str, *, random_labels: bool = False) -> dict[str, Control]:
-    """The controls of a figure, on its data set at the paper's scale and on digits at the quick one.
+def controls(figure: int) -> dict[str, Control]:
+    """The controls of a figure, an arm for each data set, since a control must be rejected on each.
 
-    ``random_labels`` says whether networks are trained on random labels too.
+    The multi-layer perceptron of Figure 10 is trained on random labels too, on the first data set of a scale.
     """
     described = {}
-    for case, scale in ((data_set, "paper"), ("digits", "quick")):
-        by_name = {
-            "labels shuffled at the measure": Control(
-                has=("nc2/output", "null/within", "train_loss", "within"),
-                equal_quantities=("null/within",),
-                equal_because="The null of permuted labels is that of the same features.",
-                scales=(scale,),
-                cases=(case,),
-                parts=NOT_STEPS,
-                parts_because="The loss on shuffled labels is measured at snapshots, the claim's at every epoch.",
-            ),
-            "the AGOP of the next layer": Control(
-                has=("nfa/mean", "nfa/null"),
-                equal_quantities=("nfa/null",),
-                equal_because="The null is that of the claim's layers in random directions.",
-                scales=(scale,),
-                cases=(case,),
-                parts=NOT_STEPS,
-                parts_because="The networks are measured before training and at its end.",
-            ),
-        }
-        if random_labels:
-            by_name["trained on random labels"] = Control(
-                has=("nfa/mean", "train_loss", "within"),
-                scales=(scale,),
-                cases=(case,),
-                parts_because="It has its own data set alone.",
-            )
-        described.update({f"{name}, {case}": control for name, control in by_name.items()})
+    for scale, data_sets in SETS.items():
+        for data_set in data_sets:
+            by_name = {
+                "labels shuffled at the measure": Control(
+                    has=("nc2/output", "null/within", "train_loss", "within"),
+                    equal_quantities=("null/within",),
+                    equal_because="The null of permuted labels is that of the same features.",
+                    scales=(scale,),
+                    cases=(data_set,),
+                    data_set=data_set,
+                    parts=NOT_STEPS,
+                    parts_because="The loss on shuffled labels is measured at snapshots, the claim's at every epoch.",
+                ),
+                "the AGOP of the next layer": Control(
+                    has=("nfa/mean", "nfa/null"),
+                    equal_quantities=("nfa/null",),
+                    equal_because="The null is that of the claim's layers in random directions.",
+                    scales=(scale,),
+                    cases=(data_set,),
+                    data_set=data_set,
+                    parts=NOT_STEPS,
+                    parts_because="The networks are measured before training and at its end.",
+                ),
+            }
+            if figure == 10 and data_set == data_sets[0]:
+                by_name["trained on random labels"] = Control(
+                    has=("nfa/mean", "train_loss", "within"),
+                    scales=(scale,),
+                    cases=(data_set,),
+                    data_set=data_set,
+                    parts_because="It has its own data set alone.",
+                )
+            described.update({f"{name}, {data_set}": control for name, control in by_name.items()})
     return described
 
 
@@ -138,7 +142,6 @@ def statements(figure: int) -> tuple[Statement, ...]:
             reads=("within", "null/within"),
             kind="ours",
             rows=5,
-            scales=("quick",),  # the paper's table was measured before there were nulls
         ),
     )
 
