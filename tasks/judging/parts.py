@@ -100,7 +100,7 @@ def _without_a_case(parts: pd.DataFrame) -> Iterator[str]:
 def _holes(parts: pd.DataFrame, fixed: tuple[str, ...], crossed: tuple[str, str]) -> Iterator[str]:
     """The combinations of two columns at which a quantity has no row, for each value of the fixed columns."""
     for (arm, quantity, *place), group in parts.groupby(["arm", "quantity", *fixed]):
-        present = set(zip(group[crossed[0]], group[crossed[1]], strict=True))
+        present = _tuples(group, list(crossed))
         lacking = set(product(group[crossed[0]].unique(), group[crossed[1]].unique())) - present
         if lacking:
             part = (*place, *min(lacking))
@@ -115,8 +115,8 @@ def _off_the_grid(claim: Any, arm: str, quantity: str, rows: pd.DataFrame) -> It
     described = controls_of(claim).get(arm.removeprefix(CONTROL), Control()).grids
     grid = described.get(quantity, getattr(claim, "GRIDS", {}).get(quantity, Grid()))
     place = ["case", "layer", "step", "seed"]
-    for values, group in rows.groupby(place):
-        if lacking := set(grid.dtypes) - set(group["dtype"]):
+    for values, present in sorted(_values_at(rows, place, "dtype").items()):
+        if lacking := set(grid.dtypes) - present:
             where = _words((*place, "dtype"), (*values, min(lacking)))
             yield f"{quantity!r} has no rows at {where} in the arm {arm!r}; the settings have it"
             break
@@ -153,10 +153,7 @@ def _instances_lack(promised: Any, rows: pd.DataFrame, name: str, beside: str) -
         return
     arm, quantity = rows[["arm", "quantity"]].iloc[0]
     places = ["case", "seed", beside]
-    present: dict[tuple[Any, ...], set[Any]] = {}
-    for *place, value in rows[[*places, name]].drop_duplicates().itertuples(index=False, name=None):
-        present.setdefault(tuple(place), set()).add(value)
-    for place, values in present.items():
+    for place, values in sorted(_values_at(rows, places, name).items()):
         where = f"at {_words(places, place)} in the arm {arm!r}"
         if isinstance(promised, int):
             if len(values) != promised:
@@ -167,10 +164,23 @@ def _instances_lack(promised: Any, rows: pd.DataFrame, name: str, beside: str) -
             return
 
 
+def _tuples(rows: pd.DataFrame, columns: list[str]) -> set[tuple[Any, ...]]:
+    """The different combinations of the values of the columns."""
+    return set(rows[columns].drop_duplicates().itertuples(index=False, name=None))
+
+
+def _values_at(rows: pd.DataFrame, places: Sequence[str], name: str) -> dict[tuple[Any, ...], set[Any]]:
+    """The values that a column has at each combination of the values of ``places``."""
+    present: dict[tuple[Any, ...], set[Any]] = {}
+    for *place, value in _tuples(rows, [*places, name]):
+        present.setdefault(tuple(place), set()).add(value)
+    return present
+
+
 def _other_cases(claim: Any, statement: Statement, parts: pd.DataFrame) -> Iterator[str]:
     """The cases that a quantity lacks in the claim's arm, though another quantity of the statement has them."""
     in_claim = parts[(parts["arm"] == "claim") & parts["quantity"].isin(statement.reads)]
-    cases = {quantity: set(group["case"]) for quantity, group in in_claim.groupby("quantity")}
+    cases = {quantity: set(group["case"].unique()) for quantity, group in in_claim.groupby("quantity")}
     every = set().union(*cases.values())
     for quantity, present in () if getattr(claim, "UNEVEN", "") else cases.items():
         if lacking := every - present:
@@ -194,7 +204,7 @@ def _unlike_the_claim(claim: Any, parts: pd.DataFrame) -> Iterator[str]:
 def _other_kinds(control: Control, in_arm: pd.DataFrame) -> Iterator[str]:
     """The kinds of cases that an arm lacks against the claim's description of it, and those that it should not have."""
     arm, quantity = in_arm[["arm", "quantity"]].iloc[0]
-    present, described = set(in_arm["kind"]), set(control.cases_of(quantity))
+    present, described = set(in_arm["kind"].unique()), set(control.cases_of(quantity))
     unexpected = present - described if described else present & set(control.lacks)
     for kinds, has, said in ((described - present, "no rows", "some"), (unexpected, "rows", "none")):
         for kind in sorted(kinds):
@@ -210,15 +220,15 @@ def _other_parts(claim: Any, control: Control, in_claim: pd.DataFrame, in_arm: p
     columns = list(control.parts)
     if "case" in columns:
         columns += DRAWS if claim.KIND != "statistical" else ()
-        described = control.cases_of(quantity) or tuple(in_claim["kind"])
+        described = control.cases_of(quantity) or tuple(in_claim["kind"].unique())
         in_claim = in_claim[in_claim["kind"].isin(described) & ~in_claim["kind"].isin(control.lacks)]
-        in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"]) | ~in_arm["kind"].isin(described)]
+        in_arm = in_arm[in_arm["kind"].isin(in_claim["kind"].unique()) | ~in_arm["kind"].isin(described)]
     if control.ignored_in_layers:
         in_claim, in_arm = (
             rows.assign(layer=rows["layer"].str.replace(control.ignored_in_layers, "", regex=True))
             for rows in (in_claim, in_arm)
         )
-    ours, its = ({*rows[columns].itertuples(index=False, name=None)} for rows in (in_claim, in_arm))
+    ours, its = (_tuples(rows, columns) for rows in (in_claim, in_arm))
     for arm_at_fault, other, lacking in ((arm, "claim", ours - its), ("claim", arm, its - ours)):
         if lacking and (control.least_share == 1 or arm_at_fault == "claim"):
             yield (
