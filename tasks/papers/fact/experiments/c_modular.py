@@ -11,11 +11,18 @@ spectrum, because it maps the lines of constant i - j, or i + j, to such lines. 
 relabelled M suits the task as well. What it changes is how the entries vary along the blocks. So the correlation with
 FACT-RFM's M after a random relabelling is what chance gives. Another number leaves the diagonal and the blocks' means
 out.
+
+FACT-RFM also runs without averaging, M = (FACT FACT^T)^{1/2}. If M is multiplied by s, then the kernel matrix is
+multiplied by s^2, the dual weights by s^-2, and the next M by s^-2. So the scale of M does not converge. With averaging
+the factor is s^-1/2. A third machine is not averaged either, but its M is scaled to the trace of the identity after
+each update.
 """
 
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -25,7 +32,8 @@ from torch import Tensor
 import gramlab
 from gramlab.data.modular import modular
 from gramlab.kernels.functions import Kernel, predict
-from gramlab.kernels.updates import Iterate, iterates
+from gramlab.kernels.solve import dual
+from gramlab.kernels.updates import Iterate, iterates, next_features
 from gramlab.streams import stream
 from tasks.measuring.nulls import DRAWS
 from tasks.settings.fields import Count, Rate
@@ -33,6 +41,8 @@ from tasks.settings.simulation import Simulation
 
 KERNEL = Kernel("quadratic")
 UPDATES = {"agop": "NFA-RFM", "fact-geometric": "FACT-RFM"}
+NOT_AVERAGED = "FACT-RFM, not averaged"
+AVERAGED = "control: averaged geometrically"
 PAIRS = 1000
 
 
@@ -47,6 +57,7 @@ class Settings(Simulation):
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: accuracies and circulancy by iterate, the last features, their correlation, the similarities of pairs."""
+    measured = {*range(0, settings.steps, settings.every), settings.steps}
     for seed in range(settings.instances):
         data = modular(settings.modulus, fraction=settings.fraction, seed=seed)
         x, x_test = (data.scaled(part, torch.float64) for part in (data.x_train, data.x_test))
@@ -54,15 +65,19 @@ def measure(settings: Settings) -> Iterator[dict]:
         y = torch.nn.functional.one_hot(classes, settings.modulus).double()
         shuffled = torch.from_numpy(stream("c_modular", "numbers", seed).permutation(settings.modulus))
         relabelled = torch.cat([shuffled, shuffled + settings.modulus])
+        accuracies_of = partial(_accuracies, x=x, y=classes, x_test=x_test, y_test=classes_test)
+        scales: list[float] = []  # of FACT-RFM's M, by update
         last: dict[str, deque[Tensor]] = {}  # M of the last two iterates, by machine
         for update, name in UPDATES.items():
             labels = {"case": name, "seed": seed, "dtype": "float64"}
             last[name] = deque(maxlen=2)
             for step, machine in enumerate(islice(iterates(update, KERNEL, x, y, 0.0), settings.steps + 1)):
                 last[name].append(machine.M)
-                if step % settings.every and step != settings.steps:
+                if update == "fact-geometric":
+                    scales.append(log_scale(machine.M))
+                if step not in measured:
                     continue
-                accuracies = _accuracies(machine, x, classes, x_test, classes_test)
+                accuracies = accuracies_of(machine)
                 if step == 0:
                     untrained, first_accuracies = machine.M, accuracies
                 features = {
@@ -88,6 +103,48 @@ def measure(settings: Settings) -> Iterator[dict]:
         for (arm, name), (M, other) in pairs.items():
             for step, (slope, tau) in enumerate(similarities(M, other, x, seed)):
                 yield {**labels, "arm": arm, "quantity": f"modular/{name}", "step": step, "x": slope, "value": tau}
+        for row in _without_averaging(x, y, accuracies_of, scales, measured):
+            yield {"case": NOT_AVERAGED, "seed": seed, "dtype": "float64", **row}
+
+
+def _without_averaging(
+    x: Tensor, y: Tensor, accuracies_of: Callable[[Iterate], dict[str, float]], averaged: list[float], steps: set[int]
+) -> Iterator[dict]:
+    """How many updates FACT-RFM survives without averaging, the scale of M, and the accuracy if the scale is kept.
+
+    ``modular/updates`` is the number of updates until the kernel matrix is no longer finite, and ``modular/scale`` is
+    the scale by update, as ``averaged`` has it for the averaged machine. ``steps`` are those to measure at.
+    """
+    scales = []
+    with suppress(ArithmeticError):  # the kernel matrix is not finite
+        for machine in islice(iterates("fact", KERNEL, x, y, 0.0), len(averaged)):
+            scales.append(log_scale(machine.M))
+    for arm, by_update in (("claim", scales), (AVERAGED, averaged)):
+        for update, scale in enumerate(by_update):
+            yield {"arm": arm, "quantity": "modular/scale", "x": update, "value": scale}
+        yield {"arm": arm, "quantity": "modular/updates", "x": len(averaged) - 1, "value": float(len(by_update) - 1)}
+    untrained = 0.0
+    for step, machine in enumerate(islice(scaled_iterates(x, y), len(averaged))):
+        if step in steps:
+            accuracy = accuracies_of(machine)["accuracy"]
+            untrained = accuracy if step == 0 else untrained
+            for arm, value in (("claim", accuracy), ("control: no feature learning", untrained)):
+                yield {"arm": arm, "quantity": "modular/scaled accuracy", "x": step, "value": value}
+
+
+def log_scale(M: Tensor) -> float:
+    """The base-10 logarithm of the mean eigenvalue of M."""
+    return math.log10(float(M.trace()) / len(M))
+
+
+def scaled_iterates(x: Tensor, y: Tensor) -> Iterator[Iterate]:
+    """FACT-RFM without averaging, whose M is scaled to the trace of the identity after each update."""
+    M = torch.eye(x.shape[1], dtype=x.dtype)
+    while True:
+        alpha, used = dual(lambda: KERNEL.matrix(x, None, M), y, 0.0)  # noqa: B023
+        yield Iterate(M, alpha, used, None)
+        M = next_features("fact", KERNEL, x, alpha, M)
+        M = M * (len(M) / M.trace())
 
 
 def _accuracies(machine: Iterate, x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor) -> dict[str, float]:
