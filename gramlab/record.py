@@ -54,7 +54,7 @@ class Recorder:
     path : Path or str
         The Parquet file to write.
     every : int, default 100
-        Measure after every so many optimizer steps. Step 0 is measured at the first call.
+        The number of optimizer steps between two measurements. Step 0 is measured at the first call.
     at : sequence of int, default ()
         Further steps to measure at.
     loss, layers, weight_decay, batch_size, outputs, forward
@@ -64,8 +64,8 @@ class Recorder:
         double the work, and FACT without weight decay.
     lr : float, optional
         The learning rate for the sum of virtual covariance shifts (paper A, Figure 7). Default: that of the layer's
-        parameter group, or of the first group for a layer in none, at each step of the optimizer that the recorder is
-        attached to. The shift at a measured step stands for the steps up to the next one, so that ``every=1`` gives the
+        parameter group, and for a layer in no group that of the first group, at each step of the optimizer that the
+        recorder is attached to. The shift at a measured step stands for the steps up to the next one, so that ``every=1`` gives the
         exact sum of full-batch training on ``x``.
     linearity : bool, default True
         Whether to measure target linearity, surrogate and neural collapse, which need all features at once.

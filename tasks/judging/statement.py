@@ -50,8 +50,8 @@ class Statement:
     scales
         The scales at which the statement can be judged.
     unreduced
-        Whether it is judged only with the paper's own settings, and not where ``affordable`` in params.yaml replaces
-        some of them.
+        Whether it is judged only with the paper's own settings: not if ``affordable`` in params.yaml replaces some of
+        them.
     data_sets
         The data sets that the statement is about; all by default. A case's name begins with the name of its data set.
         The rule sees only the rows of these data sets.

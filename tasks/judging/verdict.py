@@ -4,12 +4,13 @@ A statement
   holds            its rule supports it after Holm's correction, and at least one control breaks it
   holds corrected  its printed form does not hold, and its corrected form holds
   fails            its rule refutes it after Holm's correction
-  inconclusive     the data decide nothing, no control breaks it, or a hypothesis of the paper is not met
+  inconclusive     the data decide nothing, no control breaks it, a hypothesis of the paper is not met, or the table
+                   lacks its corrected form
 
-A statement whose data are not here, or whose table is older than it, is not judged. A claim fails if one of its
-asserted statements fails. Otherwise it is inconclusive if one of them is inconclusive, or if there is a control that
-none of them rejects. Otherwise it holds; corrected, if one of them holds corrected. A verdict that is not ``holds``
-has a reason.
+A statement whose data are not here, or whose table is older than the statement, is not judged. A claim fails if one of
+its asserted statements fails. Otherwise it is inconclusive if one of them is inconclusive, or if there is a control
+that none of them rejects. Otherwise it holds corrected if one of them holds corrected. Otherwise it holds. A verdict
+other than ``holds`` and ``holds corrected`` has a reason.
 """
 
 import re
