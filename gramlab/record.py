@@ -65,8 +65,8 @@ class Recorder:
     lr : float, optional
         The learning rate for the sum of virtual covariance shifts (paper A, Figure 7). Default: that of the layer's
         parameter group, and for a layer in no group that of the first group, at each step of the optimizer that the
-        recorder is attached to. The shift at a measured step stands for the steps up to the next one, so that ``every=1`` gives the
-        exact sum of full-batch training on ``x``.
+        recorder is attached to. The shift at a measured step stands for the steps up to the next one, so that
+        ``every=1`` gives the exact sum of full-batch training on ``x``.
     linearity : bool, default True
         Whether to measure target linearity, surrogate and neural collapse, which need all features at once.
     accumulate : bool, default False

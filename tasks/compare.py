@@ -26,7 +26,10 @@ HOLM = "Holm's correction: another claim of the paper moved"
 def main(
     before: Annotated[str, typer.Argument(metavar="REV_A", help="a commit, tag or branch")] = "HEAD",
     now: Annotated[
-        str | None, typer.Argument(metavar="REV_B", help="a second commit, tag or branch; without it, the files in the working tree")
+        str | None,
+        typer.Argument(
+            metavar="REV_B", help="a second commit, tag or branch; without it, the files in the working tree"
+        ),
     ] = None,
     scale: Annotated[Literal["quick", "paper"] | None, typer.Option(help="quick or paper; without it, both")] = None,
     shown: Annotated[int, typer.Option("--numbers", min=0, help="how many numbers to print of each claim")] = 1,

@@ -3,8 +3,8 @@
 Where the loss has no gradient, SGD with learning rates eta_t, momentum beta and weight decay lambda leaves the share
 exp(-D) of a weight, with the total decay D = lambda sum_t eta_t / (1 - beta). This is so to first order: log(W_0 / W_T)
 differs from D by terms of relative size 1 / (T (1 - beta)) and lambda eta / (1 - beta)^2. Such a weight is 0 at a
-critical point. So a small D says that training was too short to come near a
-critical point. It does not say that a theorem is wrong.
+critical point. So a small D says that training was too short to come near a critical point. It does not say that a
+theorem is wrong.
 """
 
 from collections.abc import Mapping
