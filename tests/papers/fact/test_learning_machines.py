@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from machine_oracle import (
     QUADRATIC,
+    UPDATES,
     gaussian,
     left_out_errors,
     machines,
@@ -96,6 +97,7 @@ def test_modular_addition():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a singular kernel would be solved with another ridge
         rows = list(c_modular.measure(settings))
+    rows = [row for row in rows if row["case"] != c_modular.NOT_AVERAGED]
     measured = by_key(
         (row for row in rows if not row["quantity"].endswith("pair")), "arm", "case", "seed", "quantity", "x"
     )
@@ -159,6 +161,41 @@ def test_modular_addition():
         assert (row["x"], row["value"]) == pytest.approx((slope, tau), rel=1e-6, abs=1e-9)
     accuracies = {value for (*_, quantity, _), value in expected.items() if quantity == "modular/accuracy"}
     assert len(accuracies) > 3  # they differ by iterate, update and seed
+
+
+def test_modular_addition_without_averaging():
+    """The scale follows from machines whose M has trace 2p: t^2 takes a factor of M to the power -2."""
+    p, fraction, steps, seeds = 9, 0.8, 12, 2
+    settings = c_modular.Settings(instances=seeds, modulus=p, fraction=fraction, steps=steps, every=5)
+    rows = [row for row in c_modular.measure(settings) if row["case"] == c_modular.NOT_AVERAGED]
+    expected = {}
+    for seed in range(seeds):
+        x, classes, x_test, classes_test = addition(p, fraction, seed)
+        y, M, scale, untrained = np.eye(p)[classes], np.eye(2 * p), 0.0, None
+        survived, lost = 0, False
+        for step in range(steps + 1):
+            alpha = np.linalg.solve(values(QUADRATIC, x, x, M), y)
+            if step in (0, 5, 10, 12):
+                accuracy = share_correct(values(QUADRATIC, x_test, x, M) @ alpha, classes_test)
+                untrained = accuracy if untrained is None else untrained
+                expected["claim", seed, "modular/scaled accuracy", step] = accuracy
+                expected["control: no feature learning", seed, "modular/scaled accuracy", step] = untrained
+            lost |= abs(2 * scale + np.log10(values(QUADRATIC, x, x, M).max())) > 308  # outside the range of float64
+            if not lost:
+                survived = step
+                expected["claim", seed, "modular/scale", step] = scale
+            M = UPDATES["|FACT|"](QUADRATIC, x, alpha, M)
+            growth = np.trace(M) / (2 * p)
+            M, scale = M / growth, -2 * scale + np.log10(growth)
+        assert 0 < survived < steps
+        expected["claim", seed, "modular/updates", steps] = survived
+        averaged = machines("|FACT M|^(1/2)", QUADRATIC, x, y, 0.0, steps + 1)
+        expected["control: averaged geometrically", seed, "modular/updates", steps] = steps
+        for step, (features, _) in enumerate(averaged):
+            scale = np.log10(np.trace(features) / (2 * p))
+            expected["control: averaged geometrically", seed, "modular/scale", step] = scale
+    measured = by_key(rows, "arm", "seed", "quantity", "x")
+    assert measured == {key: pytest.approx(value, rel=1e-6, abs=1e-9) for key, value in expected.items()}
 
 
 # Sparse parities ------------------------------------------------------------------------------------------------

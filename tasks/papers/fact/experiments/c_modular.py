@@ -112,11 +112,11 @@ def _without_averaging(
 ) -> Iterator[dict]:
     """How many updates FACT-RFM survives without averaging, the scale of M, and the accuracy if the scale is kept.
 
-    ``modular/updates`` is the number of updates until the kernel matrix is no longer finite, and ``modular/scale`` is
+    ``modular/updates`` is the number of updates until M leaves the range of numbers, and ``modular/scale`` is
     the scale by update, as ``averaged`` has it for the averaged machine. ``steps`` are those to measure at.
     """
     scales = []
-    with suppress(ArithmeticError):  # the kernel matrix is not finite
+    with suppress(ArithmeticError):  # the kernel matrix is infinite or 0
         for machine in islice(iterates("fact", KERNEL, x, y, 0.0), len(averaged)):
             scales.append(log_scale(machine.M))
     for arm, by_update in (("claim", scales), (AVERAGED, averaged)):
