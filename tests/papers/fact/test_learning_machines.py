@@ -4,6 +4,7 @@ import warnings
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from machine_oracle import (
     QUADRATIC,
@@ -154,6 +155,19 @@ def test_modular_addition():
             for step, (i, j) in enumerate(zip(first, second, strict=True)):
                 tau = np.mean(slopes[:, i] * slopes[:, j])
                 expected_pairs.append((arm, f"modular/{name}", "FACT-RFM", seed, step, of_other[i, j], tau))
+        apart = [place for place, pair in enumerate(zip(first, second, strict=True)) if x[pair[0]] @ x[pair[1]] == 0]
+        assert 100 < len(apart) < 1000
+        slopes = 2 * pairs(QUADRATIC, x, x, M)
+        for arm, other in (("claim", M), ("control: distances of relabelled M", M[relabelled])):
+            near, by_name = [], {"k'": [], "tau": []}
+            for place in apart:
+                i, j = first[place], second[place]
+                near.append(-(x[i] - x[j]) @ other @ (x[i] - x[j]))
+                by_name["k'"].append(slopes[i, j])
+                by_name["tau"].append(np.mean(slopes[:, i] * slopes[:, j]))
+            for name, of_pairs in by_name.items():
+                closer = pd.Series(near).corr(pd.Series(of_pairs), method="spearman")
+                expected[arm, "FACT-RFM", seed, f"modular/closer, {name}", 0] = closer
     assert measured == {key: pytest.approx(value, rel=1e-6, abs=1e-9) for key, value in expected.items()}
     assert len(drawn_pairs) == len(expected_pairs)
     for row, (*labels, slope, tau) in zip(drawn_pairs, expected_pairs, strict=True):

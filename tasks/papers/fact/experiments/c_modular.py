@@ -27,6 +27,7 @@ from itertools import islice
 
 import numpy as np
 import torch
+from scipy.stats import spearmanr
 from torch import Tensor
 
 import gramlab
@@ -103,6 +104,10 @@ def measure(settings: Settings) -> Iterator[dict]:
         for (arm, name), (M, other) in pairs.items():
             for step, (slope, tau) in enumerate(similarities(M, other, x, seed)):
                 yield {**labels, "arm": arm, "quantity": f"modular/{name}", "step": step, "x": slope, "value": tau}
+        by_distance = {"claim": machine.M, "control: distances of relabelled M": machine.M[relabelled][:, relabelled]}
+        for arm, other in by_distance.items():
+            for name, correlation in closeness(machine.M, other, x, seed).items():
+                yield {**labels, "arm": arm, "quantity": f"modular/closer, {name}", "value": correlation}
         for row in _without_averaging(x, y, accuracies_of, scales, measured):
             yield {"case": NOT_AVERAGED, "seed": seed, "dtype": "float64", **row}
 
@@ -235,10 +240,33 @@ def _blocks(M: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 def similarities(M: Tensor, other: Tensor, x: Tensor, seed: int) -> Iterator[tuple[float, float]]:
     """k'(x_i^T M' x_j) with M' = ``other``, and tau(x_i, M, x_j), of random pairs of different samples."""
+    first, second = _random_pairs(x, seed)
+    slopes_of_other = KERNEL.slopes(x, x, other)[first, second]
+    yield from zip(slopes_of_other.tolist(), _tau(M, x, first, second).tolist(), strict=True)
+
+
+def closeness(M: Tensor, other: Tensor, x: Tensor, seed: int) -> dict[str, float]:
+    """Spearman's correlation of k' and of tau with minus the distance (x_i - x_j)^T M' (x_i - x_j), M' = ``other``.
+
+    Over the random pairs that share no number: two samples with a common number are close under every M with a large
+    diagonal.
+    """
+    first, second = _random_pairs(x, seed)
+    apart = (x[first] * x[second]).sum(1) == 0
+    first, second = first[apart], second[apart]
+    between = x[first] - x[second]
+    near = -(between @ other * between).sum(1)
+    measures = {"k'": KERNEL.slopes(x, x, M)[first, second], "tau": _tau(M, x, first, second)}
+    return {name: float(spearmanr(values.numpy(), near.numpy()).statistic) for name, values in measures.items()}
+
+
+def _random_pairs(x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """The places of both samples of each pair."""
     draw = stream("c_modular", "pairs", seed)
     first = torch.from_numpy(draw.integers(len(x), size=PAIRS))
-    second = (first + torch.from_numpy(draw.integers(1, len(x), size=PAIRS))) % len(x)
+    return first, (first + torch.from_numpy(draw.integers(1, len(x), size=PAIRS))) % len(x)
+
+
+def _tau(M: Tensor, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
     slopes = KERNEL.slopes(x, x, M)
-    tau = (slopes[:, first] * slopes[:, second]).mean(0)
-    slopes_of_other = KERNEL.slopes(x, x, other)[first, second]
-    yield from zip(slopes_of_other.tolist(), tau.tolist(), strict=True)
+    return (slopes[:, first] * slopes[:, second]).mean(0)
