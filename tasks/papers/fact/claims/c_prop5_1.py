@@ -4,8 +4,8 @@ The similarity of two samples is tau for the AGOP and k', the derivative of k, f
 FACT M^T is positive semi-definite (psd). Then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2). The
 controls are a radial kernel, which is no inner-product kernel, and a k that merely rises, tanh.
 
-Section 5 also says that both similarities increase when Wx_i and Wx_j are closer, and decrease otherwise. No statement
-tests this, because the table has no distances.
+Section 5 also says that both similarities increase when Wx_i and Wx_j are closer, and decrease otherwise. C.fig7 tests
+this.
 """
 
 from dataclasses import replace
