@@ -137,7 +137,7 @@ STATEMENTS = (
         place="Section 5",
         rule=increase_when_closer,
         reads=CLOSER,
-        rows=6,
+        rows=5,
     ),
     Statement(
         name="similar features",
