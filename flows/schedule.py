@@ -80,7 +80,7 @@ class Schedule:
 
     def _uses_gpu(self, name: str) -> bool:
         """Whether the stage computes on a GPU where there is one."""
-        return kind(name) in ("train", "measure", "cells") or (kind(name) == "simulate" and self.graph.on_gpu(name))
+        return kind(name) in ("train", "measure") or (kind(name) == "simulate" and self.graph.on_gpu(name))
 
     def _batch(self, names: list[str], gpu: str | None = None) -> Batch:
         self.slots -= 1
