@@ -145,7 +145,7 @@ def test_the_verdict_on_figure_2():
 
     def rows(activation: float) -> list[dict]:
         arm = "control: labels shuffled at the measure, CIFAR-10"
-        shuffled = network(arm, "CIFAR-10", projection=0.1, activation=0.2, only="fall/")
+        shuffled = network(arm, "CIFAR-10", projection=0.1, activation=0.2, agop=-0.1, only="fall/")
         return network(case="CIFAR-10", activation=activation) + shuffled
 
     assert verdict(d_fig2, rows(-0.5), SEEDS, "paper")["verdict"] == "holds"
