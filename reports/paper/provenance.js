@@ -1,675 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.442,
+  "seconds": 1.094,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.572,
+  "seconds": 0.623,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.064,
+  "seconds": 1.132,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.963,
+  "seconds": 0.588,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 7.908,
+  "seconds": 3.891,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 2.412,
+  "seconds": 0.981,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 3.254,
+  "seconds": 1.493,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.755,
+  "seconds": 0.801,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.665,
+  "seconds": 1.069,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.988,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 2.71,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 4.229,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 5.323,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 0.286,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 0.612,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 5.159,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 2.717,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.87,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 0.726,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 6.411,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 2.538,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 2.639,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 1.495,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 5.61,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 2.793,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 4.061,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 3.625,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 1.444,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.924,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 37.747,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 3.097,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.507,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 5.718,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.697,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.972,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 16.429,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "d79ecaf6",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
   "seconds": 0.966,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 1.328,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 1.942,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 2.806,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 0.298,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 0.645,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 2.16,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 1.419,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.509,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 0.416,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 6.026,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 0.576,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 0.796,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 0.809,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 1.929,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.051,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.339,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 0.948,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.142,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.785,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 17.563,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.589,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.463,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 5.157,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.384,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.432,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 12.992,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.52,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 13.097,
+  "seconds": 5.961,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 15.471,
+  "seconds": 5.983,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 5.479,
+  "seconds": 2.601,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 33.718,
+  "seconds": 14.655,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 35.103,
+  "seconds": 14.35,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
+  "seconds": 0.994,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.612,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.467,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 2.221,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.564,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 2.656,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.572,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.813,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.557,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.242,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 0.867,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 0.941,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 1.125,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 0.982,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 0.836,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 1.291,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.149,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.494,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.526,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.334,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
   "seconds": 1.63,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 1.217,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 1.013,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 4.318,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 1.141,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 5.862,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 1.117,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 2.085,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 1.049,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 3.084,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 1.664,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 1.827,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.333,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 1.905,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 1.978,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 3.043,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 3.57,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 1.015,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 1.065,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 3.697,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 3.272,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 2.377,
+  "seconds": 1.174,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 1.377,
+  "seconds": 0.704,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 1.849,
+  "seconds": 1.005,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.58,
+  "seconds": 0.489,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 2.057,
+  "seconds": 0.987,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.182,
+  "seconds": 0.599,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 3.271,
+  "seconds": 1.452,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 3.042,
+  "seconds": 1.233,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 1.503,
+  "seconds": 1.09,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.175,
+  "seconds": 0.754,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "3a1bf0cd8e522f2d"
  },
- "check@d_fig3": {
-  "seconds": 4.127,
+ "check@d_fig11": {
+  "seconds": 0.676,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig2": {
+  "seconds": 0.823,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig3": {
+  "seconds": 1.872,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 2.885,
+  "seconds": 2.05,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 0.964,
+  "seconds": 1.025,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.001,
+  "seconds": 1.054,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.437,
+  "seconds": 0.844,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "3a1bf0cd8e522f2d"
  },
- "check@d_lemb_1": {
-  "seconds": 0.592,
+ "check@d_fig8": {
+  "seconds": 0.83,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.43,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.24,
+  "seconds": 0.829,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.079,
+  "seconds": 0.761,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.196,
+  "seconds": 0.558,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 5.927,
+  "seconds": 4.739,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.084,
+  "seconds": 0.761,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -980,11 +1004,11 @@ provenance.paper = {
   "settings": "a96eba494be5303c"
  },
  "measure@c_modular": {
-  "seconds": 538.418,
+  "seconds": 529.787,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "3b1d7694",
+  "commit": "18435e9f",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "5f03c433f087d7f5"
@@ -1097,6 +1121,16 @@ provenance.paper = {
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "04bf61f280936747"
+ },
+ "measure@d_resnet18": {
+  "seconds": 364.891,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "887a350f",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "9ab061caa71a2776"
  },
  "measure@d_svd": {
   "seconds": 2.244,
@@ -1414,36 +1448,46 @@ provenance.paper = {
   "device": "cpu",
   "settings": "04bf61f280936747"
  },
- "verdicts@centered_nfa": {
-  "seconds": 0.913,
+ "train@d_resnet18": {
+  "seconds": 11970.311,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d79ecaf6",
+  "commit": "887a350f",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "9ab061caa71a2776"
+ },
+ "verdicts@centered_nfa": {
+  "seconds": 0.817,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "e7d13c54",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.089,
+  "seconds": 0.099,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.868,
+  "seconds": 0.891,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.092,
+  "seconds": 0.091,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f4b3a827",
+  "commit": "e7d13c54",
   "settings": "4f53cda18c2baa0c"
  }
 };
