@@ -7,7 +7,7 @@ is about, for readers who do not know it. Each sentence has
   text     one sentence in plain English; ``[words](A.fig7)`` links to a claim;
            ``{paper:A.fig7:VCS above AGOP:statistic:.2f}`` is a number (scale, claim, statement or hypothesis, field,
            format)
-  more     the details, which the paper's page and README.md show after the sentence
+  more     the details, a paragraph for each topic, which the paper's page and README.md show below the sentence
   expects  the verdicts that the sentence states: of claims, ``"A.fig7" = {quick = "holds", paper = "holds"}``, or of
            single statements, ``"A.fig4:TL logarithmic" = {quick = "fails"}``
 
@@ -47,8 +47,10 @@ class Finding:
     ----------
     kind
         ``holds``, ``holds corrected``, ``fails`` or ``open``: which of these the sentence reports.
-    text, more
-        The sentence and its details as HTML, with their numbers and links.
+    text
+        The sentence as HTML, with its numbers and links.
+    more
+        The paragraphs of its details, likewise.
     claims
         The ids of the claims that it rests on.
     linked
@@ -59,7 +61,7 @@ class Finding:
 
     kind: str
     text: Markup
-    more: Markup
+    more: tuple[Markup, ...]
     claims: tuple[str, ...]
     linked: tuple[str, ...]
     problem: str
@@ -153,11 +155,13 @@ def _file(paper: str) -> dict[str, Any]:
 def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) -> Finding:
     if entry["kind"] not in KINDS:
         raise ValueError(f"kind {entry['kind']!r}; allowed: {', '.join(KINDS)}")
-    (text, missing), (more, others) = (filled(entry[name], claims, page) for name in ("text", "more"))
-    problems = [*_disagreements(entry["expects"], claims), *missing, *others]
+    (text, missing), *more = (filled(part, claims, page) for part in (entry["text"], *entry["more"]))
+    problems = [*_disagreements(entry["expects"], claims), *missing, *(name for _, names in more for name in names)]
     rests_on = dict.fromkeys(name.partition(":")[0] for name in entry["expects"])
     linked = dict.fromkeys(link[2] for link in LINK.finditer(entry["text"]))
-    return Finding(entry["kind"], text, more, tuple(rests_on), tuple(linked), "; ".join(problems))
+    return Finding(
+        entry["kind"], text, tuple(part for part, _ in more), tuple(rests_on), tuple(linked), "; ".join(problems)
+    )
 
 
 def _disagreements(expects: Mapping[str, Mapping[str, str]], claims: Mapping[str, Claims]) -> Iterator[str]:

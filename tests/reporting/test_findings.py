@@ -63,6 +63,14 @@ def test_each_paper_has_three_to_six_findings_of_the_kinds_that_its_verdicts_hav
         assert {finding.kind for finding in sentences} <= set(KINDS)
 
 
+def test_the_details_of_a_finding_are_paragraphs_of_a_readable_length():
+    for sentences in findings(CLAIMS).values():
+        for finding in sentences:
+            lengths = [len(paragraph.striptags()) for paragraph in finding.more]
+            assert lengths
+            assert max(lengths) <= 1000, finding.text.striptags()
+
+
 def mentioned(text: str) -> set[str]:
     """The ids of the claims that a text links to or takes a number from."""
     return {link[2] for link in LINK.finditer(text)} | {number[1].split(":")[1] for number in NUMBER.finditer(text)}
@@ -71,7 +79,7 @@ def mentioned(text: str) -> set[str]:
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_finding_expects_the_verdict_of_every_claim_that_it_mentions(name):
     entry = ENTRIES[name]
-    assert mentioned(entry["text"]) | mentioned(entry["more"]) == {
+    assert mentioned(entry["text"]) | mentioned(" ".join(entry["more"])) == {
         claim.partition(":")[0] for claim in entry["expects"]
     }
     assert all(set(verdicts) <= set(SCALES) for verdicts in entry["expects"].values())
@@ -80,7 +88,7 @@ def test_a_finding_expects_the_verdict_of_every_claim_that_it_mentions(name):
 @pytest.mark.parametrize("name", ENTRIES)
 def test_the_links_of_a_finding_are_those_of_its_claims(name):
     settings = load("paper")
-    html, _ = filled(ENTRIES[name]["text"] + ENTRIES[name]["more"], CLAIMS)
+    html, _ = filled(" ".join([ENTRIES[name]["text"], *ENTRIES[name]["more"]]), CLAIMS)
     keys = re.findall(r'href="claims/([a-z0-9_]+)\.html"', html)
     assert keys
     assert set(keys) <= set(settings.claims)
