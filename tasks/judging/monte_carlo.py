@@ -15,10 +15,7 @@ MOST = 4.0  # standard errors
 
 
 def within_standard_errors(rows: Rows) -> Finding:
-    """``value``, the distance of a mean from its expectation in standard errors, is at most 4 on every instance.
-
-    A finding that holds means only that no mean was farther away.
-    """
+    """``value``, the distance of a mean from its expectation in standard errors, is at most 4 on every instance."""
     worst = float(np.abs(rows.value).max())
     rule = f"every mean within {MOST:g} standard errors of its expectation"
     return Finding(worst <= MOST, worst, rule, "Monte Carlo", high=MOST)
