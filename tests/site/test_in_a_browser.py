@@ -83,7 +83,7 @@ def test_rows_are_short_and_show_all_on_demand(page, site):
     cut = "cells => cells.filter(cell => cell.scrollHeight > cell.clientHeight + 2)"
     without_title = f"cells => ({cut})(cells).filter(cell => cell.title !== cell.textContent).length"
     short = table.bounding_box()["height"]
-    assert short < 95 * table.locator("tbody tr").count()
+    assert short < 90 * table.locator("tbody tr").count()
     assert len(table.locator(".text").evaluate_all(f"cells => ({cut})(cells).map(cell => cell.title)")) > 20
     assert table.locator(".text").evaluate_all(without_title) == 0
     page.get_by_label("Whole texts").check()
