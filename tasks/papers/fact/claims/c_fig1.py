@@ -171,7 +171,6 @@ STATEMENTS = (
         rule=on_the_support,
         reads=("transition/accuracy", "transition/lead"),
         rows=30,
-        scales=("quick",),  # the papers' table is older than these numbers
         data_sets=("k = 4",),
     ),
     Statement(
