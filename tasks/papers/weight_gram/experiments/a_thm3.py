@@ -74,12 +74,23 @@ class Settings(Simulation):
     """``instances`` counts the networks of each kind (seeds), and the pairs of close points."""
 
     steps: Count  # training steps
+    squared_instances: Count | None = None  # networks of each kind with ReLU² activations; by default ``instances``
+
+    @property
+    def squared(self) -> int:
+        """The number of networks of each kind with ReLU² activations."""
+        return self.squared_instances or self.instances
+
+    def seeds(self) -> set[int]:
+        """The networks with ReLU² activations may have more seeds than the others."""
+        return {self.instances, self.squared}
 
 
 def measure(settings: Settings) -> Iterator[dict]:
     """Rows: thm3/ and beyond/ measured, predicted and alignment by step; lem3/remainder by distance; lem3/ of pairs."""
     for name, case in CASES.items():
-        yield from train(name, case, settings.instances, settings.steps)
+        seeds = settings.squared if case.degree == 2 else settings.instances
+        yield from train(name, case, seeds, settings.steps)
     for name, case in BEYOND.items():
         yield from train(name, case, settings.instances, settings.steps, quantity="beyond")
     for name, case in BROKEN.items():
