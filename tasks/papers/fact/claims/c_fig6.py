@@ -12,13 +12,13 @@ algorithms are "highly correlated in most settings". The paper says both, and on
 statements on this are ours. Their measure is the correlation that Section 1 names. We call features distinct if the
 Pearson correlation of both machines' last M is below 1/2, in the mean over seeds. The control compares FACT-RFM's last
 M with its M one update before. The shared diagonal alone takes the correlation above 1/2, as the value by chance of
-C.fig7 shows. So the rule can refute "distinct" of features that share little else.
+C.fig7 shows. So the rule can refute "distinct" even where the features share little else.
 
-Appendix E says that FACT-RFM without averaging was unstable here and "often did not converge". It does not converge if
-M leaves the range of numbers within the iterations of the figure, so that the kernel matrix is infinite or 0; here
-every seed must do it, and the averaged machine is the control. The reason is the scale of M: with the kernel t^2 each
-update takes it to the power -2, and with averaging to the power -1/2. A statement of ours scales M to the trace of the
-identity after each update. Then FACT-RFM reaches 100 % without averaging.
+Appendix E says that FACT-RFM without averaging was unstable here and "often did not converge". We say that it does not
+converge if M leaves the range of numbers within the figure's iterations, so that the kernel matrix is infinite or 0.
+Every seed must do so. The averaged machine is the control. The reason is the scale of M: with the kernel t^2 each
+update raises the scale to the power -2, and with averaging to the power -1/2. A statement of ours scales M to the trace
+of the identity after each update. Then FACT-RFM reaches 100 % without averaging.
 """
 
 from dataclasses import replace

@@ -71,7 +71,7 @@ GRIDS = {
 }
 DRAWN = {
     f"lemd2/{quantity}": Drawn(
-        0, "The table's number of seeds is Figure 4's; the settings give a fifth of theirs to each Q."
+        0, "The settings' instances are those of five kinds of Q together; the table's seeds are Figure 4's."
     )
     for quantity in ("attained", "ratio", "represented", "search")
 }
