@@ -3,8 +3,8 @@
 FACT-RFM averages geometrically. At the best iterate the test accuracy is 100 %, which we read as at least 99.5 %. The
 training accuracy reaches 99 % at an earlier iterate than the test accuracy reaches 95 %. The paper shows one run of
 each; here every seed must do it. The features M become block-circulant: in each block an entry M_ij depends on i - j
-alone, or on i + j alone, modulo p. This must explain over half of the entries' variance. One control keeps M = I, the
-other relabels the numbers. At the quick scale p is 43.
+alone, or on i + j alone, modulo p. This structure must explain over half of the entries' variance. One control keeps M
+= I, the other relabels the numbers. At the quick scale p is 43.
 
 Section 4.3 also says that the two learn distinct features from the same split. Section 5 says of the same machines that
 they converge to similar features, "as demonstrated in Section 4.3" (C.fig7), and Section 1 that the features of both

@@ -1,6 +1,6 @@
 """In Deep RFM with Fourier features NC1 falls from layer to layer, due to M^{1/2} alone; NC2 falls too, by the AGOP.
 
-NC1 = tr Sigma_W / tr Sigma_B, the variance within classes over that between them. It must fall with depth. In the mean
+NC1 = tr Sigma_W / tr Sigma_B, the variance within classes over that between them. NC1 must fall with depth. In the mean
 over layers of its relative change it must fall at sqrt(M) = M^{1/2} and rise at the random feature map Phi. NC2 is the
 distance of the class means from a simplex ETF. In the last layer it is lower than with M = I. The features are those of
 the l1 kernel: cos(Wx + b) with Cauchy W of scale 0.05. Data, ridge and controls are those of D.fig3. As there, NC1

@@ -175,8 +175,8 @@ CONTROLS = {
             "thm4_3/kappa": Grid(layers_of=first_grams, x=1),
             **{f"thm4_3/{name}": Grid(layers_of=first_grams, steps=12, x=1) for name in ("collapsed", "psi")},
         },
-        parts_because="It violates the condition that contains ε, and so has an ε of its own. λ_k is five times λ_Φ, "
-        "which is x, and ever smaller λ_Φ are its steps.",
+        parts_because="It violates the condition that contains ε, and so has an ε of its own. Its x is λ_k/λ_Φ = 5, "
+        "and its steps are ever smaller λ_Φ.",
     ),
     "no nonlinearity": Control(
         has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")

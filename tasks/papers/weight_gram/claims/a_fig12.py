@@ -30,7 +30,7 @@ LEVELS = {0.0: (0.45, 0.01), 0.5: (0.3, 0.1), 0.75: (0.25, 0.01), 1.0: (0.25, 0.
 TRAINING = {0.0: (0.85, 0.01), 0.5: (0.75, 0.01), 0.75: (0.7, 0.1), 1.0: (0.7, 0.1)}  # by p: the accuracy, the same
 TEST = {0.0: (0.5, 0.1), 0.25: (0.3, 0.1), 0.5: (0.2, 0.1), 0.75: (0.1, 0.1), 1.0: (0.1, 0.1)}
 MEAN_RISE = "mean rise of the last layer's TL over the epochs"
-LATENESS = "rise of the middle layers' TL per epoch after the first third of training minus in it"
+LATENESS = "rise of the middle layers' TL per epoch, after the first third of training minus within it"
 NO_GROWTH = Finding(None, 0.0, "too few epochs to have a growth", "direction")
 PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"

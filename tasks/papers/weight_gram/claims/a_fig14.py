@@ -1,9 +1,9 @@
 """As grokking emerges, with a weight decay of at least 0.25, the gap of Target Linearity of layers 2 and 3 narrows.
 
-Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. It is followed from memorisation
-(training accuracy 0.99) until the network has grokked (test accuracy 0.9), or to the end of training. In that time
-layer 2's own Target Linearity rises sharply: more per epoch than afterwards. Each weight decay λ has statements of its
-own.
+Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. The gap is followed from
+memorisation (training accuracy 0.99) until the network has grokked (test accuracy 0.9), or to the end of training. In
+that time layer 2's own Target Linearity rises sharply: more per epoch than afterwards. Each weight decay λ has
+statements of its own.
 """
 
 from dataclasses import replace
