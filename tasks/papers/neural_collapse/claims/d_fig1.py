@@ -4,8 +4,8 @@ The points are centred and normalised. The mean inner product of two points must
 different classes, both to a tenth of the printed number. For every pair of class means the inner product must be
 -1/(K-1) too, to 0.1 in the root mean square over pairs. At the quick scale the data are digits of 8 x 8 pixels. The
 regression has no ridge, as printed, except where the kernel matrix is singular in float64: there the ridge is 1.5e-8 of
-the matrix's mean diagonal. The controls have M = I, or a Deep RFM that is fitted to shuffled labels. Figure 1 has
-layers 1 to 19, each after its M^{1/2}. The last M of our 18 layers is that of layer 18, so that layer 19 is not shown.
+the matrix's mean diagonal. The controls have M = I, or a Deep RFM that is fitted to shuffled labels. Figure 1 shows
+layers 1 to 19, each after its M^{1/2}. Our 18 layers end with the M of layer 18.
 """
 
 from tasks.judging.statement import Control

@@ -7,7 +7,7 @@ random matrices of the same spectra reach by chance. The level of the NFA is pri
 ours is on NC2, as in D.fig10. At the quick scale the data are 512 images of four digits, 8 x 8 pixels each, the network
 is smaller, and the learning rate falls to 0; it is constant in the paper. There the initial weights are not small:
 Xavier's gain g is 0.5, in the paper 0.2, and torch's default is 0.58. The best constant output for four classes has a
-loss of 0.75, so 0.36 is stricter there.
+loss of 0.75, so the limit 0.36 is stricter.
 """
 
 from tasks.papers.neural_collapse.claims.shared.last_features import (

@@ -6,7 +6,7 @@ five epochs is above gradient descent's best of all 20. The paper prints neither
 momentum nor the number of Newton-Schulz steps. Our networks have the width 256 of the paper's other fully connected
 networks. The authors' figure has the learning rate 0.01, which we take. Their code has a momentum of 0.85 and ten
 Newton-Schulz steps; the runs that are judged have no momentum and the exact U and V. The table of differences on the
-paper's page shows what momentum and Newton-Schulz change. The quick scale has scikit-learn's digits alone.
+paper's page shows the effect of both. The quick scale has scikit-learn's digits alone.
 """
 
 from dataclasses import replace
