@@ -1,7 +1,8 @@
 """The NFM WᵀW of a trained first layer correlates with the AGOP WᵀKW, and less so with WᵀQW.
 
 Q has the eigenvalues of K and random eigenvectors. The network has learned the chain monomial of rank 5. The
-correlation ρ is the cosine of two matrices; the two are compared in Fisher's z, the inverse hyperbolic tangent.
+correlation ρ is the cosine of two matrices. The two correlations are compared in Fisher's z, their inverse hyperbolic
+tangent.
 """
 
 from functools import partial

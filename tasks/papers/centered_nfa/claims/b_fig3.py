@@ -1,14 +1,14 @@
 """The predicted correlation of the second derivatives of the centered NFM and AGOP closely matches the observed one.
 
-The data are alignment-reversing: X₁, a share γ (the balance) of them with the label 1, and X₂, built from X₁ so that
-the two derivatives disagree. A single network serves all data sets. “Closely match” is read as an error of at most a
-tenth of a correlation's range, 0 to 1, and as R² above 1/2 over the balances where the observed correlation varies.
-Numbers in parentheses are 95 % intervals over data seeds. The paper says that XᵀX becomes unaligned to XᵀYX as the
-balance decreases; we ask for a falling trend of their correlation. This trend is judged on the data as printed alone.
-No control breaks it: at the balance 1 all labels are 1, so that XᵀYX is XᵀX and the correlation is 1 for any inputs,
-and below it is lower, reversed or not. On the data with our factor the trend is part of a statement of ours, “the
-inputs lose more than a tenth”. The paper also says that the observed correlation is low, but neither how low nor at
-which balance. We ask that it falls with the balance, by more than a tenth in all.
+The data are alignment-reversing. A share γ of them, the balance, is X₁ and has the label 1; the rest, X₂, is built from
+X₁ so that the two derivatives disagree. A single network serves all data sets. “Closely match” is read as an error of
+at most a tenth of a correlation's range, 0 to 1, and as R² above 1/2 over the balances where the observed correlation
+varies. Numbers in parentheses are 95 % intervals over data seeds. The paper says that XᵀX becomes unaligned to XᵀYX as
+the balance decreases. We ask that their correlation falls in trend, on the data as printed alone. No control breaks
+this: at the balance 1 all labels are 1, so XᵀYX = XᵀX, and the correlation is 1. At a smaller balance it is lower for
+any inputs. On the data with our factor the trend is part of a statement of ours, “the inputs lose more than a tenth”.
+The paper also says that the observed correlation is low, but neither how low nor at which balance. We ask that it falls
+with the balance, by more than a tenth in all.
 """
 
 import textwrap
@@ -42,8 +42,8 @@ MATH_CORRECTED = (
     r"\rho_{\text{predicted}} \text{ by (28) as derived}"
 )
 CORRECTION = (
-    "Appendix F prints the covariance 𝟏𝟏ᵀ + ε₁I of X₁ without a factor. So taken, the alignment is not reversed: all "
-    "correlations are 1. The prediction matches them, and the first-order term alone matches them as well. The factor "
+    "Appendix F prints the covariance 𝟏𝟏ᵀ + ε₁I of X₁ without a factor. With this covariance the alignment is not "
+    "reversed: all correlations are 1. The prediction matches them, but so does the first-order term alone. The factor "
     "d^−0.8 on X₁ is ours. We chose it by a scan of factors, as the only one with which the correlation falls as the "
     "balance decreases. The paper's own quantity, the alignment of XᵀX with XᵀYX, is tabulated in "
     "docs/centered_nfa.md; over the balance it is not monotone with this factor, so the sentence on it is judged on "

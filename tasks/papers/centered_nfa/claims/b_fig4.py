@@ -1,13 +1,14 @@
-"""The double-centered NFA is small early in training and grows; for large initial weights only an order is tested.
+"""The double-centered NFA is small early in training, grows, and is smaller for larger initial weights.
 
 W̄ = W − W₀ is the change of the weights. K̄ is the kernel of the change of the tangents ∂f/∂h, not the change of the
 kernel K. The paper draws the ratio of the double-centered to the centered numerator. Its denominator is random and can
 be small, so a few seeds can decide a mean of ratios. So the rules take the double-centered part's share of the sum of
-both numerators. Both are at least 0, and the share lies between 0 and 1. Less than half of the centered part is a share
-below a third. The paper says neither how small this part is nor which initial weights are large. So the share must be
-below a third early, and its mean over the training must fall as the initial scale rises. A fall does not make it small:
-that it is below a third at our largest scale is a statement of ours. Early is the first measurement, after five steps.
-Numbers are means over both layers, and those early and at the end of training also over the initial scales.
+both numerators. Both are at least 0, and the share lies between 0 and 1. If the share is below a third, the
+double-centered part is below half of the centered one. The paper says neither how small this part is nor which initial
+weights are large. So the share must be below a third early, and its mean over training must fall as the initial scale
+rises. That this mean is below a third at our largest scale is a statement of ours. Early is the first measurement,
+after five steps. Numbers are means over both layers, and those early and at the end of training also over the initial
+scales.
 """
 
 from dataclasses import replace
@@ -25,7 +26,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig4"
 KIND = "statistical"
-TITLE = "The double-centered NFA early and late in training, and its order over the initial scales"
+TITLE = "The double-centered NFA is small early, grows, and is smaller for larger initial weights"
 PRINTED = (
     "“do not significantly contribute … when initialization is large or for early periods of training”, “becomes "
     "relevant over longer periods”, Appendix B and Figure 4"

@@ -1,11 +1,11 @@
 """With two hidden layers, the first-order term predicts the correlation of the centered NFA's derivatives.
 
 The first-order term replaces the kernel K by its expectation over initial weights. The prediction follows the observed
-correlation over the data decays α, for the quadratic activation and, less closely, for ReLU. For the quadratic it is
-closer for the wider network. Both correlations dip at intermediate decays. The print defines the term in words, “K is
-replaced by its expectation”, and without a formula. It also says that for ReLU the prediction lacks terms of the
-nonlinear part of φ′, which the whole expectation has. So we take the linear part of φ′ in the expectation. The
-prediction with the whole expectation stands beside, as ours.
+correlation over the data decays α, for the quadratic activation and, less closely, for ReLU. For the quadratic the
+prediction is closer in the wider network. Both correlations dip at intermediate decays. The paper defines the term in
+words alone, “K is replaced by its expectation”. It also says that for ReLU the prediction lacks terms of the nonlinear
+part of φ′; the whole expectation has these terms. So we take the linear part of φ′ in the expectation. Statements of
+ours have the whole expectation.
 """
 
 from dataclasses import replace

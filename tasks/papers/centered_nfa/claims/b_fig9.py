@@ -1,8 +1,8 @@
 """On images too the diagonal of the NFM WᵀW correlates with that of the AGOP WᵀKW, and less so with that of WᵀQW.
 
 Q has the eigenvalues of K and random eigenvectors. The correlation ρ is Pearson's, over the pixels, in the first layer
-of a network that separates two classes of images. The paper's images are faces (CelebA), which are not here; the quick
-scale has digits.
+of a network that separates two classes of images. The paper's images are faces (CelebA), those of the quick scale
+digits.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """The normalized traces of alternating words of two free families, with one family centered, factor as in (12)–(15).
 
 A bar marks a centered matrix: C̄ = C − tr[C], with the normalized trace tr. The paper uses the identities for large
-matrices. There, with independent random eigenvectors, they hold up to an error that falls with the size and has the
-mean 0 at the largest size, within 0.02.
+matrices. We test matrices with independent random eigenvectors: the error must fall with the size, and its mean at the
+largest size must be 0 within 0.02.
 """
 
 from functools import partial

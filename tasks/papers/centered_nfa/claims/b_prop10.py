@@ -32,8 +32,8 @@ MATH_CORRECTED = (
 )
 CORRECTION = (
     "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M. The print is its case k = 1, since its proof omits the pairs of "
-    "different hidden units. For f = aᵀ(Wx)² as printed both expectations are 4 and 16 times these, since the print's "
-    "𝒦 omits the factor 2 of the square's derivative."
+    "different hidden units. For f = aᵀ(Wx)² as printed the two expectations are 4 and 16 times these, since the "
+    "print's 𝒦 omits the factor 2 of the square's derivative."
 )
 MARGIN = 0.05  # of the relative error of each coefficient
 Coefficient = Callable[[np.ndarray], np.ndarray]  # of the width

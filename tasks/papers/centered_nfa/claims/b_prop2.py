@@ -2,8 +2,8 @@
 
 The NFA, the Neural Feature Ansatz, says that the NFM F = WᵀW and the AGOP Ḡ of a layer's input are correlated. We
 measure Ḡ from gradients with respect to the layer's input and K, independently of it, from gradients with respect to
-the layer's pre-activations. The paper writes Ḡ with the factor 1/n and K without; the factor leaves the correlation as
-it is, and here both have it.
+the layer's pre-activations. The paper writes Ḡ with the factor 1/n and K without it; here both have it. The factor does
+not change the correlation.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -36,7 +36,7 @@ GRIDS = {"prop2/residual": Grid(BOTH_PRECISIONS, layers_of=layers_of)}
 DRAWN = {
     "a dead layer": Drawn(0, "It is a single network."),
     "prop2/residual": Drawn(
-        0.6, "Every third network that is drawn has convolutions, and the proposition is about the others."
+        0.6, "Every third network that is drawn has convolutions, which the proposition is not about."
     ),
 }
 CONTROLS = {

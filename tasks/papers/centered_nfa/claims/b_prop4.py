@@ -1,8 +1,8 @@
 """At initialization ẆᵀẆ and ẆᵀKẆ follow from a layer's input X, the loss's slopes L̇ and the tangent kernel 𝒦.
 
 They are half of the second derivatives of the centered NFM and AGOP (Proposition 3). L̇ is the diagonal matrix of ∂L/∂f
-over the n samples, and 𝒦 is the n × n matrix of the inner products of the samples' tangents ∂f/∂h. This holds for one
-output and for any loss, depth, hidden layer and activation. The paper states it for the first layer.
+over the n samples, and 𝒦 is the n × n matrix of the inner products of the samples' tangents ∂f/∂h. The formulas hold
+for one output and any loss, depth, hidden layer and activation. The paper states them for the first layer.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,13 +1,13 @@
-"""The numerator and both denominators of the centered NFA's ratio factor into moments of the data and of the weights.
+"""The numerator and both denominator terms of the centered NFA factor into moments of the data and of the weights.
 
-Every printed equation is judged separately, with R = Wᵀ diag(a²) W, A = (XᵀYX)², B = XᵀX, Ā = A − tr[A] and
-B̄ = B − tr[B]. (16)–(18), (21), (23)–(27) and, as corrected, (10) and (19) are identities of any matrices and hold up
-to round-off. (6), (20), (22) and, as corrected, (28) take the moments of a sampled network's own R. Their relative
-error falls with the size, and its mean at the largest size lies within ±0.05. (20), (22) and (28) replace traces of
-words, which are products of R, Ā and B̄. Each word is tested too: the mean relative error of its trace at the largest
-size lies within ±0.2. For (11), and for (10) with the limit of R's moments and (28) as corrected, the mean difference
-of two correlations at the largest size lies within ±0.03. That networks on one data set differ the less the larger they
-are (self-averaging) is a statement of ours.
+Every printed equation is judged separately, with R = Wᵀ diag(a²) W, A = (XᵀYX)², B = XᵀX, Ā = A − tr[A] and B̄ = B −
+tr[B]. (16)–(18), (21), (23)–(27) and, as corrected, (10) and (19) are identities of any matrices and hold up to
+round-off. (6), (20), (22) and, as corrected, (28) take the moments of a sampled network's own R. Their relative error
+falls with the size, and its mean at the largest size lies within ±0.05. (20), (22) and (28) replace traces of words,
+which are products of R, Ā and B̄. Each word is tested too: the mean relative error of its trace at the largest size
+lies within ±0.2. For (11), and for (10) with the limit of R's moments and (28) as corrected, the mean difference of the
+two sides at the largest size lies within ±0.03. Self-averaging, that larger networks on one data set differ less, is a
+statement of ours.
 """
 
 from collections.abc import Callable
@@ -207,7 +207,7 @@ CONTROLS = {
         has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)"),
         parts=("case", "layer"),
         cases=dict.fromkeys(("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)"), ("1:1:1, isotropic, normal",)),
-        parts_because="Of the random data it has the isotropic normal case alone, with one network of each seed.",
+        parts_because="Of the random data it has isotropic normal data alone, with one network of each seed.",
     ),
     "R of another network": Control(
         has=(

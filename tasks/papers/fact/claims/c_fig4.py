@@ -1,9 +1,9 @@
 """At the minimiser on D(p, tau) with p = 10^-5, tau = 0.02, lambda = 10^-5, FACT is near W^T W and AGOP far from it.
 
-Width 10; the data are those of Theorem 3.4. The paper prints cosines after 10^6 Adam steps at rate 0.01. Here Newton's
-method continues from Adam's last step to a minimum of the loss. FACT is judged at every local minimum that a seed
-reaches, AGOP at the lowest alone. “Far” means a cosine below 0.5. Whether it is below the
-printed 0.068 too is judged apart, as a printed level. So are the two cosines after Adam alone.
+The network has width 10; the data are those of Theorem 3.4. The paper prints cosines after 10^6 Adam steps at rate
+0.01. Here Newton's method continues from Adam's last step to a minimum of the loss. FACT is judged at every local
+minimum that a seed reaches, AGOP at the lowest alone. “Far” means a cosine below 0.5. Printed levels are judged apart:
+whether AGOP's cosine is below 0.068, and both cosines after Adam alone.
 """
 
 from dataclasses import replace

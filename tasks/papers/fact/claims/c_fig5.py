@@ -1,12 +1,11 @@
 """NFA-RFM and FACT-RFM find the support of a sparse parity: k of d coordinates hold over half of the trace of M.
 
 The label is the sign of the product of k of the d coordinates, the support. NFA-RFM updates M by the AGOP, FACT-RFM by
-FACT with geometric averaging. That over half of the trace lies on k coordinates shows low rank: by the Schur-Horn
-theorem the k largest eigenvalues of M hold at least as much of the trace as any k diagonal entries, and so over half.
-C.fig1 is about the support, and not about rank; there the largest entries are enough. The paper names no ridge; here
-the ridge and the iterate with the least leave-one-out error are judged. We add a statement of our own: both also
-predict new samples. If all seeds are equally accurate, a sign test judges it and needs six seeds, which the quick scale
-has; the papers' scale has five.
+FACT with geometric averaging. A share over half shows low rank: by the Schur-Horn theorem the k largest eigenvalues of
+M hold at least as much of the trace as any k diagonal entries, so also over half. C.fig1 is about the support and not
+about rank, so there the largest entries are enough. The paper names no ridge; here the ridge and the iterate with the
+least leave-one-out error are judged. We add a statement of our own: both also predict new samples. If all seeds are
+equally accurate, a sign test judges it and needs six seeds, which the quick scale has; the papers' scale has five.
 
 The paper shows k = 2, 3, 4, and each k has statements of its own. For k = 4 the paper has 50,000 samples. Their kernel
 matrix takes 20 GB and needs a GPU of 40 GB, so this run is missing and its statements are not judged. The claim's
@@ -14,9 +13,9 @@ verdict is about k = 2 and 3 alone. Figure 1 has k = 4 with half as many samples
 rule is refuted: a share of 0.24 of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
 
 Section 1 says that the features of both algorithms are highly correlated in most settings. One setting cannot decide
-this, so our statement on it is ours: for every k that ran the Pearson correlation of the two chosen M is above 1/2,
-nearer to 1 than to 0, and beyond chance. By chance the coordinates of FACT-RFM's M are in another order, in 40 random
-draws. This keeps the spectrum and the diagonal's entries, and moves the support.
+this, so the statement is ours: for every k that ran, the Pearson correlation of the two chosen M is above 1/2, nearer
+to 1 than to 0, and beyond chance. By chance the coordinates of FACT-RFM's M are in another order, in 40 random draws.
+The new order keeps the spectrum and the diagonal's entries, and moves the support.
 """
 
 from dataclasses import replace

@@ -3,22 +3,22 @@
 FACT-RFM averages geometrically. At the best iterate the test accuracy is 100 %, which we read as at least 99.5 %. The
 training accuracy reaches 99 % at an earlier iterate than the test accuracy reaches 95 %. The paper shows one run of
 each; here every seed must do it. The features M become block-circulant: in each block an entry M_ij depends on i - j
-alone, or on i + j alone, modulo p. This must explain over half of the entries' variance. One control keeps M = I, the
-other relabels the numbers. At the quick scale p is 43.
+alone, or on i + j alone, modulo p. This structure must explain over half of the entries' variance. One control keeps M
+= I, the other relabels the numbers. At the quick scale p is 43.
 
 Section 4.3 also says that the two learn distinct features from the same split. Section 5 says of the same machines that
 they converge to similar features, "as demonstrated in Section 4.3" (C.fig7), and Section 1 that the features of both
-algorithms are "highly correlated in most settings". The paper says both, and one setting cannot decide "most". So the
-statements on this are ours. Their measure is the correlation that Section 1 names. We call features distinct if the
-Pearson correlation of both machines' last M is below 1/2, in the mean over seeds. The control compares FACT-RFM's last
-M with its M one update before. The shared diagonal alone takes the correlation above 1/2, as the value by chance of
-C.fig7 shows. So the rule can refute "distinct" of features that share little else.
+algorithms are "highly correlated in most settings". One setting cannot decide "most", so the statements on this are
+ours. Their measure is the correlation that Section 1 names. We call features distinct if the Pearson correlation of
+both machines' last M is below 1/2, in the mean over seeds. The control compares FACT-RFM's last M with its M one update
+before. The shared diagonal alone takes the correlation above 1/2, as the value by chance of C.fig7 shows. So the rule
+can refute "distinct" even where the features share little else.
 
-Appendix E says that FACT-RFM without averaging was unstable here and "often did not converge". It does not converge if
-M leaves the range of numbers within the iterations of the figure, so that the kernel matrix is infinite or 0; here
-every seed must do it, and the averaged machine is the control. The reason is the scale of M: with the kernel t^2 each
-update takes it to the power -2, and with averaging to the power -1/2. A statement of ours scales M to the trace of the
-identity after each update. Then FACT-RFM reaches 100 % without averaging.
+Appendix E says that FACT-RFM without averaging was unstable here and "often did not converge". We say that it does not
+converge if M leaves the range of numbers within the figure's iterations, so that the kernel matrix is infinite or 0.
+Every seed must do so. The averaged machine is the control. The reason is the scale of M: with the kernel t^2 each
+update raises the scale to the power -2, and with averaging to the power -1/2. A statement of ours scales M to the trace
+of the identity after each update. Then FACT-RFM reaches 100 % without averaging.
 """
 
 from dataclasses import replace

@@ -4,22 +4,22 @@ The similarity tau(x_i, M, x_j) of the AGOP is plotted against that of FACT, k'(
 samples. A good fit means that the best line through the origin has an R^2 above 0.9. The arXiv version draws the line
 and prints no R^2; 0.987 is from the version at ICLR. The fit is almost as good for an untrained M: at M = I the pairs
 that share a number (k' = 2, tau about 0.07) lie apart from those that share none (0, 0.002), and R^2 is 0.94 at p = 61.
-So a good fit does not show that features were learned; our own statement asks whether training improves it. The control
-takes k' from an M whose numbers are relabelled.
+So a good fit does not show that features were learned; a statement of ours asks whether training improves the fit. The
+control takes k' from an M whose numbers are relabelled.
 
-Section 5 says that both measures increase when Wx_i and Wx_j are closer, and decrease otherwise. We read this as a
-Spearman correlation with minus the distance above 1/2, nearer to 1 than to 0, of those pairs that share no number: a
-common number brings two samples together under any M with a large diagonal. The control has the distances of an M
-whose numbers are relabelled.
+Section 5 says that both measures increase when Wx_i and Wx_j are closer, and decrease otherwise. We read this as: over
+pairs that share no number, the Spearman correlation with minus the distance is above 1/2, nearer to 1 than to 0. A
+common number brings two samples together under any M with a large diagonal. The control has the distances of an M whose
+numbers are relabelled.
 
 Section 5 also says that both algorithms converge to similar features, "as demonstrated in Section 4.3". Section 4.3
 says that they learn distinct features (C.fig6). Section 1 says that the features are "highly correlated in most
-settings". The paper says both, and one setting cannot decide "most". So the statements on this are ours. Their measure
-is the correlation that Section 1 names. We call features similar if the Pearson correlation of the last M of NFA-RFM
-and of FACT-RFM is above 1/2, nearer to 1 than to 0, in the mean over seeds. Two such matrices correlate in any case:
-both have a large diagonal and circulant blocks. The control and the value by chance keep these, and relabel FACT-RFM's
-numbers by i -> c i + s modulo p. Statements of ours ask whether the correlation is above chance, and whether it is
-above 1/2 without the diagonal.
+settings". One setting cannot decide "most", so the statements on this are ours. Their measure is the correlation that
+Section 1 names. We call features similar if the Pearson correlation of the last M of NFA-RFM and of FACT-RFM is above
+1/2, nearer to 1 than to 0, in the mean over seeds. Two such matrices correlate in any case: both have a large diagonal
+and circulant blocks. The control and the value by chance keep these, and relabel FACT-RFM's numbers by i -> c i + s
+modulo p. Statements of ours ask whether the correlation is above chance, and whether it is above 1/2 without the
+diagonal.
 """
 
 from dataclasses import replace
@@ -83,7 +83,7 @@ def similar(rows: Rows) -> Finding:
 
 
 def similar_blocks(rows: Rows) -> Finding:
-    """By seed: so is the correlation without the diagonal, of the entries about their block's mean."""
+    """By seed: without the diagonal and the blocks' means the correlation is nearer to 1 than to 0."""
     return _above_half(rows.value, "without the diagonal and the blocks' means", " without the diagonal")
 
 

@@ -3,9 +3,9 @@
 The network is f(x) = sum_i a_i (w_i^T x)^2, its norm ||a||^2 + ||W||_F^2. Q is any symmetric d x d matrix. The network
 has at least d neurons, of which d suffice for the least norm. No network, random or found by a search, may cost less
 than the formula says. That d neurons suffice has three parts: the proof's network of one neuron for each eigenvalue
-represents Q, it costs the formula's value, and no network costs less. The printed network costs the printed value, and
-that is 5.8 % more than the least norm. So it does not attain the minimum, and the corrected network decides. The
-control has fewer neurons than the rank of Q.
+represents Q, it costs the formula's value, and no network costs less. The printed network costs the printed value, 5.8
+% more than the least norm, and so does not attain the minimum. The corrected network decides. The control has fewer
+neurons than the rank of Q.
 """
 
 from dataclasses import replace
@@ -71,7 +71,7 @@ GRIDS = {
 }
 DRAWN = {
     f"lemd2/{quantity}": Drawn(
-        0, "The table's number of seeds is Figure 4's; the settings give a fifth of theirs to each Q."
+        0, "The settings' instances are those of five kinds of Q together; the table's seeds are Figure 4's."
     )
     for quantity in ("attained", "ratio", "represented", "search")
 }

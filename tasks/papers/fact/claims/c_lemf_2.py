@@ -1,7 +1,7 @@
 """The dual weights of kernel regression are proportional to the derivatives of the loss at the samples.
 
-The loss of a sample is 1/2 ||f - y||^2, l' its derivative in the prediction f. Algorithm 1 has n lambda in place of the
-lemma's lambda, and the proof uses both. The control has the ridge 2 n lambda.
+The loss of a sample is 1/2 ||f - y||^2, and l' is its derivative in the prediction f. Algorithm 1 has n lambda in place
+of the lemma's lambda, and the proof uses both. The control has the ridge 2 n lambda.
 """
 
 from tasks.drawing.exact import draw as draw

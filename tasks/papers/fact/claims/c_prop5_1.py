@@ -2,7 +2,8 @@
 
 The similarity of two samples is tau for the AGOP and k', the derivative of k, for FACT M^T. Under a condition on k,
 FACT M^T is positive semi-definite (psd). Then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2). The
-controls are a radial kernel, which is no inner-product kernel, and a k that merely rises, tanh.
+controls are a radial kernel, which is no inner-product kernel, and functions k that rise and give no kernel, such as
+tanh.
 
 Section 5 also says that both similarities increase when Wx_i and Wx_j are closer, and decrease otherwise. C.fig7 tests
 this.
@@ -33,11 +34,11 @@ MATH_CORRECTED = (
     r"\text{FACT}\, M^\top \succeq 0 \quad\text{if } k(t) = \sum_{m \ge 0} c_m t^m \text{ with every } c_m \ge 0"
 )
 CORRECTION = (
-    "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative "
-    "coefficient. Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. A "
-    "non-increasing k has k′ ≤ 0, so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. The paper's "
-    "examples, exp(t) and t², are kernels in every dimension and not non-increasing, so that the word may be a "
-    "slip; but to be non-decreasing, as tanh is, does not suffice either. Both printed sums are correct."
+    "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
+    "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. A non-increasing k has k′ ≤ 0, "
+    "so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. The paper's examples, exp(t) and t², are kernels in "
+    "every dimension and not non-increasing, so that the word may be a slip. Nor does a non-decreasing k suffice, such "
+    "as tanh. Both printed sums are correct."
 )
 NON_INCREASING = "k non-increasing"
 KERNEL = "k a kernel in every dimension"

@@ -1,9 +1,9 @@
 """On CIFAR-10 FACT and sqrt(FACT FACT^T) correlate more with W_1^T W_1 than sqrt(AGOP) and sqrt(eNFA).
 
-The columns of Table 2 with weight decay 10^-3 and 10^-4; otherwise the networks of C.tab2. The only criterion of
-convergence that the paper prints is a batch train loss of at most 10^-3. At the papers' scale no network of ours meets
-it: the loss on the whole training set is 0.062 with 10^-3 and 0.016 with 10^-4. At the quick scale the images are
-digits of 8 x 8 pixels in place of CIFAR-10, with two other weight decays. The control computes the matrices with
+These are the columns of Table 2 for CIFAR-10, with weight decay 10^-3 and 10^-4. Otherwise the networks are those of
+C.tab2. The only criterion of convergence that the paper prints is a batch train loss of at most 10^-3. At the papers'
+scale no network of ours meets it: the loss on the whole training set is 0.062 with 10^-3 and 0.016 with 10^-4. At the
+quick scale the images are digits of 8 x 8 pixels, with two other weight decays. The control computes the matrices with
 shuffled labels.
 """
 

@@ -1,9 +1,9 @@
 """On more of MNIST FACT and sqrt(FACT FACT^T) correlate more with W_1^T W_1 than sqrt(AGOP) and sqrt(eNFA).
 
-The columns n = 5K and 60K of Table 2: the networks of C.tab2, trained on more samples and so with more steps. n = 5K is
-measured as corrected too, with ten times the printed weight decay as in C.tab2. At the quick scale the samples are
-1,437 digits of 8 x 8 pixels, in place of 5K. Each n has statements and hypotheses of its own; those of 60K are judged
-where there is time for its run. The control computes the matrices with shuffled labels.
+These are the columns n = 5K and 60K of Table 2: the networks of C.tab2, trained on more samples and so with more steps.
+n = 5K has a corrected form, with ten times the printed weight decay as in C.tab2. At the quick scale the samples are
+1,437 digits of 8 x 8 pixels. Each n has statements and hypotheses of its own; those of 60K are judged where its run
+exists. The control computes the matrices with shuffled labels.
 """
 
 from dataclasses import replace

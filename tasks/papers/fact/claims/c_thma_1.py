@@ -2,8 +2,8 @@
 
 Wh is the layer's output without its bias; one control counts the bias in. On the way to a critical point the error
 falls in proportion to the gradient (slope 1), and it is at most 10^-9 ||W W^T|| at the end. The equation with the
-square root stands in the text after the theorem. The other controls end at a point that is not critical, or take twice
-the lambda.
+square root is in the text after the theorem. The other controls end at a point that is not critical, or take twice the
+lambda.
 """
 
 from tasks.judging.statement import Control, Grid, Statement

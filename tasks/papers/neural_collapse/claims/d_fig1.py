@@ -1,11 +1,11 @@
 """In the last layer of Deep RFM, after M^{1/2}, the Gram matrix of the points is that of a simplex ETF.
 
 The points are centred and normalised. The mean inner product of two points must be 1 in one class, and -1/(K-1) in
-different classes, both to a tenth of the printed number. Of every pair of class means it is -1/(K-1) too; here the root
-mean square over pairs is judged, to 0.1. At the quick scale the data are digits of 8 x 8 pixels. The regression has no
-ridge, as printed, except in layers whose kernel matrix is singular in float64: these have a ridge of 1.5e-8 of its mean
-diagonal. The controls have M = I, or a Deep RFM that is fitted to shuffled labels. Figure 1 has layers 1 to 19, each
-after its M^{1/2}. The last M of our 18 layers is that of layer 18, so that layer 19 is not shown.
+different classes, both to a tenth of the printed number. For every pair of class means the inner product must be
+-1/(K-1) too, to 0.1 in the root mean square over pairs. At the quick scale the data are digits of 8 x 8 pixels. The
+regression has no ridge, as printed, except where the kernel matrix is singular in float64: there the ridge is 1.5e-8 of
+the matrix's mean diagonal. The controls have M = I, or a Deep RFM that is fitted to shuffled labels. Figure 1 shows
+layers 1 to 19, each after its M^{1/2}. Our 18 layers end with the M of layer 18.
 """
 
 from tasks.judging.statement import Control

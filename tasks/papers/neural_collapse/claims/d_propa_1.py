@@ -1,7 +1,7 @@
 """The inner product of random ReLU features has a mean in closed form in r = x^T y, and a variance of order 1/D.
 
 x and y are unit vectors, and the entries of W (D, d) are N(0, 2/D). The printed mean equals (sqrt(1-r^2) + r (π -
-arccos r)) / π. It is never below r. So the layer moves points closer together, while the text says that distances
+arccos r)) / π and is never below r. So the layer moves points closer together, but the text says that distances
 increase. The controls have other activations than ReLU, or a W of which all rows are equal.
 """
 
@@ -39,11 +39,10 @@ MATH_CORRECTED = (
 )
 VARIANCE_ORDER = 1  # in 1/D
 CORRECTION = (
-    "Distances decrease. The closed form and the variance are as printed, but the text after them concludes that "
-    "the distances between data points generally increase, whatever their angle. The mean product is never below r,"
-    " so that the squared distance of two unit vectors shrinks on average: it halves at r = −1, and hardly changes for"
-    " r near 1. Distances between near points shrink less than those between far points. So NC1 does not fall, as the "
-    "paper says."
+    "Distances decrease. The closed form and the variance are as printed, but the text after them concludes that the "
+    "distances between data points generally increase, whatever their angle. The mean product is never below r, so "
+    "that the squared distance of two unit vectors shrinks on average: it halves at r = −1, and hardly changes for r "
+    "near 1. Small distances shrink less than large ones. So, as the paper says, NC1 does not fall."
 )
 
 
@@ -70,7 +69,7 @@ GRIDS = {
     "propA1/remainder": Grid(x=SCALES),
 }
 DRAWN = {
-    f"propA1/{quantity}": Drawn(0, "The settings' instances are averaged, or it is a quadrature, which draws nothing.")
+    f"propA1/{quantity}": Drawn(0, "It is an average over the instances, or a quadrature, which draws nothing.")
     for quantity in ("away", "distance", "remainder", "residual")
 }
 CONTROLS = {

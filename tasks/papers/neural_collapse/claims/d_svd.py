@@ -2,7 +2,7 @@
 
 NC1 = tr(Sigma_W)/tr(Sigma_B). The two sides are compared as shares tr(Sigma_W)/tr(Sigma_T) of the total variance, with
 Sigma_T = Sigma_W + Sigma_B, for wide, square, tall and rank-deficient W, and for classes of equal and unequal sizes.
-The controls count in S V^T or the ReLU, or have a U that is not orthogonal.
+The controls include S V^T or the ReLU, or have a U that is not orthogonal.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -1,16 +1,15 @@
 """In linearised kernels the Gram of Deep RFM's features converges to yy^T, up to second order in lambda_k.
 
 A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X, to which the feature map adds lambda_Phi I. The distance from
-collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open. We take
-C = 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, we ask for some C. The paper prints no constant
-for the remainder: we judge the printed form with 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in
-lambda_k of the largest excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition
-allows. At lambda_k / lambda_Phi = 0 one layer collapses completely; at a large ratio no single layer does. Between
-these limits larger lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's
-rate, the ratio of the distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged
-too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer,
-A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. One control violates the condition. The other has lambda_Phi = 0, that is,
-no nonlinearity.
+collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open. We take C
+= 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, some C is enough. The paper prints no constant for
+the remainder; we take 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in lambda_k of the largest
+excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. At lambda_k /
+lambda_Phi = 0 one layer collapses completely; at a large ratio no single layer does. Between these limits larger
+lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's rate, the ratio of the
+distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged too: kappa > 1/2, eps_A
+/ lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A*
+A^-1. One control violates the condition. The other has lambda_Phi = 0, that is, no nonlinearity.
 """
 
 from dataclasses import replace
@@ -176,8 +175,8 @@ CONTROLS = {
             "thm4_3/kappa": Grid(layers_of=first_grams, x=1),
             **{f"thm4_3/{name}": Grid(layers_of=first_grams, steps=12, x=1) for name in ("collapsed", "psi")},
         },
-        parts_because="It violates the condition that contains ε, and so has an ε of its own. λ_k is five times λ_Φ, "
-        "which is x, and ever smaller λ_Φ are its steps.",
+        parts_because="It violates the condition that contains ε, and so has an ε of its own. Its x is λ_k/λ_Φ = 5, "
+        "and its steps are ever smaller λ_Φ.",
     ),
     "no nonlinearity": Control(
         has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")

@@ -1,8 +1,8 @@
 """The collapsed kernel k* solves the relaxed kernel ridge regression of Problem (3), and its objective is known.
 
 Problem (3) minimises L(A, k) over A and over kernel matrices k with unit diagonal and positive entries. There are C
-classes of n samples, and mu is the ridge. No feasible k has a lower minimum over A than k*, and a k near k* comes close
-to it, within Cn ||k - k*|| / mu. The proof needs only the trace and that k is positive semi-definite (psd), so the
+classes of n samples, and mu is the ridge. No feasible k has a lower minimum over A than k*. The minimum of a k near k*
+is within Cn ||k - k*|| / mu of it. The proof needs only the trace and that k is positive semi-definite (psd), so the
 signs of the entries make no difference. A slip in the proof does no harm: the proof calls the concave x/(x + mu)
 convex. The controls are infeasible kernels, with a diagonal of 1.05 or not psd.
 """

@@ -1,9 +1,9 @@
 """For binary cross-entropy, y^T K g is an inner product of sums over the two classes, and positive under a condition.
 
 The loss is summed over samples with y in {0, 1}; g is the residual, and S0 and S1 are the samples with y = 0 and y = 1.
-K = H^T H. The paper says that the product is positive whenever features of a class are more similar to each other than
-to those of the other class. It can be negative where the residuals of S0 outweigh those of S1. “More similar” is
-strict, for y^T K g may be 0 where the similarities are equal.
+K = H^T H. The paper says that the product is positive whenever features of S1 are more similar to each other than to
+those of S0. The product can be negative where the residuals of S0 outweigh those of S1. “More similar” is strict: where
+the similarities are equal, y^T K g may be 0.
 """
 
 from functools import partial

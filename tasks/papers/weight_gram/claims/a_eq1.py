@@ -1,6 +1,7 @@
 """The Feature Learning Equation ties a function's gradient in a layer's input to its gradient in the layer's weight.
 
-It holds for linear layers and, with the im2col patches as h and the flattened kernels as W, for convolutions (C.1).
+The equation holds for linear layers and, with the im2col patches as h and the flattened kernels as W, for convolutions
+(C.1).
 """
 
 from tasks.drawing.exact import draw as draw

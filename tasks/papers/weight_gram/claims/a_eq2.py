@@ -1,7 +1,7 @@
-"""To first order, a gradient step changes the weight's Gram by -gamma times a product of gradient and input.
+"""To first order, a gradient step changes W^T W by -gamma (grad_h L h^T + h grad_h L^T).
 
-The product is grad_h L h^T + h grad_h L^T, where grad_h L is the gradient of the loss in the layer's input h. What is
-left is of order gamma^2 in the step size gamma.
+W is a layer's weight, and grad_h L is the gradient of the loss in the layer's input h. The remainder is of order
+gamma^2 in the step size gamma.
 """
 
 from tasks.drawing.order import draw as draw

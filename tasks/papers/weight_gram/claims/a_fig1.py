@@ -36,8 +36,8 @@ PRINTED_STEP = 0.05  # gamma is the learning rate, which is 0.05 in the authors'
 CORRECTION = (
     f"The step is {VIRTUAL_STEP:g} times the summed gradients of the mean loss, as in the authors' figure script. As "
     f"printed it is the learning rate, {PRINTED_STEP:g}. The regression has an intercept, which Definition 2 leaves "
-    "out. As printed, Target Linearity also rises, significantly on its own, but by less than 0.001: no point moves "
-    "visibly, and the rise does not survive Holm's correction over the paper's claims."
+    "out. As printed, Target Linearity rises by less than 0.001, and no point moves visibly. This rise is significant "
+    "alone, but not after Holm's correction over the paper's claims."
 )
 FRAMES = 6  # drawn
 RADII = (1 / 3, 2 / 3, 1.0)  # of the contours of W^T W

@@ -1,4 +1,4 @@
-"""A pre-trained transformer encoder is more target linear than a random one, and fine-tuning makes depth matter.
+"""A pre-trained encoder is more target linear than a random one; after fine-tuning Target Linearity rises with depth.
 
 Target Linearity is that of a layer's hidden states, at [CLS] or at each word's first sub-word, for the labels of a task
 that pre-training never saw. Before fine-tuning it rises with the layer for sentiment and peaks early for tags of words.
@@ -109,7 +109,7 @@ def near_monotone(rows: Rows, components: str = "") -> Finding:
 
 
 def lower_envelope(rows: Rows) -> Finding:
-    """After the first epoch no layer is more than a margin below the pre-trained one, and their mean is above it."""
+    """After the first epoch every layer's TL is above its pre-trained TL minus a margin, and their mean rises."""
     parts: dict[str, Finding] = {}
     for task, selected in _by_task(rows).items():
         gain = _layers(selected, TUNED) - _layers(selected, PRETRAINED)

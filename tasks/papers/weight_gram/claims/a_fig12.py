@@ -2,9 +2,9 @@
 
 The generalisation gap, training accuracy minus test accuracy, grows with p. The training accuracy falls up to p = 0.5,
 and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
-the network is trained on; the test labels are the true ones. The paper says this of networks
-that memorise their labels. With the printed settings, which name no momentum, ours memorise random labels at neither
-scale; with the momentum of the authors' code they do at both.
+the network is trained on; the test labels are the true ones. The paper says this of networks that memorise their
+labels. With the printed settings, which name no momentum, our networks do not memorise random labels at either scale.
+With the momentum of the authors' code they do at both.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ LEVELS = {0.0: (0.45, 0.01), 0.5: (0.3, 0.1), 0.75: (0.25, 0.01), 1.0: (0.25, 0.
 TRAINING = {0.0: (0.85, 0.01), 0.5: (0.75, 0.01), 0.75: (0.7, 0.1), 1.0: (0.7, 0.1)}  # by p: the accuracy, the same
 TEST = {0.0: (0.5, 0.1), 0.25: (0.3, 0.1), 0.5: (0.2, 0.1), 0.75: (0.1, 0.1), 1.0: (0.1, 0.1)}
 MEAN_RISE = "mean rise of the last layer's TL over the epochs"
-LATENESS = "rise of the middle layers' TL per epoch after the first third of training minus in it"
+LATENESS = "rise of the middle layers' TL per epoch, after the first third of training minus within it"
 NO_GROWTH = Finding(None, 0.0, "too few epochs to have a growth", "direction")
 PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"
@@ -104,8 +104,8 @@ def other_layers_fall(rows: Rows) -> Finding:
 def accuracy_falls(rows: Rows) -> Finding:
     """After training the training accuracy falls with p, up to p = 0.5.
 
-    The sentence names no least size of the fall, and accuracies are means over many samples. The control that can break
-    it is the network before training, whose accuracy is that of chance at every p.
+    The sentence names no least size of the fall, and accuracies are means over many samples. The network before
+    training is the control that can break the statement: its accuracy is that of chance at every p.
     """
     probabilities, accuracy = by_number(rows)
     final = accuracy[:, probabilities <= 0.5, -1]
@@ -209,10 +209,10 @@ def _means(values: np.ndarray) -> str:
     return ", ".join(f"{mean:.2f}" for mean in values.mean(0))
 
 
-UNTRAINED = Control(parts=("case", "layer"), parts_because="Before training is a single step.")
+UNTRAINED = Control(parts=("case", "layer"), parts_because="It has the step before training alone.")
 OTHER_LABELS = Control(
     equal_quantities=("test_accuracy", "train_accuracy"),
-    equal_because="It measures the form's networks, and so their accuracies, beside labels that are drawn anew.",
+    equal_because="Only the labels of Target Linearity are drawn anew: networks and accuracies are the form's.",
 )
 CONTROLS = {
     "untrained": UNTRAINED,

@@ -1,11 +1,11 @@
 """In grokking with a weight decay of at least 0.25, the last layer's Target Linearity still rises after memorisation.
 
-It rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch with a training
-accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. A control has no
-weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of training. The
-trend is that of all measured epochs, so Target Linearity may end higher than at memorisation and yet have no rising
-trend. λ is the weight decay. Each λ has statements and a hypothesis of its own: one at which the networks do not grok
-leaves the others alone.
+Target Linearity rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch
+with a training accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. One
+control has no weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of
+training. The trend is that over up to 12 epochs of this time. So Target Linearity may end higher than at memorisation
+without a rising trend. Each weight decay λ has statements and a hypothesis of its own: a λ at which the networks do not
+grok leaves the others alone.
 """
 
 from dataclasses import replace
@@ -55,7 +55,7 @@ def continues(rows: Rows) -> Finding:
 def saturates(rows: Rows) -> Finding:
     """The last layer's Target Linearity rises less per epoch after grokking has emerged than before.
 
-    Where grokking does not emerge, the middle of the time after memorisation stands for it.
+    Where grokking does not emerge, the middle of the time after memorisation takes its place.
     """
     parts = {}
     for case, (T, networks) in _last_layers(rows).items():
@@ -91,7 +91,7 @@ CONTROLS = {
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
         equal_quantities=("test_accuracy", "train_accuracy"),
-        equal_because="It measures the claim's networks, and so their accuracies, beside shuffled labels.",
+        equal_because="Only the labels of Target Linearity are shuffled: networks and accuracies are the claim's.",
     ),
 }
 STATEMENTS = (

@@ -1,8 +1,9 @@
 """As grokking emerges, with a weight decay of at least 0.25, the gap of Target Linearity of layers 2 and 3 narrows.
 
-Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. It is followed from memorisation,
-the first training accuracy of 0.99, until the test accuracy is 0.9, or to the end of training. In that time layer 2's
-own Target Linearity rises sharply: more per epoch than afterwards. Each weight decay λ has statements of its own.
+Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. The gap is followed from
+memorisation (training accuracy 0.99) until the network has grokked (test accuracy 0.9), or to the end of training. In
+that time layer 2's own Target Linearity rises sharply: more per epoch than afterwards. Each weight decay λ has
+statements of its own.
 """
 
 from dataclasses import replace
@@ -26,8 +27,8 @@ KIND = "statistical"
 TITLE = "The gap of Target Linearity between the last two layers falls as grokking begins"
 PRINTED = "“a similar decreasing pattern at the onset of grokking”, Figure 14"
 MATH = (
-    r"\mathcal{T}_0(H_3^t, Y) - \mathcal{T}_0(H_2^t, Y) \text{ falls for } t \ge t_{\text{memorised}}, "
-    r"\quad \lambda \ge 0.25"
+    r"\mathcal{T}_0(H_3^t, Y) - \mathcal{T}_0(H_2^t, Y) \text{ falls for } t_{\text{memorised}} \le t \le "
+    r"t_{\text{grokked}}, \quad \lambda \ge 0.25"
 )
 
 
@@ -68,7 +69,7 @@ def widens(rows: Rows) -> Finding:
 def layer_2_rises_sharply(rows: Rows) -> Finding:
     """Layer 2's Target Linearity rises from memorisation until the network has grokked, faster than afterwards.
 
-    Where a network never has, the middle of the time after memorisation stands for it.
+    For a network that never groks, the middle of the time after memorisation takes the place of that epoch.
     """
     parts, texts = {}, []
     for case, networks in grokking.networks(rows).items():
@@ -110,7 +111,7 @@ CONTROLS = {
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
         equal_quantities=("test_accuracy", "train_accuracy"),
-        equal_because="It measures the claim's networks, and so their accuracies, beside shuffled labels.",
+        equal_because="Only the labels of Target Linearity are shuffled: networks and accuracies are the claim's.",
     ),
 }
 STATEMENTS = (

@@ -4,9 +4,9 @@ The paper says for each data set how well. We compare a network's best test accu
 exceeds” is read as: not more than 0.01 below. “Reaches GD's best performance” is read as: its best test accuracy within
 five epochs is above gradient descent's best of all 20. The paper prints neither a width nor a learning rate nor a
 momentum nor the number of Newton-Schulz steps. Our networks have the width 256 of the paper's other fully connected
-networks. The authors' figure has the learning rate 0.01, which we take. Their code has a momentum
-of 0.85 and ten Newton-Schulz steps; the runs that are judged have no momentum and the exact U and V. The table of
-differences on the paper's page shows what these two change. The quick scale has scikit-learn's digits alone.
+networks. The authors' figure has the learning rate 0.01, which we take. Their code has a momentum of 0.85 and ten
+Newton-Schulz steps; the runs that are judged have no momentum and the exact U and V. The table of differences on the
+paper's page shows the effect of both. The quick scale has scikit-learn's digits alone.
 """
 
 from dataclasses import replace
@@ -71,7 +71,7 @@ def _leads(leads: dict[str, np.ndarray]) -> str:
 
 
 def steadier(rows: Rows) -> Finding:
-    """The variance over runs of the whitened update's test accuracy, summed over the epochs, is the lower one."""
+    """The variance of the whitened update's test accuracy over runs, summed over epochs, is below the original's."""
     statistic = "log(gradient descent's variance over seeds / whitened's), jackknife"
     return all_of(
         **{
@@ -91,7 +91,7 @@ CONTROLS = {
             for data_set in ("MNIST", "SVHN", "CIFAR-10", "CIFAR-100")
             for rate in (0.005, 0.05, 0.1)
         ),
-        parts_because="The paper's data sets have it at the learning rate 0.01 alone.",
+        parts_because="On the paper's data sets this control has the learning rate 0.01 alone.",
     ),
 }
 STATEMENTS = (

@@ -1,10 +1,10 @@
 """In the lazy regime the features stay nearly fixed, and with them y_OLS; in the rich regime both move.
 
-y_OLS is the best linear predictor of the labels on the features, which the network chases in training. Lazy are
-networks in the NTK scaling, rich those in the standard parametrization, at the widths of A.fig8. The paper draws this
-and prints no number, so lazy and rich networks are compared with each other. A.fig8 judges Figure 8's own scaling,
-which makes no network lazy, and calls features fixed if they move by less than a tenth of their norm at the widest. The
-same limit for the lazy networks is a statement of ours here.
+y_OLS is the best linear predictor of the labels on the features; the network chases it in training. The lazy networks
+have the NTK scaling, and the rich ones the standard parametrization, at the widths of A.fig8. The paper draws this
+without numbers, so lazy and rich networks are compared with each other. A.fig8 judges Figure 8's own scaling, which
+makes no network lazy, and calls features fixed if they move by less than a tenth of their norm at the widest. The same
+limit for the lazy networks is a statement of ours here.
 """
 
 from dataclasses import replace

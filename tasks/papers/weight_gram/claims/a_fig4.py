@@ -37,7 +37,7 @@ MATH_CORRECTED = growth.MATH_CORRECTED
 CORRECTION = (
     f"{growth.CORRECTION} The networks of the corrected form also train with the momentum 0.95 of the authors' code "
     "for Figure 12: with the printed settings the training accuracy on CIFAR-10 does not reach the printed "
-    f"{growth.LEAST_TRAIN_ACCURACY:g}. The exponential law is judged of their raw surrogate, since the normalised one "
+    f"{growth.LEAST_TRAIN_ACCURACY:g}. The exponential law is judged on their raw surrogate, since the normalised one "
     "has an upper bound."
 )
 CONTROLS = growth.CONTROLS

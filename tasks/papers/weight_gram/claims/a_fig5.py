@@ -4,8 +4,7 @@ On a trained VAE's latents and inputs, at every alpha, the least-squares fit g h
 pairs of at most its mean reconstruction error (Proposition 3). The lower beta, and so the higher Target Linearity, the
 closer the decoder itself comes to the interpolated inputs, in the mean over alpha. An error is the norm of a difference
 of two images, mean over pairs. The caption also says that low beta yields near-linear transitions. No statement tests
-this: the decoder's error also has the part of the inputs that it does not reconstruct. At alpha = 0 and 1 the error is
-that of the reconstruction alone.
+this, because the decoder's error also contains its reconstruction error; at alpha = 0 and 1 it contains nothing else.
 """
 
 from dataclasses import replace
@@ -64,7 +63,7 @@ STATEMENTS = (
         place="Section 5",
         rule=bound,
         reads=("interpolation/ratio",),
-        printed="N⁻²Σᵢⱼ‖g(αzᵢ+(1−α)zⱼ) − (αxᵢ+(1−α)xⱼ)‖ ≤ N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖, for the minimum over f and so for g",
+        printed="min_f N⁻²Σᵢⱼ‖f(αzᵢ+(1−α)zⱼ) − (αxᵢ+(1−α)xⱼ)‖ ≤ N⁻¹Σᵢ‖g(zᵢ) − xᵢ‖; tested with f = g",
         cases=5,
         rows=75,
         data_sets=ON,

@@ -1,7 +1,7 @@
 """Training a convolutional network with the whitened gradient gives the same test accuracy as gradient descent.
 
 We compare a network's best test accuracy over the epochs. “Negligible” is read as: within 0.01. The paper does not say
-on which data sets it trained these networks. We take those of Section 2 in colour: SVHN, CIFAR-10 and CIFAR-100.
+on which data sets it trained these networks. We take the colour images of Section 2: SVHN, CIFAR-10 and CIFAR-100.
 """
 
 from functools import partial

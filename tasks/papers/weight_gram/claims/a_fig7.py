@@ -1,10 +1,10 @@
 """The Virtual Covariance Shift, summed over training, tracks the weight Gram's diagonal better than the AGOP does.
 
 The paper prints the Pearson correlations of both with diag(W^T W), for a network with 46 % test accuracy; Section 3
-says the same of the update, W^T W - W_0^T W_0. A correlation is compared in Fisher's z, its inverse hyperbolic
-tangent. “High” is read as nearer to 1 than to chance, as in paper B. The null is the correlation with Grams of the same
-spectrum in random directions. The control accumulates the shift from shuffled labels; the AGOP has no labels, so that
-it is the same in both.
+says the same of the update, W^T W - W_0^T W_0. A correlation is compared in Fisher's z, its inverse hyperbolic tangent.
+“High” is read as nearer to 1 than to chance, as in paper B. The null is the correlation with Grams of the same spectrum
+in random directions. The control accumulates the shift from shuffled labels. The AGOP has no labels, so the control's
+is the claim's.
 
 The paper also says that the γ² factor, the remainder of Theorem 1, hardly affects the Gram. Correlations cannot test
 this, because they ignore scale and offset. The remainder is the update minus the accumulated shift. We ask that its

@@ -1,13 +1,13 @@
 """In the rich regime, the two narrowest widths, the best linear predictor y_OLS on the features moves towards y.
 
-As the width grows this movement shrinks. At the widest ||y - y_OLS|| stays near zero, and only the network f moves,
-towards y_OLS. The rich regime ends closer to the target. Throughout, ||y - f|| <= ||f - y_OLS|| + ||y_OLS - y||. A
-caution: where the width exceeds the number of samples, as 1024 does the paper's 1000, y_OLS is y up to the ridge for
-almost any features, and a distance near zero says nothing about laziness. So the paper's sentence that the widest
-network is lazy, with a fixed feature space, is judged by the movement of its features. The paper concludes that the
-features limit the lazy network. This presupposes that the network is lazy, which is a hypothesis. The paper's figure
-contradicts the conclusion: at the widest ||y - y_OLS||, what the features cannot express, is near zero, and what
-remains of the error is ||f - y_OLS||, what the network has not fitted yet.
+As the width grows this movement shrinks. At the widest ||y - y_OLS|| stays near zero, that is, below its least value at
+the two rich widths, and mainly the network f moves. The rich regime ends closer to the target. Throughout, ||y - f|| <=
+||f - y_OLS|| + ||y_OLS - y||. Where the width exceeds the number of samples, as 1024 exceeds the paper's 1000, y_OLS is
+y up to the ridge for almost any features. A distance near zero then says nothing about laziness. So the paper's
+sentence that the widest network is lazy, with a fixed feature space, is judged by the movement of its features. The
+paper concludes that the features limit the lazy network; that this network is lazy is a hypothesis. The paper's figure
+contradicts the conclusion: at the widest ||y - y_OLS||, which the features cannot express, is near zero. The rest of
+the error is ||f - y_OLS||, which the network has not fitted yet.
 """
 
 from dataclasses import replace

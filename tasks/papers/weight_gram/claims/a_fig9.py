@@ -3,8 +3,9 @@
 Of Figure 9 the paper says only that it shows “a consistent pattern for various optimizers”. We judge what Section 4.3
 says of Figure 4 under gradient descent: that both quantities grow. The two laws of growth are said of gradient descent
 alone, so under Adam they do not decide the claim. Target Linearity is that of the training set. The paper prints no
-learning rate for Adam. Ours is 0.0005 at the paper scale, that of the authors' code, and whether Target Linearity
-grows throughout training may depend on it. That the networks fit is said of Figure 4 too; we ask it of these as well.
+learning rate for Adam. Ours is 0.0005 at the paper scale, that of the authors' code, and whether Target Linearity grows
+throughout training may depend on it. The paper says of Figure 4 that the networks fit; we ask this of these networks
+too.
 """
 
 from dataclasses import replace
@@ -26,7 +27,7 @@ CORRECTION = growth.CORRECTION
 HYPOTHESES = (
     replace(
         growth.FITTED,
-        text=f"the training accuracy exceeds {growth.LEAST_TRAIN_ACCURACY:g} after training. Section 6 says this of "
+        text=f"The training accuracy exceeds {growth.LEAST_TRAIN_ACCURACY:g} after training. Section 6 says this of "
         "Figure 4's networks under gradient descent; of Figure 9's the paper says nothing.",
     ),
 )

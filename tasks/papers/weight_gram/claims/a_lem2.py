@@ -1,9 +1,9 @@
-"""The error term Y^T (lambda I + G)^{-2} Y is at most kappa ||Y||^4 over the surrogate-like form Y^T (lambda I + G) Y.
+"""The error term Y^T (lambda I + G)^{-2} Y is at most kappa ||Y||^4 / (Y^T (lambda I + G) Y).
 
 G is symmetric and positive semi-definite with the extreme eigenvalues lambda_max and lambda_min, and lambda > 0. The
-bound follows from Kantorovich's inequality. The printed kappa is not the best: let r = (lambda + lambda_max) / (lambda
-+ lambda_min). For r of at least the golden ratio the best is (r^2 + r + 1)^2 / (4 r^2 (r + 1) (lambda + lambda_min)),
-about 1/r of the printed kappa.
+bound follows from Kantorovich's inequality. The printed kappa is not the best. Let r = (lambda + lambda_max) / (lambda
++ lambda_min). If r is at least the golden ratio, the best kappa is (r^2 + r + 1)^2 / (4 r^2 (r + 1) (lambda +
+lambda_min)), about 1/r of the printed kappa.
 """
 
 from tasks.drawing.bound import draw as draw

@@ -1,11 +1,11 @@
-"""For an m-homogeneous f, a point's product with the gradient at another point is about a sum of the two outputs.
+"""For an m-homogeneous f, a point's product with the gradient at another is about a weighted sum of both outputs.
 
 This follows from Euler's identity and a first-order Taylor expansion around h_k, so for smooth f the error is of second
 order in the distance of the two points. The proofs of Theorems 3 and 4 apply it to all pairs of training samples. We
 read “about” as: over all pairs, the error is smaller than either side (root mean squares), so that their sizes are
 within a factor of two. The paper itself says that such approximations “can be loose for individual terms” and
-conjectures that sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. Also reported is how the
-two sides correlate.
+conjectures that sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. We also report how the two
+sides correlate.
 """
 
 from collections.abc import Callable

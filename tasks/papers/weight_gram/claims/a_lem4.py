@@ -47,7 +47,7 @@ GRIDS = {"lem4/ratio": Grid(steps=STEPS, steps_of=lambda *_: ()), "lem4/violated
 DRAWN = {
     "lem4/ratio": Drawn(0.7, "There is no ratio where the segment has no kink, so that both sides are 0."),
     "lem4/violated": Drawn(
-        0.8, "With a faint first kink both units have to switch between the ends, and chance decides."
+        0.8, "A faint first kink needs two units that both switch on the segment, which chance decides."
     ),
 }
 CONTROLS = {

@@ -42,7 +42,7 @@ CONTROLS = {
         parts=("case", "step"),
         lacks=TRAINED,
         parts_because="Its G is that of another A; a layer in training has a G of its own.",
-        equal_because="It takes the G of another A; the ratio of the claim's own sides does not contain it.",
+        equal_because="It takes the G of another A, on which the claim's ratio does not depend.",
     ),
 }
 STATEMENTS = (

@@ -1,7 +1,7 @@
 """The labels and their best linear prediction coincide in the K-norm.
 
-The K-norm of v is ||H v||. It is a seminorm: y and f_OLS may differ by any v with H v = 0. Where H H^T has no inverse,
-f_OLS is the least-squares fit of least norm.
+The K-norm of v is ||H v||. The K-norm is a seminorm: y and f_OLS may differ by any v with H v = 0. Where H H^T has no
+inverse, f_OLS is the least-squares fit of least norm.
 """
 
 from tasks.drawing.exact import draw as draw

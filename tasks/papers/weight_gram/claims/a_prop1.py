@@ -1,8 +1,8 @@
 """The actual update of a layer's features is bounded by the virtual one, and has its sign, element by element.
 
-It is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for L-Lipschitz sigma,
-the signs are for increasing sigma. The paper lets 0 count as either sign only where sigma is constant somewhere, as
-ReLU is.
+The update is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for
+L-Lipschitz sigma, the signs are for increasing sigma. The paper lets 0 count as either sign only where sigma is
+constant somewhere, as ReLU is.
 """
 
 from functools import partial

@@ -3,9 +3,9 @@
 NC1: features collapse to the means of their classes. NC2: these means form a simplex. The features are centred, readout
 and bias are trained by least squares on the centred one-hot labels Y, and S_cls(G) = tr(Y^T G Y) with the same labels.
 Centred features that form a simplex have classes of equal size. The converse does not hold: where a linear map of the
-features fits the centred labels exactly, G_id = Y Y^T too, whether or not the features have collapsed. Networks
-trained towards collapse only come close to the maximum: their surrogate approaches it as NC1 falls; with shuffled
-labels, the control, it does not.
+features fits the centred labels exactly, G_id = Y Y^T too, whether or not the features have collapsed. Networks trained
+towards collapse only come close to the maximum: their surrogate approaches it as NC1 falls. With the control's shuffled
+labels it does not.
 """
 
 from dataclasses import replace
@@ -69,7 +69,7 @@ CONTROLS = {
     "shuffled labels": Control(
         has=("prop2/gap", "prop2/nc1"),
         equal_quantities=("prop2/nc1",),
-        equal_because="It shuffles the labels of one side; NC1 of the claim's features does not contain them.",
+        equal_because="It shuffles the labels of the surrogate alone; NC1 is that of the true classes.",
     ),
     "within-class noise": Control(
         has=("prop2/gap", "prop2/gram", "prop2/nc1", "prop2/residual"),

@@ -1,6 +1,6 @@
 """A class of decoders that contains the least-squares fit g interpolates linearly at least as well as g reconstructs.
 
-This is for every alpha in [0, 1]. The paper adds that the right side, the reconstruction error of OLS, equals the
+The bound is for every alpha in [0, 1]. The paper adds that the right side, the reconstruction error of OLS, equals the
 square root of 1 - T_0(Z, X) “up to normalization”. We read this as a factor that depends on the inputs alone, the root
 mean square distance of an input from their mean.
 """

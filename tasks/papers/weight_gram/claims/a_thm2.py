@@ -2,8 +2,8 @@
 
 H holds the features, a sample in each column, Y the labels, W the weight and lambda the ridge of the regression, with
 ||W||_op <= c_0 and ||H||_F <= c_1. The theorem says “some fixed constant C” and defines e_1 = ||Y||_2; Appendix C.3
-gives C and defines e_1 = ||Y||_2^2. As printed is the theorem's e_1 in the appendix's C; that some constant exists is
-not in question.
+gives C and defines e_1 = ||Y||_2^2. The printed form has the theorem's e_1 in the appendix's C. That some constant
+exists is not in question.
 """
 
 from dataclasses import replace

@@ -51,8 +51,8 @@ def controls(figure: int) -> dict[str, Control]:
             parts=columns,
             cases=(data_set,),
             data_set=data_set,
-            parts_because="It is measured on its data set alone, before training at step 0, and random vectors at the "
-            "end.",
+            parts_because="It has its own data set alone; untrained networks have step 0, and random vectors the last "
+            "step.",
         )
         for name, columns in (
             ("before training", ("case", "layer")),
@@ -167,7 +167,7 @@ def agop_lowers_nc1(rows: Rows) -> Finding:
 
 
 def activation_raises_nc1(rows: Rows) -> Finding:
-    """At the end of training U and σ do not lower log NC1, summed over the layers."""
+    """At the end of training U and σ raise log NC1, summed over the layers; no change leaves the rule undecided."""
     rise = -at_the_end(rows, "fall/activation")
     measured = f"log NC1 {'rises' if rise.mean() > 0 else 'falls'} by {abs(rise.mean()):.2f} at U and σ"
     return replace(positive(rise, "rise of log NC1 at U and σ"), measured=measured)

@@ -55,12 +55,12 @@ CONTROLS = {
     "M with random eigenvectors": Control(
         has=("nc1/agop", "nc1/data"),
         equal_quantities=("nc1/data",),
-        equal_because="It replaces M after the layer's input, whose NC1 does not depend on it.",
+        equal_because="It replaces M, which comes after the layer's input.",
     ),
     "features without their nonlinearity": Control(
         has=("nc1/agop", "nc1/features"),
         equal_quantities=("nc1/agop",),
-        equal_because="It replaces the feature map after √M, where NC1 does not depend on it.",
+        equal_because="It replaces the feature map, which comes after √M.",
     ),
 }
 

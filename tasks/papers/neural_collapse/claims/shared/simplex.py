@@ -93,7 +93,7 @@ def class_means(rows: Rows) -> Finding:
     """In the last layer the cosines of class means are -1/(K-1), to 0.1 in the root mean square over pairs."""
     spread = by_layer(rows, "gram/spread")[:, -1]
     finding = _near_zero(spread, "class means' cosines from −1/(K−1), root mean square over pairs")
-    return replace(finding, measured=f"cosines of class means {spread.mean():.3f} away from the simplex")
+    return replace(finding, measured=f"cosines of class means {spread.mean():.3f} away from −1/(K−1)")
 
 
 def _near_zero(deviation: np.ndarray, name: str, tolerance: float = TOLERANCE) -> Finding:

@@ -94,7 +94,7 @@ def hypotheses(statements: tuple[Statement, ...]) -> tuple[Hypothesis, ...]:
     return tuple(
         Hypothesis(
             name=f"grokking, λ = {decay:g}",
-            text=f"a network “first memorizes the training data” (training accuracy {MEMORISED:g}) and only later "
+            text=f"A network “first memorizes the training data” (training accuracy {MEMORISED:g}) and only later "
             f"generalizes (test accuracy {EMERGED:g}), at the weight decay {decay:g} (Appendix B.8).",
             rule=partial(grok, decay=decay),
             reads=("train_accuracy", "test_accuracy"),
