@@ -5,7 +5,7 @@ FACT with geometric averaging. A share over half shows low rank: by the Schur-Ho
 M hold at least as much of the trace as any k diagonal entries, so also over half. C.fig1 is about the support and not
 about rank, so there the largest entries are enough. The paper names no ridge; here the ridge and the iterate with the
 least leave-one-out error are judged. We add a statement of our own: both also predict new samples. If all seeds are
-equally accurate, a sign test judges it and needs six seeds, which the quick scale has; the papers' scale has five.
+equally accurate, a sign test judges it and needs six seeds, which both scales have.
 
 The paper shows k = 2, 3, 4, and each k has statements of its own. For k = 4 the paper has 50,000 samples. Their kernel
 matrix takes 20 GB and needs a GPU of 40 GB, so this run is missing and its statements are not judged. The claim's
