@@ -10,7 +10,7 @@ equally accurate, a sign test judges it and needs six seeds, which both scales h
 The paper shows k = 2, 3, 4, and each k has statements of its own. For k = 4 the paper has 50,000 samples. Their kernel
 matrix takes 20 GB and needs a GPU of 40 GB, so this run is missing and its statements are not judged. The claim's
 verdict is about k = 2 and 3 alone. Figure 1 has k = 4 with half as many samples, 25,000, and FACT-RFM. There the same
-rule is refuted: a share of 0.24 of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
+rule is refuted: a share of 0.25 of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
 
 Section 1 says that the features of both algorithms are highly correlated in most settings. One setting cannot decide
 this, so the statement is ours: for every k that ran, the Pearson correlation of the two chosen M is above 1/2, nearer
