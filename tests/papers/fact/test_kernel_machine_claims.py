@@ -72,6 +72,16 @@ def transition(start: int, mass: float = 0.8, lead: float = 0.6, last: float = 0
     return Rows(tables.table(records))
 
 
+def test_a_machine_that_never_learns_has_no_delay_in_the_text():
+    """Three of six machines learn at iterate 4, three iterates after they have fitted."""
+    early, never = (transition(start).frame for start in (4, 9))
+    mixed = Rows(pd.concat([early[early.seed < 3], never[never.seed >= 3]]))
+    text = finding(c_fig1, "delayed generalisation", mixed).measured
+    assert "3.0 iterations" in text
+    assert "the 3 of 6 that reach it" in text
+    assert finding(c_fig1, "delayed generalisation", transition(9)).measured.startswith("no seed")
+
+
 def test_a_phase_transition_needs_a_delay_and_the_support():
     names = [statement.name for statement in c_fig1.STATEMENTS]
     assert all(holds(c_fig1, name, transition(4)) for name in names)

@@ -44,10 +44,11 @@ def follows(rows: Rows, activation: str, prediction: str) -> Finding:
     """Predicted and observed correlations over the decays correlate positively, in the wider network."""
     agreement = _agreement(rows, activation, _widths(rows)[-1], prediction)
     finding = positive(agreement, f"correlation of predicted and observed for {activation}")
-    measured = " and ".join(
+    errors = " and ".join(
         f"{_errors(rows, activation, width, prediction).mean():.3f} at width {width}" for width in _widths(rows)
     )
-    return replace(finding, measured=f"root mean square error for {NAMES[activation]} {measured}")
+    correlation = f"correlation of predicted and observed {agreement.mean():.2f} for {NAMES[activation]}"
+    return replace(finding, measured=f"{correlation}; root mean square error {errors}")
 
 
 def closer_when_wider(rows: Rows) -> Finding:
