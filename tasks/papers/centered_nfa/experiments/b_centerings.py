@@ -7,7 +7,7 @@ text lacks the figures' legends. Each seed has its own data and initial weights,
 networks train together, as stacked parameters, and are measured together, in parts that fit into memory.
 
 The printed weights are N(0, s_l / k_l). At s₀ = 1 and width 256 the first steps on isotropic data overshoot: at the
-start the learning rate times the largest curvature of the loss is 4.2 (1.2 at the quick scale's width), and gradient
+start the learning rate times the largest curvature of the loss is 4.2 (2.2 at the quick scale's width), and gradient
 descent is stable below 2. The authors' code keeps the default of nn.Linear, uniform with variance 1 / (3 k_l), which
 "default scale" in Appendix H may mean. The corrected arm has variances of s_l times that. The correlation is the
 cosine, as printed; the authors' code subtracts the means first.
