@@ -55,7 +55,7 @@ def other_of(index):
 
 def measured_together(x, now, start):
     """Values by arm, layer and quantity of each network of the stack."""
-    K, fixed = b_centerings.tangents(x, now, start), b_centerings.controls_of(KEYS, start)
+    K, fixed = b_centerings.tangents(x, now, start), b_centerings.controls_of(KEYS, start, 3)
     columns = [*b_centerings.centerings(K, now, start), *b_centerings.controls(x, K, now, start, fixed, 5)]
     values = [{} for _ in KEYS]
     for row in b_centerings.rows(KEYS, columns, 5):
@@ -124,20 +124,6 @@ def test_the_table_is_the_same_for_each_network_measured_alone(monkeypatch):
     alone = list(b_centerings.measure(settings))
     assert [{**row, "value": 0} for row in alone] == [{**row, "value": 0} for row in together]
     assert [row["value"] for row in alone] == pytest.approx([row["value"] for row in together], rel=1e-6)  # float32
-
-
-def test_more_seeds_of_isotropic_data_leave_the_other_data_as_they_are():
-    few = {"steps": 5, "every": 5, "width": 6}
-    settings = b_centerings.Settings(instances=2, isotropic_instances=3, **few)
-    two, three = (b_centerings.Settings(instances=number, **few) for number in (2, 3))
-    by_data = lambda table, isotropic: {  # noqa: E731
-        tuple(row.get(name) for name in ("arm", "case", "x", "seed", "step", "layer", "quantity")): row["value"]
-        for row in b_centerings.measure(table)
-        if (row["case"] == "isotropic") == isotropic
-    }
-    assert settings.seeds() == {2, 3}
-    assert by_data(settings, True) == pytest.approx(by_data(three, True), rel=1e-6)
-    assert by_data(settings, False) == pytest.approx(by_data(two, False), rel=1e-6)
 
 
 def test_a_network_that_diverged_is_refused(networks):

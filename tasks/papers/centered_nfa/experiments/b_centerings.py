@@ -7,7 +7,7 @@ text lacks the figures' legends. Each seed has its own data and initial weights,
 networks train together, as stacked parameters, and are measured together, in parts that fit into memory.
 
 The printed weights are N(0, s_l / k_l). At s₀ = 1 and width 256 the first steps on isotropic data overshoot: at the
-start the learning rate times the largest curvature of the loss is 4.2 (2.2 at the quick scale's width), and gradient
+start the learning rate times the largest curvature of the loss is 4.2 (1.2 at the quick scale's width), and gradient
 descent is stable below 2. The authors' code keeps the default of nn.Linear, uniform with variance 1 / (3 k_l), which
 "default scale" in Appendix H may mean. The corrected arm has variances of s_l times that. The correlation is the
 cosine, as printed; the authors' code subtracts the means first.
@@ -36,15 +36,6 @@ class Settings(Simulation):
     steps: Count  # of gradient descent
     every: Count  # steps between two measurements
     width: Count  # of the hidden layers
-    isotropic_instances: Count | None = None  # seeds of isotropic data; by default ``instances``
-
-    def seeds_of(self, spectrum: str) -> int:
-        """The number of seeds of the data of this spectrum."""
-        return (self.isotropic_instances if spectrum == "isotropic" else None) or self.instances
-
-    def seeds(self) -> set[int]:
-        """Isotropic data may have other numbers of seeds than the rest."""
-        return {self.seeds_of(spectrum) for spectrum in SPECTRA}
 
 
 SAMPLES, TEST_SAMPLES, DIMENSION, RANK, LR = 256, 1000, 32, 5, 0.05
@@ -78,12 +69,11 @@ class Pair(NamedTuple):
 def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     """Rows: ansätze and their nulls by arm, spectrum (case), scale (x), seed, layer and step; losses."""
     place = resolve_device(device)
-    drawn = [(spectrum, seed) for spectrum in SPECTRA for seed in range(settings.seeds_of(spectrum))]
-    keys = [(arm, spectrum, seed, scale) for arm, (spectrum, seed), scale in product(DISTRIBUTIONS, drawn, SCALES)]
+    keys = list(product(DISTRIBUTIONS, SPECTRA, range(settings.instances), SCALES))
     net = mlp(DIMENSION, [settings.width] * 2, 1, "relu", bias=False)
     sets = {
         (spectrum, seed): chain_monomial(SAMPLES, DIMENSION, RANK, TEST_SAMPLES, decay=SPECTRA[spectrum], seed=seed)
-        for spectrum, seed in drawn
+        for spectrum, seed in product(SPECTRA, range(settings.instances))
     }
     x, y, x_test, y_test = (
         torch.stack([getattr(sets[spectrum, seed], part) for _, spectrum, seed, _ in keys]).float().to(place)
@@ -92,7 +82,7 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
     networks = [initial_weights(net, arm, seed, scale) for arm, _, seed, scale in keys]
     start = stacked([{name: weights.float() for name, weights in network.items()} for network in networks], place)
     stack = {name: weights.clone().requires_grad_() for name, weights in start.items()}
-    fixed = controls_of(keys, start)
+    fixed = controls_of(keys, start, settings.instances)
     stops = {0, FIRST, *range(0, settings.steps + 1, settings.every)}
     for step in train(stack, x, y, settings.steps, stops):
         for part in parts(keys, settings.width):
@@ -196,11 +186,10 @@ def centerings(K: Tangents, now: Weights, start: Weights) -> Iterator[dict]:
         yield from ({"layer": layer, **column} for column in columns)
 
 
-def controls_of(keys: list[Key], start: Weights) -> Fixed:
+def controls_of(keys: list[Key], start: Weights, instances: int) -> Fixed:
     """What the controls of the claim's networks have at all steps; their random streams do not name the step."""
     claim = [key for key in keys if key[0] == "claim"]
-    seeds = {spectrum: 1 + max(seed for _, name, seed, _ in claim if name == spectrum) for _, spectrum, _, _ in claim}
-    others = [keys.index((arm, spectrum, (seed + 1) % seeds[spectrum], scale)) for arm, spectrum, seed, scale in claim]
+    others = [keys.index((arm, spectrum, (seed + 1) % instances, scale)) for arm, spectrum, seed, scale in claim]
     place, hidden = start["0.weight"].device, {name: start[f"{name}.weight"].shape[1] for name in ("0", "2")}
     turns = {
         (spectrum, seed): {layer: rotation(size, "b_centerings", spectrum, seed, "K", layer)
