@@ -263,3 +263,19 @@ def test_linear_regions_against_a_sum_of_hinges():
     # all three switch at 0, where the slope goes from -2 * 3 to 1 + 0.5 * 4
     assert crossed == 1
     assert jump == pytest.approx(9.0)
+
+
+def test_squared_networks_may_have_more_seeds():
+    """The first seeds stay as they are, and no other network gets more."""
+
+    def by_network(table):
+        return {tuple(row.get(name) for name in ("arm", "case", "quantity", "layer", "step", "x", "seed")): row["value"]
+                for row in experiment.measure(table)}  # fmt: skip
+
+    settings = experiment.Settings(instances=2, squared_instances=3, steps=2)
+    few, more = by_network(experiment.Settings(instances=2, steps=2)), by_network(settings)
+    assert settings.seeds() == {2, 3}
+    assert {name: more[name] for name in few} == pytest.approx(few)
+    assert {(case, seed) for _, case, *_, seed in more.keys() - few.keys()} == {
+        (case, 2) for case in ("ReLU², squared", "ReLU², logistic")
+    }
