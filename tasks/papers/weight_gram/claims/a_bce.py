@@ -82,7 +82,7 @@ STATEMENTS = (
         place="Section 4.2",
         rule=lambda rows: never(rows, "product of 0 or less"),
         reads=("bce/not positive",),
-        printed="yᵀKg > 0 whenever ⟨hᵢ, hⱼ⟩ dominates ⟨hᵢ, h_k⟩, i, j ∈ S₁, k ∈ S₀",
+        printed="yᵀKg > 0 where ⟨hᵢ, hⱼ⟩ dominates ⟨hᵢ, h_k⟩",
         derived="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ > ⟨hᵢ, h_k⟩, and also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0",
     ),
 )
