@@ -262,8 +262,14 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     label_scales(grid[1, 1], rows[(rows["quantity"] == "nfa/centered") & (rows["layer"] == LAYERS[-1])], controls)
     for name in grid[1, 1].texts:
         name.set_in_layout(False)  # they extend into the empty panels at the right
-    style.note(figure, f"variance s₀/(3k), printed: s₀/k; {style.what_lines_are(rows)}")
+    _note(figure, rows)
     return figure
+
+
+def _note(figure: Figure, rows: pd.DataFrame) -> None:
+    """Name the variances and what the lines are, in few words: the stamp is in the same line."""
+    lines = style.what_lines_are(rows).replace("line: mean; band: Student's", "mean and")
+    style.note(figure, f"variance s₀/(3k), printed: s₀/k; {lines}")
 
 
 def label_scales(axes: Axes, rows: pd.DataFrame, controls: list[str]) -> None:
@@ -290,7 +296,7 @@ def draw_by_layer(rows: pd.DataFrame, claim: ModuleType, label: str, top: float)
             _fit_axis(axes, top)
             axes.set(title=f"layer {number}, {spectrum}", xlabel="step", ylabel=label)
     label_scales(grid[0, -1], rows[(rows["case"] == spectra[0]) & (rows["layer"] == LAYERS[-1])], controls)
-    style.note(figure, f"variance s₀/(3k), printed: s₀/k; {style.what_lines_are(rows)}")
+    _note(figure, rows)
     return figure
 
 
