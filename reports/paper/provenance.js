@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.094,
+  "seconds": 1.14,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "9bd3c43a",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.623,
+  "seconds": 0.647,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.132,
+  "seconds": 1.188,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.588,
+  "seconds": 0.566,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 3.891,
+  "seconds": 7.829,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 0.981,
+  "seconds": 2.339,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 1.493,
+  "seconds": 3.885,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.801,
+  "seconds": 2.095,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.069,
+  "seconds": 2.89,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.966,
+  "seconds": 0.98,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.328,
+  "seconds": 1.346,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 1.942,
+  "seconds": 2.183,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 2.806,
+  "seconds": 3.914,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.298,
+  "seconds": 0.292,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.645,
+  "seconds": 0.646,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 2.16,
+  "seconds": 5.333,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.419,
+  "seconds": 3.115,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.509,
+  "seconds": 0.535,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.416,
+  "seconds": 0.484,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 6.026,
+  "seconds": 6.195,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.576,
+  "seconds": 0.732,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 0.796,
+  "seconds": 2.177,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.809,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 1.929,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.051,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 1.339,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 0.948,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 1.142,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 0.785,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 17.563,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 1.589,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 0.463,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 5.157,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.384,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.432,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 12.992,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 0.52,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 5.961,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 5.983,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 2.601,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 14.655,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 14.35,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 0.994,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.612,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.467,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 2.221,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.564,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 2.656,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.572,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.813,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.557,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 1.242,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 0.867,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 0.941,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.125,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.982,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 0.836,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 1.291,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 1.149,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.494,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.526,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.334,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 1.63,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 1.174,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_cifar10": {
-  "seconds": 0.704,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "2097985135d2035a"
- },
- "check@c_tab2_mnist": {
-  "seconds": 1.005,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.489,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 0.987,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.599,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 1.452,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.233,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 1.09,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig10": {
-  "seconds": 0.754,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig11": {
-  "seconds": 0.676,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_fig2": {
   "seconds": 0.823,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "62ae4ed3299c9504"
+  "commit": "bef7a2e3",
+  "settings": "e672bd4c09bcdcb2"
  },
- "check@d_fig3": {
-  "seconds": 1.872,
+ "check@a_prop1": {
+  "seconds": 2.049,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 2.882,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.999,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 2.299,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.133,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.837,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 18.217,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.729,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.481,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 5.219,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.574,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.498,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 15.016,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "9bd3c43a",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 1.032,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 6.934,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "9bd3c43a",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 6.687,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "9bd3c43a",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 2.658,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "4db8e28a",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 15.717,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "9bd3c43a",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 14.831,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "9bd3c43a",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.858,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.874,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.585,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.226,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.797,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 3.774,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.833,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "4db8e28a",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.999,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.652,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 3.517,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 1.001,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 1.223,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 1.39,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 1.013,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 1.068,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 3.977,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.386,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.639,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 0.68,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 1.586,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 2.002,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 1.342,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_cifar10": {
+  "seconds": 2.195,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "2097985135d2035a"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 2.331,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.59,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 0.981,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 0.642,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 1.636,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 1.595,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 1.2,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
   "settings": "a27f4ce5b0004c94"
  },
- "check@d_fig4": {
-  "seconds": 2.05,
+ "check@d_fig10": {
+  "seconds": 0.943,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 1.025,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 1.054,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig7": {
-  "seconds": 0.844,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "3a1bf0cd8e522f2d"
  },
- "check@d_fig8": {
-  "seconds": 0.83,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_lemb_1": {
-  "seconds": 0.43,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "e7d13c54",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_lemb_2": {
+ "check@d_fig11": {
   "seconds": 0.829,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig2": {
+  "seconds": 1.056,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig3": {
+  "seconds": 2.48,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 2.234,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 1.516,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 1.551,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig7": {
+  "seconds": 1.035,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig8": {
+  "seconds": 1.07,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.55,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 1.012,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bef7a2e3",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.761,
+  "seconds": 0.975,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.558,
+  "seconds": 0.701,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.739,
+  "seconds": 5.381,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 0.761,
+  "seconds": 1.021,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -900,14 +900,14 @@ provenance.paper = {
   "settings": "6e8ce73d5d507bad"
  },
  "measure@b_centerings": {
-  "seconds": 2726.899,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "97b5c8c7",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "b38f10126303a6a8"
+  "seconds": 43.53,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "22afd4f6",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "3573fee5f2e0eb3a"
  },
  "measure@b_dynamics": {
   "commit": "bfff253",
@@ -1014,14 +1014,14 @@ provenance.paper = {
   "settings": "5f03c433f087d7f5"
  },
  "measure@c_parity": {
-  "seconds": 214.3,
+  "seconds": 446.579,
   "cores": 16,
   "memory_gib": 126,
   "gpu": "NVIDIA H100 80GB HBM3",
-  "commit": "567cac0b",
+  "commit": "22afd4f6",
   "torch": "2.11.0+cu130",
   "device": "cuda",
-  "settings": "db0b22ab96c54556"
+  "settings": "3532b0462db62f2e"
  },
  "measure@c_quadratic": {
   "seconds": 411.051,
@@ -1459,35 +1459,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.817,
+  "seconds": 0.821,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "9bd3c43a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.099,
+  "seconds": 0.094,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "4db8e28a",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.891,
+  "seconds": 1.005,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "bef7a2e3",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.091,
+  "seconds": 0.094,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e7d13c54",
+  "commit": "9bd3c43a",
   "settings": "4f53cda18c2baa0c"
  }
 };
