@@ -129,6 +129,13 @@ def test_each_statement_on_figure_6_can_fail():
     assert supported(b_fig6, planted_figure_6(flat="128")) >= asserted - {"closer when wider"}  # the wide one's dip
 
 
+def test_figure_6_names_the_correlation_on_which_it_is_judged():
+    """A bump in place of a dip turns its sign."""
+    for against, correlation in (("", "1.00"), ("quadratic", "-1.00")):
+        measured = b_fig6.follows(planted_figure_6(against=against), "quadratic", b_fig6.OWN).measured
+        assert measured.startswith(f"correlation of predicted and observed {correlation} for the quadratic")
+
+
 def test_a_curve_of_noise_does_not_dip():
     """Its lowest value would be below its ends; at the place where the other seeds are lowest it is not."""
     curves = np.array([[noise("flat", seed, x) for x in range(9)] for seed in range(400)])
