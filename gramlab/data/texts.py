@@ -94,17 +94,17 @@ def read_texts(
     name : str
         A folder below ``root``, or a data set of the Hugging Face hub such as ``nyu-mll/glue``.
     part : str
-        A file of the folder: ``.tsv`` has lines ``sentence<TAB>class``; ``.conll``, ``.conllu`` and others have a line
-        a word and an empty line after each sentence. Either may be gzipped. Otherwise a part of the data set, such as
-        ``train``.
+        A file of the folder, or a part of the data set such as ``train``. ``.tsv`` files have lines
+        ``sentence<TAB>class``. ``.conll``, ``.conllu`` and other files have a line for each word and an empty line
+        after each sentence. Both may be gzipped.
     text : sequence of str, optional
-        Of a data set: the columns with the sentence, or with the two sentences.
+        For a data set: the column with the sentence, or the columns with the two sentences.
     words : str, optional
-        Of a data set: the column with the words, where each has a class.
+        For a data set in which each word has a class: the column with the words.
     label : str or int, default 1
         The column with the classes: a name in a data set, a number from 0 in a file.
     config, revision : str, optional
-        Configuration and revision of a data set.
+        The data set's configuration and revision.
 
     Returns
     -------

@@ -83,10 +83,10 @@ class RFM(BaseEstimator):
         Whether to keep the iterate with the least squared error on (X_val, y_val), or without these the least
         leave-one-out error in closed form, of at most 500 samples. False keeps the last iterate.
     patience : int, default 1
-        With early stopping, end after so many updates in a row that did not lower the error enough. None makes all
-        updates.
+        With early stopping: the number of consecutive updates without enough progress after which the fit ends. None
+        makes all updates.
     tol : float, default 0.05
-        The share of the least error before, by which an update must lower it to count for ``patience``.
+        An update makes enough progress if its error is below 1 − ``tol`` times the least error before.
     dtype : {"auto", "float64", "float32"}, default "auto"
         "auto" fits in float32 with the direct solver where it is safe (``gramlab.kernels.automatic.suits_float32``),
         and predicts in float64.

@@ -46,13 +46,13 @@ def iterate_batches(
     y, mask : array or None
         Targets (n, ...) and token mask (n, T), for ``x`` that is sliced.
     batch_size : int
-        Rows of a slice.
+        Samples in a batch, if ``x`` is sliced.
     shard : (int, int), optional
-        Part i of n: a run of rows of what is sliced, every n-th batch of an iterable.
+        (i, n) for part i of n: consecutive rows of arrays, or every n-th batch of an iterable.
     digest : DataDigest, optional
-        Gets all data, those of other parts too.
+        It gets all data, also those of the other parts.
     stand_in : bool, default False
-        Whether an empty part gives the data's first batch, which does not count, rather than an error.
+        If a part is empty: whether to give the data's first batch, which does not count, instead of an error.
 
     Returns
     -------

@@ -21,14 +21,14 @@ class Run:
     Attributes
     ----------
     outputs : Tensor of shape (n, ...)
-        In the graph, zero for masked tokens.
+        The network's outputs, in autograd's graph; zero for masked tokens.
     calls : list of LayerCall
     readout : Readout or None
-        The product that gives the outputs, if a linear one does.
+        The linear layer's product that gives the outputs, if there is one.
     mask : Tensor of shape (n, T), or None
-        The batch's mask, if the outputs are those of its tokens.
+        The batch's mask, if each token has an output.
     inputs : Tensor, tuple or mapping of Tensor
-        What the model got: copies of the batch's inputs.
+        Copies of the batch's inputs, which the model got.
     """
 
     outputs: Tensor

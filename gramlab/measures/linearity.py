@@ -11,7 +11,9 @@ from gramlab.measures.arrays import Array, all_finite, as_finite
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.undefined import Undefined
 
-_ROWS = 512  # rows taken at once; a block of them stays in cache
+_ROWS = 512  # rows taken at once on a CPU; a block of them stays in cache
+# numbers in a block on a GPU, 256 MiB: starting an operation there takes longer than a product of a few hundred rows
+_GPU_NUMBERS = 2**25
 _SINGLE_ROWS = 4096  # the same for products in float32
 _MOST_STEPS = 3  # of refinement after a solution in float32
 _EPS = torch.finfo(torch.float64).eps
@@ -51,13 +53,14 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
 
     Notes
     -----
-    The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix and no copy of H is
-    made. float32 features that are well-conditioned are solved by the Cholesky factor of their Gram matrix in float32,
-    and refined by residuals in float64. All others are solved in float64: features whose scaled Gram matrix has a
-    condition number below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative refinement; the rest by
-    the QR of [H Y] and the singular values of its H part, where values up to max(n, d)·eps of the largest count as zero
-    (numpy's lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the condition number of H,
-    not with its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
+    The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix and no copy of H
+    is made. On a GPU a block has up to 2²⁵ numbers. float32 features that are well-conditioned are solved by the
+    Cholesky factor of their Gram matrix in float32, and refined by residuals in float64. All others are solved in
+    float64: features whose scaled Gram matrix has a condition number below 1e11 by its Cholesky factor, from 1e4 on
+    with one step of iterative refinement; the rest by the QR of [H Y] and the singular values of its H part, where
+    values up to max(n, d)·eps of the largest count as zero (numpy's lstsq), those of columns of length 1 if λ = 0.
+    The error therefore grows with the condition number of H, not with its square as for the printed inverse, and
+    repeated, dead, or more than n features are allowed.
 
     Examples
     --------
@@ -330,7 +333,9 @@ def _flat_rows(values: Array, name: str) -> Tensor:
 
 
 def _blocks(X: Tensor, mean: Tensor | None, size: int = _ROWS) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of rows in float64, minus the mean if there is one."""
+    """Blocks of rows in float64, minus the mean if there is one; on a GPU they have at least ``size`` rows."""
+    if X.device.type != "cpu":
+        size = max(size, _GPU_NUMBERS // max(X.shape[1], 1))
     for start in range(0, X.shape[0], size):
         rows = slice(start, start + size)
         block = X[rows].double()

@@ -91,7 +91,7 @@ def measure(
     weight_decay : float, optional
         The λ of FACT; nothing else needs it.
     batch_size : int, default 4096
-        Rows of a batch that is sliced from ``x``.
+        Samples in a batch, if ``x`` is sliced.
     quantities : sequence of str, optional
         Names of ``LayerMeasures``' quantities, to save the work of the others. Default: all that the arguments allow.
     outputs : {"exact", "readout"}, int or None, default None
@@ -109,10 +109,10 @@ def measure(
     forward : callable (model, inputs) -> outputs, optional
         How to call the model, if not as ``model(inputs)`` or ``model(**inputs)``.
     shard : (int, int) or "process", optional
-        Measure part i of n of the data: a run of rows of arrays, every n-th batch of an iterable. ``gramlab.merge``
-        makes the measurement of the whole from all parts, and refuses parts of other data, weights or functions, which
-        it knows by their digests. "process" takes the parts of torch.distributed's processes,
-        which all get the measurement of the whole.
+        (i, n) measures part i of n of the data: consecutive rows of arrays, or every n-th batch of an iterable.
+        ``gramlab.merge`` makes the measurement of the whole from all parts. It knows the data, weights and functions
+        of a part by their digests, and refuses parts that differ in them. "process" gives each process of
+        torch.distributed its part, and all of them get the measurement of the whole.
     max_memory : int or str, optional
         Bytes, such as 10**9 or "1GB", for the sums of layers that are measured together. Layers are split into rounds,
         which repeat the passes; results on an accelerator move to the CPU after each round (``gramlab.plan``).

@@ -59,7 +59,7 @@ class TrainingConfig:
     history_every : int, optional
         Epochs between two rows of the history.
     observe : tuple of {"virtual_shift", "virtual_update"}, optional
-        Sums over all steps, see `gramlab.nets.observers`.
+        Names of the sums over all steps that snapshots get, see `gramlab.nets.observers`.
     dtype : {"float64", "float32", "bfloat16", "float16"}, optional
     compile : str, optional
         A mode of ``torch.compile`` for steps of networks that are computed together.

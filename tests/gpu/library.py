@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import fake_gpu
 import numpy as np
 import pytest
 import torch
@@ -258,6 +259,35 @@ def test_measures_of_matrices(function: Callable[[Tensor, Tensor], Any]) -> None
         if isinstance(result, dict):
             result = {key: value.cpu() for key, value in result.items()}
     torch.testing.assert_close(result, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "ill-conditioned"])
+def test_many_samples_take_few_operations(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting an operation on a GPU takes longer than a product of a few hundred rows."""
+    draw = np.random.default_rng(1)
+    H = draw.normal(size=(30_000, 8)).astype("float32" if kind == "float32" else "float64")
+    H += 1e7 * (kind == "ill-conditioned")
+    Y = H[:, :1].astype("float64") ** 2 + draw.normal(size=(30_000, 2))
+    fit = H.astype("float64") @ np.linalg.lstsq(H.astype("float64"), Y)[0]
+    expected = 1 - ((Y - fit) ** 2).sum() / ((Y - Y.mean(0)) ** 2).sum()
+    started = []
+    run = fake_gpu.run
+
+    def counted(operation: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        started.append(operation)
+        return run(operation, args, kwargs)
+
+    with FakeGPU():
+        features, targets = torch.from_numpy(H).to(DEVICE), torch.from_numpy(Y).to(DEVICE)
+        monkeypatch.setattr(fake_gpu, "run", counted)
+        linearity = gramlab.target_linearity(features, targets)
+        surrogate = gramlab.surrogate(features, features[:3], targets)
+        norm = gramlab.k_norm(features, targets)
+    assert len(started) < 500  # with blocks of the size for a CPU: more than a thousand
+    assert linearity == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    projected = H.astype("float64").T @ Y
+    assert surrogate == pytest.approx(((H[:3].astype("float64") @ projected) ** 2).sum(), rel=1e-12)
+    assert norm == pytest.approx(np.linalg.norm(projected), rel=1e-12)
 
 
 def recorded(model: nn.Module, x: Tensor, y: Tensor, path: Path) -> list[dict[str, Any]]:
