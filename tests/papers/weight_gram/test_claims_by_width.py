@@ -81,6 +81,28 @@ def test_figure_8(name):
     assert judged(a_fig8, name, by_width(**false)).holds is False
 
 
+@pytest.mark.parametrize(
+    ("name", "quantity"), [("y_OLS moves to y", "distance"), ("the network chases y_OLS", "chase")]
+)
+def test_a_fall_of_a_tenth_of_the_target_is_substantial_in_figure_8(name, quantity):
+    def outcome(fall: float) -> bool | None:
+        return judged(a_fig8, name, by_width(**{f"target_{quantity}": lambda rank: (0.5, 0.5 - fall)})).holds
+
+    assert outcome(0.11)
+    assert outcome(0.09) is False
+
+
+def test_the_widest_network_of_figure_8_is_near_zero_and_not_only_nearer():
+    def of_widest(before: float, after: float) -> bool | None:
+        table = by_width(target_distance=lambda rank: (before, after) if rank == 3 else (0.8, 0.5))
+        return judged(a_fig8, "near zero at the widest", table).holds
+
+    assert of_widest(0.02, 0.09)
+    assert of_widest(0.09, 0.02)
+    assert of_widest(0.02, 0.11) is False
+    assert of_widest(0.11, 0.02) is False
+
+
 def test_figure_8_is_about_a_lazy_network_only_where_it_says_so():
     """Its features move by less than a tenth of their norm, in the widest network and not in the narrower ones."""
     (lazy,) = a_fig8.HYPOTHESES
