@@ -3,7 +3,7 @@
 All statements of these figures are read alike. The paper's sentences name no scale of the initial weights; the three
 scales are ours. Only one of them names a layer, that on the final UC-NFA in the second row of Figure 2; both hidden
 layers are in the figures. So the other sentences are judged in the mean over the layers and, where they compare no
-scales, over the scales. A sentence about large or small initial weights is judged as a trend over the scales, since
+scales, over the scales. A sentence about large or small initial weights is judged by the order over the scales, since
 none of ours is known to be large. What holds in each layer, at each scale, or below a limit of ours is a statement of
 ours. “High” is read as nearer to 1 than to chance, “small” as nearer to chance than to 1. Chance is the mean
 correlation of two matrices with independent eigenvectors.
