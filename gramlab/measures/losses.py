@@ -15,7 +15,7 @@ _CHECKED = (*_TORCH_LOSSES, "signed_mse")  # targets of other losses may be anyt
 
 
 def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
-    """Return the loss of a caller who names none: cross-entropy for classes, and mse for values.
+    """Return the loss of a caller who names none: cross-entropy for class indices, and mse for values.
 
     Parameters
     ----------
@@ -26,16 +26,32 @@ def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
     Returns
     -------
     str
-        "cross_entropy" for integers that give each output (n, ..., c) with c > 1 a class, else "mse".
+        "cross_entropy" for integers that give each output (n, ..., c) with c > 1 a class. "mse" for floats, and for
+        integers beside a single output.
+
+    Raises
+    ------
+    ValueError
+        If the targets are booleans, or one-hot rows and other integers beside several outputs: several losses fit.
 
     Examples
     --------
     >>> default_loss((5, 3), torch.zeros(5, dtype=torch.long)), default_loss((5, 3), torch.zeros(5, 3))
     ('cross_entropy', 'mse')
     """
-    integers = not (targets.is_floating_point() or targets.is_complex() or targets.dtype == torch.bool)
-    classes = integers and len(shape) > 1 and shape[-1] > 1 and tuple(targets.shape) == tuple(shape[:-1])
-    return "cross_entropy" if classes else "mse"
+    if targets.is_floating_point() or targets.is_complex():
+        return "mse"
+    if targets.dtype != torch.bool:
+        if len(shape) < 2 or shape[-1] == 1:
+            return "mse"
+        if tuple(targets.shape) == tuple(shape[:-1]):
+            return "cross_entropy"
+    kind = str(targets.dtype).removeprefix("torch.")
+    raise ValueError(
+        f"name the loss: targets of the type {kind} and the shape {tuple(targets.shape)} are no class indices of the "
+        f"outputs {shape}, so it may be 'cross_entropy' (for one-hot rows pass y.argmax(-1)), 'bce_with_logits' or "
+        "'mse' (pass y.float() to both)"
+    )
 
 
 def check_loss(loss: Loss | None) -> None:

@@ -84,7 +84,8 @@ def measure(
     y : array of shape (n, ...), optional
         Targets. Without targets the quantities of the loss are left out.
     loss : {"mse", "signed_mse", "cross_entropy", "bce_with_logits"} or callable (outputs, targets) -> (n,) losses
-        Default: "cross_entropy" if the targets are classes, else "mse"; ``settings["loss"]`` of the result names it.
+        Default: "cross_entropy" if the targets are class indices, "mse" if they are floats, or integers beside one
+        output. For booleans and integer one-hot rows it must be named. ``settings["loss"]`` of the result names it.
     layers : None, str, sequence of str, or predicate (name, module), default None
         None for every layer that multiplies by a weight: Linear, convolutions and transposed convolutions, Embedding,
         the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters.

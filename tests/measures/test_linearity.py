@@ -251,12 +251,37 @@ def test_a_small_column_is_used_as_a_large_one_is():
         assert gramlab.target_linearity(H * [unit, unit**2], y) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("sign", [0, -1])
+def test_rows_of_the_labels_may_be_one_hot_or_signs(sign):
+    draw = np.random.default_rng(0)
+    H, y = draw.normal(size=(12, 4)), np.arange(12) % 3
+    rows = np.where(np.eye(3)[y] == 1, 1, sign)
+    expected = gramlab.neural_collapse(H, y).nc1
+    for labels in (rows, rows.astype(float), torch.from_numpy(rows), y.astype(float), rows == 1):
+        assert gramlab.neural_collapse(H, labels).nc1 == expected
+
+
+def test_a_simplex_of_unequal_classes_is_no_zero_of_nc2():
+    """H̄ by hand, with the mean of all samples."""
+    simplex = np.eye(4) - 1 / 4
+    for sizes in ((5, 5, 5, 5), (6, 5, 5, 5)):
+        y = np.repeat(np.arange(4), sizes)
+        centred = simplex - simplex[y].mean(0)
+        unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+        expected = np.linalg.norm(unit @ unit.T - (4 * np.eye(4) - 1) / 3)
+        assert gramlab.neural_collapse(simplex[y], y).nc2 == pytest.approx(expected, abs=1e-14)
+        assert expected == pytest.approx(0.0 if min(sizes) == max(sizes) else 0.15, abs=0.005)
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
         ([0, 1, -100, 1], "row 2 of the labels is -100"),
         ([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 0]], "row 1 of the labels names several classes or none"),
         ([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], "row 3 of the labels names several classes or none"),
+        ([[1, 0], [0, 1], [0.6, 0.4], [0, 1]], "row 2 of the labels is not one-hot"),
+        ([[0.9, 0.1, 0.0], [0, 1, 0], [0, 0, 1], [0, 1, 0]], "row 0 of the labels is not one-hot"),
+        ([0.0, 1.0, 0.25, 1.0], "row 2 of the labels is 0.25"),
     ],
 )
 def test_labels_that_name_no_class_are_refused(labels, message):

@@ -169,6 +169,22 @@ def test_the_default_loss_follows_the_targets_and_is_named(y, loss, named):
     assert measurement.loss == pytest.approx(float(loss(model(x), y).detach()), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("outputs", "y", "named"),
+    [
+        (3, torch.eye(3, dtype=torch.long).repeat(2, 1), "int64 and the shape (6, 3)"),
+        (3, torch.eye(3, dtype=torch.bool).repeat(2, 1), "bool and the shape (6, 3)"),
+        (1, torch.arange(6)[:, None] % 2 == 1, "bool and the shape (6, 1)"),
+    ],
+)
+def test_the_loss_of_booleans_and_one_hot_integers_must_be_named(outputs, y, named):
+    model, x = nn.Linear(4, outputs), torch.randn(6, 4)
+    with pytest.raises(ValueError, match="name the loss: ") as error:
+        gramlab.measure(model, x, y)
+    assert named in str(error.value)
+    assert gramlab.measure(model, x, y.float()).settings["loss"] == "mse"
+
+
 def test_integer_labels_are_no_regression_targets():
     H, labels = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
     for Y in (labels, torch.from_numpy(labels)[:, None], labels.tolist()):
