@@ -173,23 +173,24 @@ def _name(rows: Rows) -> str:
 
 
 def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
-    """By data set the layers whose measure falls in training, and the last layer's before and after training.
+    """By data set the course of each layer with a falling trend; without one, the last layer's before and after.
 
-    ``trends``: by data set and layer the trend with the epoch.
+    ``trends``: by data set and layer the trend with the epoch. A measure that rises to a peak and then drifts down has
+    a falling trend too, so the course has its start, its peak and its end, of the mean over seeds.
     """
     texts = []
     for data_set, selected in by_data_set(rows).items():
-        course = curves(selected.where(layer=max(selected.layer)), "seed").mean(0)
-        start, end = f"{course[0]:.3g}", f"{course[-1]:.3g}"
-        taus = {name.removeprefix(f"{data_set}, layer "): finding.statistic for name, finding in trends.items()
-                if name.startswith(f"{data_set}, ")}  # fmt: skip
-        falling = {layer: f"{tau:+.2f}" for layer, tau in taus.items() if tau < 0}
+        courses = curves(selected, "layer", "seed").mean(1)
+        falling = []
+        for layer, course in enumerate(courses, start=1):
+            tau = trends[f"{data_set}, layer {layer}"].statistic
+            if tau < 0:
+                start, peak, end = (f"{value:.3g}" for value in (course[0], course.max(), course[-1]))
+                falling.append(f"layer {layer} (Kendall's τ {tau:+.2f}, start {start}, peak {peak}, end {end})")
         if falling:
-            layers = f"layer{'s' * (len(falling) > 1)} {', '.join(falling)}"
-            falls = f"has a falling trend with the epoch in {layers} (Kendall's τ {', '.join(falling.values())})"
-            ends = f"the last layer's goes from {start} to {end}, first to last epoch"
-            texts.append(f"{data_set}: {_name(rows)} {falls}; {ends}")
+            texts.append(f"{data_set}: {_name(rows)} has a falling trend with the epoch in {' and '.join(falling)}")
         else:
+            start, end = f"{courses[-1, 0]:.3g}", f"{courses[-1, -1]:.3g}"
             texts.append(f"{data_set}: {_name(rows)} of the last layer goes from {start} to {end} in training")
     return "; ".join(texts)
 
