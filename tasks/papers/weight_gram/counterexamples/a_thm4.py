@@ -1,4 +1,4 @@
-"""A.thm4: f = |x_1| - |x_2| on symmetric samples interpolates and obeys the ansatz, and its surrogate is 0."""
+"""A.thm4: f = |x_1| - |x_2| on samples of all four signs interpolates and obeys the ansatz, and its surrogate is 0."""
 
 import numpy as np
 
