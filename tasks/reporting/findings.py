@@ -13,7 +13,8 @@ is about, for readers who do not know it. Each sentence has
 
 The field is a name of the statement (statistic, low, high, p, measured) or of its ``numbers``. A leading ``printed`` or
 ``corrected`` takes the field from that form rather than from the form that decides, and ``control/NAME/`` from a
-control of the form that decides.
+control of the form that decides. ``0.9 + statistic`` and ``0.1 - statistic`` are what the rule subtracted from, so that
+the sentence names the quantity itself: ``{paper:A.fig4:fitted:printed 0.9 + statistic:.2f}`` is an accuracy.
 """
 
 import math
@@ -33,6 +34,7 @@ KINDS = ("holds", "holds corrected", "fails", "open")
 NUMBER = re.compile(r"\{([^{}]+)\}")
 LINK = re.compile(r"\[([^\[\]]+)\]\(([A-Z]\.[A-Za-z0-9.]+)\)")
 FORMAT = re.compile(r"(?P<power>exp-?)?[+,]?(\.\d+)?[defg%]")  # exp of a logarithm, or of minus it
+SUM = re.compile(r"(?P<constant>\d+(?:\.\d+)?) (?P<sign>[+-]) (?P<field>.+)")  # a number plus or minus a field
 FORMS = {"printed": "claim", "corrected": "corrected"}  # a form by the word for it
 UNKNOWN = "–"  # in place of a number that is not there
 
@@ -197,9 +199,13 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
     if holder is None:
         raise LookupError(f"{identity} has no statement or hypothesis “{name}”")
     holder, field = _inner(holder, field)
+    of_sum = SUM.fullmatch(field)
+    field = of_sum["field"] if of_sum else field
     value = holder.get(field, holder.get("numbers", {}).get(field))
     if value is None:
         raise LookupError(f"nothing was measured that is called “{field}”")
+    if of_sum:
+        value = float(of_sum["constant"]) + (value if of_sum["sign"] == "+" else -value)
     return shown(value, layout)
 
 

@@ -143,6 +143,9 @@ def test_numbers_are_those_of_the_claims():
         ("{quick:X.one:proof: κ & σ:printed layer 1:exp.2f}", "33.12"),
         ("{quick:X.one:proof: κ & σ:printed layer 1:exp-.3f}", "0.030"),
         ("{quick:X.one:interpolation:corrected statistic:.1%}", "98.7 %"),
+        ("{quick:X.one:proof: κ & σ:0.9 + statistic:.2f}", "0.78"),
+        ("{quick:X.one:proof: κ & σ:0.1 - statistic:.2f}", "0.22"),
+        ("{quick:X.one:interpolation:corrected 0.9 + statistic:.2f}", "1.89"),
     ],
 )
 def test_a_number_is_found_and_written(reference, shown):
