@@ -131,6 +131,22 @@ def instance_rows(case, kind, number, first, y, n, ridge):
            "value": (1 - kappa) / 0.5}  # fmt: skip
 
 
+def rows_close_to_the_limit(size, kind, number, n, K):
+    """Of each C the constants of the proof at lambda_Phi = n / (C (1 - epsilon)) - n / 8."""
+    y = one_hot(n, K)
+    for epsilon, power in product((0.1, 0.9), POWERS):
+        C = 2.0**-power
+        ridge = n / (C * (1 - epsilon)) - n / 8
+        first = first_gram(kind, y, n, ridge, size, "close to the limit", kind, number)
+        labels = {"case": f"{size}, λ_Φ close to n/(C(1−ε))", "layer": f"{kind} {number}, ε = {epsilon:g}",
+                  "seed": number, "x": C}  # fmt: skip
+        lam = C * (1 - epsilon) * ridge**2 / (2 * (ridge + 1) * n)
+        kappa = 1 - 2 * lam - 2 * lam / ridge
+        yield from constants({**labels, "arm": "claim"}, first, y, lam, ridge, kappa, n)
+        lam = C * (1 - epsilon) * ridge / 4
+        yield from constants({**labels, "arm": "corrected"}, first, y, lam, ridge, 1 - 2 * lam / (ridge + n), n)
+
+
 def rates_of_two_layers(labels, y, n, ridge):
     """The ratio of the first two scale-free distances, from a first Gram that all lambda_Phi share but for its least
     eigenvalue.
@@ -169,6 +185,8 @@ def test_every_row(monkeypatch):
             y = one_hot(n, K)
             first = first_gram(kind, y, n, ridge, size, str(ridge), kind, number)
             expected += instance_rows(f"{size}, λ_Φ = {ridge:g}", kind, number, first, y, n, ridge)
+            if ridge == RIDGES[0]:
+                expected += rows_close_to_the_limit(size, kind, number, n, K)
     measured = list(d_thm4_3.measure(d_thm4_3.Settings(instances=2)))
     assert {row["dtype"] for row in measured} == {"float64"}
     # of the second instance only the random kind, to save time

@@ -2,7 +2,8 @@
 
 A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X, to which the feature map adds lambda_Phi I. The distance from
 collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open. We take C
-= 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, some C is enough. The paper prints no constant for
+= 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, some C is enough, and for each C the instances
+include a lambda_Phi just below n / (C (1 - eps)), where the printed kappa is near 0. The paper prints no constant for
 the remainder; we take 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in lambda_k of the largest
 excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. At lambda_k /
 lambda_Phi = 0 one layer collapses completely; at a large ratio no single layer does. Between these limits larger
@@ -34,6 +35,8 @@ TITLE = "Linearised Deep RFM collapses layer by layer"
 PRINTED_KAPPA, KAPPA = "κ = 1 − 2λ_k(1+λ_Φ⁻¹)", "κ = 1 − 2λ_k/(λ_Φ+n)"
 PRINTED_REMAINDER, REMAINDER = "O(λ_k²λ_Φ⁻²)", "4.5n(λ_k/(λ_Φ+n))²"
 CONDITION = "λ_k ≤ λ_Φ(1−ε)/4"
+CONDITION_OF_COLLAPSE = "λ_k ≤ min(λ_Φ(1−ε)/4, λ_Φ²/(12n))"  # of partial collapse
+NO_GRAM = 2.0  # 1 − κ over 1/2, where κ = 0: there is no next Gram from here on
 REMAINDER_ORDER = 2  # in λ_k
 UNCHANGED = 0.99  # a ratio of rates above it says that they are the same
 PRINTED = f"{PRINTED_KAPPA}, λ_k ≤ Cλ_Φ(1−ε)/(2(1+λ_Φ⁻¹)n), remainder {PRINTED_REMAINDER}, Theorem 4.3"
@@ -64,11 +67,11 @@ CORRECTION = (
     f"{REMAINDER} and the rate at most λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no "
     "remainder. M must be the mean over the points (Section 3.3); Algorithm 1 and the proof write the sum. Of the "
     "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. At the largest λ_k of the condition κ = 1 − C(1−ε)λ_Φ/n. So κ > 1/2 fails "
-    "for every C if λ_Φ/n is large. Partial collapse, ε_A < λ_Φ/2, does not follow from what the proof shows. On our "
-    "grid it holds with C = 1/4 where κ > 0; with C = 1 it fails. Off the grid it fails for every C: there λ_Φ is "
-    "just below n/(C(1−ε)), and the printed κ is near 0. The proof excludes such λ_Φ by κ > 1/2. With our κ partial "
-    "collapse holds for λ_k ≤ λ_Φ²/(12n). The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most "
-    "1/λ_Φ."
+    "for every C if λ_Φ/n is large. Partial collapse, ε_A < λ_Φ/2, fails for every C too: where λ_Φ is just below "
+    "n/(C(1−ε)), κ is near 0 and G = κ⁻¹XᵀMX is too large; from n/(C(1−ε)) on κ is not above 0, and there is no G. "
+    "The proof derives κ > 1/2 from the condition, and does not assume it; if it did, C = 1/8 would be enough. With "
+    f"our κ partial collapse holds for {CONDITION_OF_COLLAPSE}. The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ "
+    "has a norm of at most 1/λ_Φ."
 )
 
 
@@ -93,20 +96,32 @@ def within_its_bound(rows: Rows, name: str) -> Finding:
 
 
 def for_some_constant(rows: Rows, name: str) -> Finding:
-    """For some C of the grid the quantity is at most 1 on every instance whose x is at most C.
+    """For some C of the grid "collapsed" is at most 1, and kappa above 0, on every instance whose x is at most C.
 
     x is lambda_k over the largest lambda_k that the condition allows with C = 1, so that it is C. The paper asserts
     that a constant exists. A bound that fails at a single C does not refute this. So the largest C that works is found;
-    if none does, the finding is that of the least C.
+    if none does, the finding is that of the least C. An instance with kappa <= 0 meets the condition, but has no next
+    Gram, so it counts as a failure.
     """
-    constants = sorted(set(rows.x.tolist()))
-    findings = {C: bound(Rows(rows.frame[rows.frame["x"] <= C])) for C in constants}
+    collapsed, kappa = rows.where(quantity="thm4_3/collapsed").frame, rows.where(quantity="thm4_3/kappa").frame
+    constants = sorted(set(collapsed["x"].tolist()))
+    findings: dict[float, Finding] = {}
+    for C in constants:
+        finding = bound(Rows(collapsed[collapsed["x"] <= C]))
+        without = int((kappa.loc[kappa["x"] <= C, "value"] >= NO_GRAM).sum())
+        numbers = {**finding.numbers, "instances with κ <= 0": float(without)}
+        findings[C] = replace(finding, holds=bool(finding.holds and not without), numbers=numbers)
     working = [C for C in constants if findings[C].holds]
     C = working[-1] if working else constants[0]
     measured = f"{name} reaches {findings[C].statistic:.3g} times its bound with C up to {Fraction(C)}"
     if constants[-1] > C:
         measured += f", and {findings[constants[-1]].statistic:.3g} times with C up to {Fraction(constants[-1])}"
-    rule = f"for some C, {findings[C].rule} with λ_k up to C times the largest that the condition allows with C = 1"
+    if failing := findings[C].numbers["instances with κ <= 0"]:
+        measured += f"; with C up to {Fraction(C)} κ is not above 0 on {failing:,.0f} instances"
+    rule = (
+        f"for some C, {findings[C].rule} with λ_k up to C times the largest that the condition allows with C = 1, "
+        "and κ > 0 there"
+    )
     return replace(findings[C], rule=rule, numbers={**findings[C].numbers, "largest C": C}, measured=measured)
 
 
@@ -155,6 +170,9 @@ def not_yet_collapsed(case: str, seed: int) -> tuple[str, ...]:
     return tuple(kind for kind in first_grams(case, seed) if not kind.startswith("multiple"))
 
 
+CLOSE_TO_THE_LIMIT = tuple(
+    f"{size}, λ_Φ close to n/(C(1−ε))" for size in ("n = 2", "n = 6", "n = 20", "n = 5, ten classes")
+)
 GRIDS = {
     **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=12) for name in ("ratio", "floor", "remainder", "exact")},
     **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=FRACTIONS) for name in ("kappa", "collapsed", "psi")},
@@ -170,13 +188,14 @@ CONTROLS = {
     "condition violated": Control(
         has=tuple(f"thm4_3/{name}" for name in ("collapsed", "exact", "floor", "kappa", "psi", "ratio", "remainder")),
         parts=("case", "layer"),
+        lacks=CLOSE_TO_THE_LIMIT,
         ignored_in_layers=", ε = .*",
         grids={
             "thm4_3/kappa": Grid(layers_of=first_grams, x=1),
             **{f"thm4_3/{name}": Grid(layers_of=first_grams, steps=12, x=1) for name in ("collapsed", "psi")},
         },
         parts_because="It violates the condition that contains ε, and so has an ε of its own. Its x is λ_k/λ_Φ = 5, "
-        "and its steps are ever smaller λ_Φ.",
+        "and its steps are ever smaller λ_Φ. So it has no λ_Φ close to the limit of the condition.",
     ),
     "no nonlinearity": Control(
         has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")
@@ -234,17 +253,17 @@ STATEMENTS = (
         reads=("thm4_3/kappa",),
         printed="κ > 1/2 by choice of λ_k",
         derived=f"κ > 1/2 by {CONDITION}, with {KAPPA}",
-        cases=12,
+        cases=16,
     ),
     Statement(
         name="proof: partial collapse",
         quote="It remains to show that partial collapse, ε_A λ_Φ⁻¹ < 1/2, happens in the first iteration.",
         place="Appendix B.1",
         rule=partial(for_some_constant, name="ε_A / λ_Φ"),
-        reads=("thm4_3/collapsed",),
+        reads=("thm4_3/collapsed", "thm4_3/kappa"),
         printed="ε_A/λ_Φ < 1/2 after the first layer, for some universal constant",
-        derived="ε_A/λ_Φ < 1/2 after the first layer, by λ_k ≤ λ_Φ²/(12n)",
-        cases=12,
+        derived=f"ε_A/λ_Φ < 1/2 after the first layer, by {CONDITION_OF_COLLAPSE}, with {KAPPA}",
+        cases=16,
     ),
     Statement(
         name="proof: norm of Ψ̃",
@@ -253,7 +272,7 @@ STATEMENTS = (
         rule=partial(within_its_bound, name="‖Ψ̃‖"),
         reads=("thm4_3/psi",),
         printed="‖Ψ̃‖ ≤ 2",
-        cases=12,
+        cases=16,
     ),
 )
 

@@ -27,6 +27,7 @@ RIDGES = (0.1, 1.0, 10.0)  # lambda_Phi
 DATA = ("random", "multiple of I", "far")
 EPSILONS = (0.1, 0.9)
 FRACTIONS = 2.0 ** -np.arange(12)  # of the largest lambda_k that the condition allows
+SMALLEST_KAPPA = 1 / 8  # times C (1 - epsilon): the printed kappa where lambda_Phi is close to its limit
 LAMBDAS = 0.025 * 2.0 ** -np.arange(6)  # lambda_k for all lambda_Phi; the printed kappa is at least 0.45
 NONE, BEYOND = "control: no nonlinearity", "control: condition violated"
 
@@ -63,6 +64,8 @@ def measure(settings: Settings) -> Iterator[dict]:
                     if kind != "multiple of I":  # it collapses in one layer, whatever lambda_k
                         draw = stream("d_thm4_3", size, "every λ_Φ", kind, number)
                         yield from first_rates(replace(instance, first=gram(kind, y, ridge, draw)), ridge)
+            for kind in DATA:
+                yield from close_to_the_limit(size, kind, number)
     yield from distances_by_layer()
 
 
@@ -71,8 +74,7 @@ def within_condition(instance: Instance, ridge: float) -> Iterator[dict]:
     first, y, n = instance.first, instance.y, instance.n
     for epsilon in EPSILONS:
         largest = {
-            "claim": ridge / (2 * (1 + 1 / ridge) * n) * (1 - epsilon),
-            "corrected": ridge / 4 * (1 - epsilon),
+            **largest_lambdas(ridge, n, epsilon),
             NONE: min(ridge, n) / 4 * (1 - epsilon),  # so that kappa is above 1/2 here too
         }
         for arm, largest_lam in largest.items():
@@ -90,6 +92,35 @@ def within_condition(instance: Instance, ridge: float) -> Iterator[dict]:
                 if arm == "corrected":  # the kappa of which yy^T is the fixed point
                     d = distances(first, y, lam, ridge, (1 + lam / (ridge + n)) ** -2)
                 yield from rates(row, epsilon, d, lam, ridge, n)
+
+
+def close_to_the_limit(size: str, kind: str, number: int) -> Iterator[dict]:
+    """Rows of the proof's constants where lambda_Phi is just below n / (C (1 - epsilon)), for each C.
+
+    At the largest lambda_k of the condition the printed kappa is 1 - C (1 - epsilon) lambda_Phi / n. Where lambda_Phi
+    is below the limit by the share C (1 - epsilon) / 8, this is C (1 - epsilon) / 8. A fixed share would not do:
+    eps_A / lambda_Phi is about C (1 - epsilon) / kappa, so that kappa must shrink with C.
+    """
+    n, K = SIZES[size]
+    y = np.kron(np.eye(K), np.ones((n, 1)))
+    for epsilon in EPSILONS:
+        for C in FRACTIONS:
+            constant = C * (1 - epsilon)
+            ridge = (1 - SMALLEST_KAPPA * constant) * n / constant
+            first = gram(kind, y, ridge, stream("d_thm4_3", size, "close to the limit", kind, number))
+            instance = Instance(first, y, n, f"{size}, λ_Φ close to n/(C(1−ε))", number, f"{kind} {number}")
+            lam = largest_lambdas(ridge, n, epsilon)
+            kappa = 1 - 2 * C * lam["claim"] * (1 + 1 / ridge)
+            row = {**instance.row("claim", epsilon), "x": C}
+            yield from proof_constants(row, first, y, C * lam["claim"], ridge, kappa, n)
+            kappa = 1 - 2 * C * lam["corrected"] / (ridge + n)
+            row = {**instance.row("corrected", epsilon), "x": C}
+            yield from proof_constants(row, first, y, C * lam["corrected"], ridge, kappa, n)
+
+
+def largest_lambdas(ridge: float, n: int, epsilon: float) -> dict[str, float]:
+    """The largest lambda_k that the printed condition allows with C = 1, and the largest that ours allows."""
+    return {"claim": ridge / (2 * (1 + 1 / ridge) * n) * (1 - epsilon), "corrected": ridge / 4 * (1 - epsilon)}
 
 
 def first_rates(instance: Instance, ridge: float) -> Iterator[dict]:
@@ -132,8 +163,10 @@ def proof_constants(
     The proof needs eps_A = ||A - A*|| below lambda_Phi / 2, with A* = yy^T + lambda_Phi I, and ||Psi~|| at most 2, with
     Psi~ = (I + (A - A*) A*^-1)^-1 = A* A^-1. x is lambda_k over its largest value under the condition. This is the
     constant C, which the paper leaves open and its proof sets to 1. With the corrected kappa one layer gives
-    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k. So the corrected arm has both numbers only for
-    lambda_k <= lambda_Phi^2 / (12 n), where this bound is enough.
+    eps_A <= (2 n / lambda_Phi + 4 n / (lambda_Phi + n)) lambda_k, if kappa >= 1/2. So the corrected arm has eps_A and
+    Psi~ only for lambda_k <= min(lambda_Phi (1 - epsilon) / 4, lambda_Phi^2 / (12 n)), where this bound is enough. The
+    arm's lambda_k meet the first of these two limits. Where kappa <= 0 there is no next Gram; the row of kappa, which
+    is then 2 or more, says so.
     """
     if row["arm"] != BEYOND:
         yield {**row, "quantity": "thm4_3/kappa", "value": 2 * (1 - kappa)}
