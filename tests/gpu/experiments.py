@@ -9,13 +9,14 @@ import torch
 from fake_gpu import FakeGPU
 
 from tasks import papers, prepare, stage, train
-from tasks.measuring import resumable
+from tasks.measuring import nulls, resumable
 from tasks.measuring.run import Run
 from tasks.papers.centered_nfa.experiments import b_centerings
 from tasks.papers.fact.experiments import c_parity
 from tasks.settings import Settings, merged, read
 
-SMALL = {"epochs": 2, "snapshots": 1, "history_every": 1, "seeds": 2}
+SMALL = {"epochs": 1, "snapshots": 1, "history_every": 1, "seeds": 2}
+IMAGES = 200  # for training, of the 1437 digits
 FULL_SETTINGS = Settings(read(), "quick")
 
 
@@ -33,14 +34,28 @@ def different_experiments() -> list[str]:
 
 
 def with_short_trainings(raw: dict) -> dict:
-    """The content of params.yaml, with small numbers of epochs and seeds."""
+    """The content of params.yaml, with small numbers of epochs, seeds and points of grids."""
     for paper in papers.names():
         for entry in (raw[paper].get("train") or {}).values():
             for scale in ("paper", "quick"):
                 entry[scale] = merged(entry.get(scale) or {}, SMALL)
+                for axis, values in entry[scale].get("grid", {}).items():
+                    entry[scale]["grid"][axis] = list(dict.fromkeys((values[0], values[-1])))
                 for changes in ("arms", "variants"):
-                    for change in entry[scale].get(changes, {}).values():
-                        (change or {}).pop("epochs", None)
+                    for change in filter(None, entry[scale].get(changes, {}).values()):
+                        change.pop("epochs", None)
+                        if "samples" in change:  # some of the images, as before
+                            change["samples"] = IMAGES // 2 if change["samples"] < 1000 else IMAGES
+    return raw
+
+
+def with_few_images(raw: dict) -> dict:
+    """The content of params.yaml, with small sets of digits, which the quick scale takes for all photos."""
+    for entry in raw["data"].values():
+        quick = entry.get("quick") or {}
+        for images in (quick, *filter(None, (quick.get("sets") or {}).values())):
+            if images.get("source") == "digits":
+                images["train"] = min(images.get("train") or IMAGES, IMAGES)
     return raw
 
 
@@ -52,7 +67,7 @@ def assert_same_rows(rows: Iterable[dict], expected: list[dict]) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a project with small settings, for the real stages."""
-    root, raw = tmp_path_factory.mktemp("project"), with_short_trainings(read())
+    root, raw = tmp_path_factory.mktemp("project"), with_few_images(with_short_trainings(read()))
     (root / "gramlab" / "data").mkdir(parents=True)
     for name in ("losses.py", "streams.py"):
         (root / "gramlab" / name).touch()
@@ -61,6 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr("tasks.settings.read", lambda: raw)
         patch.setattr(train, "ROOT", root)
         patch.setattr(resumable, "FOLDER", root / "rows")
+        patch.setattr(nulls, "DRAWS", 4)  # instead of 40, which take most of the time of a measurement
         patch.setattr(sys, "argv", [])
         yield root
     torch.set_num_threads(threads)
