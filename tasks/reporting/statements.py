@@ -113,8 +113,9 @@ def control_lines(statement: dict[str, Any]) -> list[str]:
     """The statistic of each control, and whether the rule rejects it; and why no control can break the statement."""
     if not statement["forms"]:
         return []
-    controls = deciding_form(statement)["controls"]
-    lines = [f"{name}: {estimate(deciding_part(control))}, {rejection(control)}" for name, control in controls.items()]
+    form = deciding_form(statement)
+    lines = [f"{name}: {estimate(deciding_part(control))}, {rejection(control, form)}"
+             for name, control in form["controls"].items()]  # fmt: skip
     if statement["stands in"]:
         lines.append(f"Why the statement needs no control: {statement['stands in']}")
     return lines or ["no control of its own"]

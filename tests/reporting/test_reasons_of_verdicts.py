@@ -200,6 +200,45 @@ def test_a_control_that_passes_in_a_few_parts_names_them_and_in_many_counts_them
     assert words.rejection(control | {"rejected": True, "kept": ["a"]}) == "rejected; it passes in “a” alone"
 
 
+def part(statistic: float, half: float | None, holds: bool | None) -> dict:
+    low, high = (None, None) if half is None else (statistic - half, statistic + half)
+    return {"statistic": statistic, "low": low, "high": high, "holds": holds, "p": 0.3, "evidence": "direction",
+            "rule": "x, mean over 5 seeds", "parts": {}}  # fmt: skip
+
+
+def test_a_control_that_is_farther_off_names_the_part_in_which_it_is():
+    """Control and claim each show their weakest part, so that the shown number of the control may be the nearer one."""
+
+    def said(half: float | None, weakest: str) -> str:
+        parts = {"layer_1": part(0.02, half, None), "layer_2": part(-0.01, half, None), "layer_3": part(0.9, 0.1, True)}
+        ours = {"layer_1": part(0.9, half, True), "layer_2": part(-0.1, half, None), "layer_3": part(0.9, 0.1, True)}
+        control = {"rejected": True, "undecided": True, "kept": [], "part": "layer_2", "parts": parts}
+        return words.rejection(control, {"part": weakest, "parts": ours})
+
+    farther = "rejected, significantly farther off than the claim"
+    assert said(0.05, "layer_2") == farther + " in “layer 1” (0.02 against 0.9)"
+    assert said(None, "layer_2") == farther + " in one part"
+    alone = {"rejected": True, "undecided": True, "kept": [], **part(0.0, 0.1, None)}
+    assert words.rejection(alone, part(0.9, 0.1, True)) == words.rejection(alone) == farther
+    shown = alone | {"part": "a", "parts": {"a": part(0.0, 0.1, None)}}
+    assert words.rejection(shown, {"part": "a", "parts": {"a": part(0.9, 0.1, True)}}) == farther
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("decay-1e-3: FACT 0.872; decay-1e-4: FACT 0.7", "decay 10⁻³: FACT 0.872; decay 10⁻⁴: FACT 0.7"),
+        ("5K, root enfa: 0.7277", "5K, √eNFA: 0.7277"),
+        ("digits, decay 4e-4, fact, low", "digits, decay 4·10⁻⁴, FACT, low"),
+        ("each of cifar10-jpeg, laplace, fourier; mnist, gaussian, relu", "each of CIFAR-10 (JPEG), Laplace kernel, "
+         "Fourier features; MNIST, Gaussian kernel, ReLU features"),
+        ("pearson/root enfa and null/fact, in fact, it is", "pearson/root enfa and null/fact, in fact, it is"),
+    ],
+)  # fmt: skip
+def test_names_of_the_tables_are_shown_in_the_words_of_the_field(text, shown):
+    assert words.typeset(text) == shown
+
+
 def test_a_part_that_repeats_the_name_around_it_is_named_once():
     inner = {"part": "ReLU², digits", "parts": {"ReLU², digits": {}, "ReLU², staircase": {}}}
     assert words.part_names({"part": "ReLU²", "parts": {"ReLU²": inner, "ReLU": {}}}) == ["ReLU², digits"]

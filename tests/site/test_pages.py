@@ -246,6 +246,17 @@ def test_the_readme_has_a_row_for_each_claim(site, claims):
     assert "| paper | 7" in text or "| paper |" in text
 
 
+def test_the_projects_readme_counts_the_statements_that_no_control_breaks_as_the_report_does(site):
+    counted = re.search(r"(\d+) asserted statements hold at some scale", (site / "README.md").read_text())
+    assert f"{counted[1]} statements hold although no control breaks" in (ROOT / "README.md").read_text()
+
+
+def test_no_page_shows_the_names_of_settings(site):
+    """Quantities such as pearson/root enfa are names of the tables, which a page shows beside its downloads."""
+    for path in (*site.rglob("*.html"), *site.rglob("*.md")):
+        assert not re.search(r"decay-1·10|(?<!/)root enfa|decay-1e-", path.read_text(encoding="utf-8")), path.name
+
+
 def test_same_results_same_bytes_and_old_pages_go(built):
     clone, _ = built
     before = {path: path.read_bytes() for path in (clone / "reports").rglob("*") if path.is_file()}
