@@ -29,8 +29,9 @@ def pytest_ignore_collect(collection_path):
 # the longest files first, so that all workers end at about the same time; servers and timers, which leave the
 # processors idle, run beside what keeps them busy
 FIRST = [
-    "test_pipeline.py", "test_prefect.py", "test_nodes.py", "test_fresh.py", "test_flows.py", "test_injected_faults.py",
-    "test_fake_gpu.py", "test_members.py", "test_compare.py", "test_fresh_atlas.py", "test_docs.py",
+    "test_pipeline.py", "test_prefect.py", "test_node_faults.py", "test_nodes.py", "test_fresh.py", "test_flows.py",
+    "test_paper.py", "test_injected_faults.py", "test_members.py", "test_fake_gpu.py", "test_compare.py",
+    "test_fresh_atlas.py", "test_docs.py",
 ]  # fmt: skip
 
 
