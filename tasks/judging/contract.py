@@ -56,9 +56,9 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     all_rows = _Refusal(claim.ID, rows.frame)  # figures show rows that no rule reads
     for limits, at_fault in outside(rows.frame).items():
         all_rows.if_any(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
-    if unknown := set(judged["arm"]) - set(FORMS) - {arm for arm in judged["arm"] if arm.startswith(CONTROL)}:
+    arms = set(judged["arm"].unique())  # a set of a whole column takes seconds: it makes a string of each cell
+    if unknown := arms - set(FORMS) - {arm for arm in arms if arm.startswith(CONTROL)}:
         raise ContractError(f"{claim.ID}: no arm {min(unknown)!r}; claim, corrected or 'control: ...'")
-    arms = set(judged["arm"])
     if "claim" not in arms:
         raise ContractError(f"{claim.ID}: the table has no arm 'claim'")
     if not any(arm.startswith(CONTROL) for arm in arms):
@@ -95,7 +95,7 @@ def _needed_forms(claim: Any, statement: Statement, frame: pd.DataFrame, scale: 
     corrected form would be judged on the print, and nobody would notice. A table without this arm is older than the
     correction; the verdict says so (``tasks/judging/verdict.py``).
     """
-    in_corrected = set(frame.loc[frame["arm"] == "corrected", "quantity"])
+    in_corrected = set(frame.loc[frame["arm"] == "corrected", "quantity"].unique())
     needed = bool(getattr(claim, "CORRECTION", "")) and scale in statement.corrected_at and bool(in_corrected)
     return statement.forms if needed or in_corrected & set(statement.reads) else ("claim",)
 
@@ -154,10 +154,10 @@ def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFr
     A statement is not compared with a control that lacks one of its quantities. So a control that lost a quantity by
     mistake could no longer count against the claim.
     """
-    quantities = {arm: set(rows["quantity"]) for arm, rows in frame.groupby("arm")}
+    quantities = {arm: set(rows["quantity"].unique()) for arm, rows in frame.groupby("arm")}
     described = controls_of(claim)
     read = {name for statement in statements for name in statement.reads}
-    data_sets = set(frame.loc[frame["arm"] == "claim", "case"])
+    data_sets = set(frame.loc[frame["arm"] == "claim", "case"].unique())
     names = [
         CONTROL + name
         for name, control in described.items()

@@ -80,8 +80,12 @@ def range_of(quantity: str) -> Range | None:
 
 def outside(frame: pd.DataFrame) -> dict[Range, pd.Series]:
     """Which rows have a value outside of their quantity's range, by range."""
-    ranges = frame["quantity"].map({quantity: range_of(quantity) for quantity in frame["quantity"].unique()})
-    return {limits: (ranges == limits) & limits.excludes(frame["value"]) for limits in RANGES}
+    ranges = {quantity: range_of(quantity) for quantity in frame["quantity"].unique()}
+    return {
+        limits: frame["quantity"].isin([name for name, of_name in ranges.items() if of_name == limits])
+        & limits.excludes(frame["value"])
+        for limits in RANGES
+    }
 
 
 def fisher_z(correlations: Any) -> np.ndarray:

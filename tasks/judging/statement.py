@@ -111,7 +111,7 @@ class Statement:
             return REDUCED
         if scale not in self.scales:  # a table of the papers' scale without the statement's numbers is older
             return REDUCED if scale == "quick" else OLD_TABLE
-        return lacking if set(self.reads) <= set(in_claim["quantity"]) else OLD_TABLE
+        return lacking if set(self.reads) <= set(in_claim["quantity"].unique()) else OLD_TABLE
 
     def least_cases(self, scale: str) -> int:
         """The least number of kinds of cases of each quantity, at this scale."""
