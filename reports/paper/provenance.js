@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.14,
+  "seconds": 1.251,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9bd3c43a",
+  "commit": "8227b254",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.647,
+  "seconds": 0.659,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.188,
+  "seconds": 1.351,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.566,
+  "seconds": 0.636,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 7.829,
+  "seconds": 5.259,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 2.339,
+  "seconds": 1.403,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 3.885,
+  "seconds": 2.07,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 2.095,
+  "seconds": 1.434,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 2.89,
+  "seconds": 1.354,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.98,
+  "seconds": 1.075,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.346,
+  "seconds": 1.559,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 2.183,
+  "seconds": 2.173,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 3.914,
+  "seconds": 3.854,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.292,
+  "seconds": 0.348,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.646,
+  "seconds": 0.689,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 5.333,
+  "seconds": 2.651,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 3.115,
+  "seconds": 1.607,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.535,
+  "seconds": 0.569,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.484,
+  "seconds": 0.483,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 6.195,
+  "seconds": 6.698,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.732,
+  "seconds": 0.654,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 2.177,
+  "seconds": 1.089,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
+  "seconds": 0.686,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 2.403,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 1.54,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.668,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.269,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.409,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.888,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 19.313,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.777,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.523,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 5.753,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.396,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.505,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 20.169,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.684,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 8.973,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 11.742,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 3.842,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 23.609,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 24.559,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.567,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.827,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.682,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 2.989,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.848,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 4.115,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.88,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 1.416,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 1.094,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 2.186,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 1.432,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 1.413,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 1.741,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 1.211,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 1.617,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 2.284,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.88,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 0.842,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8227b254",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
   "seconds": 0.823,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e672bd4c09bcdcb2"
+  "commit": "8227b254",
+  "settings": "a081a59b2744199b"
  },
- "check@a_prop1": {
-  "seconds": 2.049,
+ "check@c_prop5_1": {
+  "seconds": 2.089,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "6dde8277c3d1e9ad"
+  "commit": "8227b254",
+  "settings": "a081a59b2744199b"
  },
- "check@a_prop2": {
-  "seconds": 2.882,
+ "check@c_rem3_3": {
+  "seconds": 2.22,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "1857ede92e0208a8"
+  "commit": "8227b254",
+  "settings": "7028c77e443fbd3f"
  },
- "check@a_prop3": {
-  "seconds": 1.999,
+ "check@c_tab2": {
+  "seconds": 1.446,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "1857ede92e0208a8"
+  "commit": "8227b254",
+  "settings": "d6eb9c4b7af13447"
  },
- "check@a_prop4": {
-  "seconds": 2.299,
+ "check@c_tab2_cifar10": {
+  "seconds": 1.197,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "6605624af6d7a801"
+  "commit": "8227b254",
+  "settings": "2097985135d2035a"
  },
- "check@a_thm1": {
-  "seconds": 1.133,
+ "check@c_tab2_mnist": {
+  "seconds": 1.805,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e30a2a5b78f73a7d"
+  "commit": "8227b254",
+  "settings": "e2e0950751025429"
  },
- "check@a_thm2": {
-  "seconds": 0.837,
+ "check@c_tab3": {
+  "seconds": 0.689,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e672bd4c09bcdcb2"
+  "commit": "8227b254",
+  "settings": "5cd8fa646b9fd2c3"
  },
- "check@a_thm3": {
-  "seconds": 18.217,
+ "check@c_thm3_1": {
+  "seconds": 1.969,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "5aba1dd6acf52e70"
+  "commit": "8227b254",
+  "settings": "7028c77e443fbd3f"
  },
- "check@a_thm4": {
-  "seconds": 1.729,
+ "check@c_thm3_4": {
+  "seconds": 1.007,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "f759bb2acecec596"
+  "commit": "8227b254",
+  "settings": "e1a362a3e8794acc"
  },
- "check@a_tl": {
-  "seconds": 0.481,
+ "check@c_thma_1": {
+  "seconds": 2.446,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "9482a9edcee4bf19"
+  "commit": "8227b254",
+  "settings": "7028c77e443fbd3f"
  },
- "check@a_whiten": {
-  "seconds": 5.219,
+ "check@d_alg1": {
+  "seconds": 1.644,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "69699e1dd52dd6d1"
+  "commit": "8227b254",
+  "settings": "508512ec3e3fab80"
  },
- "check@b_egop": {
-  "seconds": 0.574,
+ "check@d_fig1": {
+  "seconds": 1.623,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e4d3c08456e49f75"
+  "commit": "8227b254",
+  "settings": "a27f4ce5b0004c94"
  },
- "check@b_fig1": {
-  "seconds": 0.498,
+ "check@d_fig10": {
+  "seconds": 1.255,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e4d3c08456e49f75"
+  "commit": "8227b254",
+  "settings": "3a1bf0cd8e522f2d"
  },
- "check@b_fig2": {
-  "seconds": 15.016,
+ "check@d_fig11": {
+  "seconds": 1.242,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9bd3c43a",
-  "settings": "b593823c4dc7a4e8"
+  "commit": "8227b254",
+  "settings": "62ae4ed3299c9504"
  },
- "check@b_fig3": {
-  "seconds": 1.032,
+ "check@d_fig2": {
+  "seconds": 1.458,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "4cd4177824bbcfc3"
+  "commit": "8227b254",
+  "settings": "62ae4ed3299c9504"
  },
- "check@b_fig4": {
-  "seconds": 6.934,
+ "check@d_fig3": {
+  "seconds": 2.434,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9bd3c43a",
-  "settings": "b593823c4dc7a4e8"
+  "commit": "8227b254",
+  "settings": "a27f4ce5b0004c94"
  },
- "check@b_fig5": {
-  "seconds": 6.687,
+ "check@d_fig4": {
+  "seconds": 2.985,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9bd3c43a",
-  "settings": "b593823c4dc7a4e8"
+  "commit": "8227b254",
+  "settings": "a27f4ce5b0004c94"
  },
- "check@b_fig6": {
-  "seconds": 2.658,
+ "check@d_fig5": {
+  "seconds": 1.354,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4db8e28a",
-  "settings": "2710472ae882095f"
+  "commit": "8227b254",
+  "settings": "a27f4ce5b0004c94"
  },
- "check@b_fig7": {
-  "seconds": 15.717,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "9bd3c43a",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 14.831,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "9bd3c43a",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
+ "check@d_fig6": {
   "seconds": 1.858,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 0.874,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.585,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 3.226,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 0.797,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 3.774,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 0.833,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "4db8e28a",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.999,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.652,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 3.517,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 1.001,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 1.223,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.39,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 1.013,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 1.068,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 3.977,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 1.386,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.639,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.68,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.586,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 2.002,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 1.342,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_cifar10": {
-  "seconds": 2.195,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "2097985135d2035a"
- },
- "check@c_tab2_mnist": {
-  "seconds": 2.331,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 0.59,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 0.981,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 0.642,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 1.636,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 1.595,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 1.2,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig10": {
-  "seconds": 0.943,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig11": {
-  "seconds": 0.829,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_fig2": {
-  "seconds": 1.056,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_fig3": {
-  "seconds": 2.48,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 2.234,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 1.516,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 1.551,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.035,
+  "seconds": 1.36,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.07,
+  "seconds": 1.46,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 0.55,
+  "seconds": 1.036,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.012,
+  "seconds": 1.49,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 0.975,
+  "seconds": 1.585,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.701,
+  "seconds": 0.879,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 5.381,
+  "seconds": 9.031,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.021,
+  "seconds": 1.376,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1143,11 +1143,11 @@ provenance.paper = {
   "settings": "f5667125df3b80b8"
  },
  "measure@d_thm4_3": {
-  "seconds": 46.007,
+  "seconds": 756.635,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ace3a321",
+  "commit": "db40bd53",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8c75709bcb90705a"
@@ -1459,35 +1459,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.821,
+  "seconds": 1.299,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9bd3c43a",
+  "commit": "8227b254",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.094,
+  "seconds": 0.098,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4db8e28a",
+  "commit": "8227b254",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.005,
+  "seconds": 1.371,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bef7a2e3",
+  "commit": "8227b254",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.094,
+  "seconds": 0.151,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "9bd3c43a",
+  "commit": "8227b254",
   "settings": "4f53cda18c2baa0c"
  }
 };
