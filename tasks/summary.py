@@ -7,8 +7,9 @@ from rich.table import Table
 
 from tasks import stage as stages
 from tasks.reporting.comparison import reproduction
+from tasks.reporting.controls import controls
 from tasks.reporting.counts import counts
-from tasks.reporting.words import controls, statements_found
+from tasks.reporting.words import statements_found
 
 
 def main() -> None:

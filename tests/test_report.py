@@ -15,7 +15,7 @@ import pytest
 from gramlab import tables
 from tasks import papers
 from tasks.reporting.settings import left_out
-from tasks.reporting.words import number
+from tasks.reporting.typesetting import number
 from tasks.settings import Settings, load, read
 from tasks.stage import settings_hash
 

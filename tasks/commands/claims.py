@@ -14,8 +14,9 @@ from gramlab.files import BadInput, did_you_mean
 from tasks import papers
 from tasks.judging.statement import absent
 from tasks.judging.verdict import VERDICTS as JUDGED
+from tasks.reporting.controls import controls
 from tasks.reporting.counts import counts
-from tasks.reporting.words import controls, estimate
+from tasks.reporting.words import estimate
 from tasks.settings import ROOT, SCALES, load
 
 Scale = Literal["quick", "paper"]

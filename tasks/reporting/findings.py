@@ -28,7 +28,7 @@ from markupsafe import Markup
 
 from tasks import papers
 from tasks.reporting.prose import prose
-from tasks.reporting.words import typeset
+from tasks.reporting.typesetting import typeset
 
 KINDS = ("holds", "holds corrected", "fails", "open")
 NUMBER = re.compile(r"\{([^{}]+)\}")

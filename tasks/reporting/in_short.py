@@ -10,6 +10,7 @@ from tasks.judging.power import ALPHA
 from tasks.judging.statement import OLD_TABLE
 from tasks.judging.verdict import SUPPORTED, unmet_conditions
 from tasks.reporting.statements import probability
+from tasks.reporting.typesetting import typeset
 from tasks.reporting.words import (
     condition,
     deciding,
@@ -24,7 +25,6 @@ from tasks.reporting.words import (
     sought,
     statistic_of,
     subjects_once,
-    typeset,
     unit,
     unmet_condition,
 )

@@ -3,6 +3,8 @@
 from typing import Any
 
 from tasks.judging.power import ALPHA
+from tasks.reporting.controls import rejection
+from tasks.reporting.typesetting import number, typeset
 from tasks.reporting.words import (
     deciding,
     deciding_form,
@@ -10,14 +12,11 @@ from tasks.reporting.words import (
     difference,
     estimate,
     measure,
-    number,
     outcome,
     part_names,
-    rejection,
     shortfall,
     sought,
     statistic_of,
-    typeset,
     unit,
     unmet_condition,
 )

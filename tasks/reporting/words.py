@@ -1,11 +1,10 @@
-"""How the report writes numbers, intervals, rules and what happened to a control."""
+"""What the report says of a claim and its statements: measurements, intervals, rules, conditions and verdicts."""
 
-import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from tasks.judging.verdict import condition_in_form, decision, measurements, unmet_conditions
+from tasks.reporting.typesetting import number, readable, signed, typeset, typeset_rule
 
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
@@ -35,31 +34,7 @@ STATISTICS = (
 )
 LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
-PARTS_SHOWN = 4  # names of parts that a line can hold; claims.json has them all
-POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
-# names in the tables and settings, as whole words outside of quantities such as "pearson/root enfa"
-NAMES = {
-    "symmetric fact": "√(FACT FACTᵀ)", "root agop": "√AGOP", "root enfa": "√eNFA", "agop": "AGOP", "enfa": "eNFA",
-    "cifar10-jpeg": "CIFAR-10 (JPEG)", "mnist": "MNIST", "relu": "ReLU", "laplace": "Laplace", "gaussian": "Gaussian",
-    "fourier": "Fourier",
-}  # fmt: skip
-NAME = re.compile(rf"(?<![\w/-])(?<!/root )(?<!/symmetric )({'|'.join(NAMES)})(?![\w/-])")
-FACT = re.compile(r"(?:(?<=, )|^)fact(?=[,:]|$)")  # a part by itself, no word of a sentence
-KERNEL_MACHINE = re.compile(r"(?<![\w/-])(laplace|gaussian), (relu|fourier)(?![\w/-])")
-WEIGHT_DECAY = re.compile(r"\bdecay-1e-0*(\d+)")
 MET = {True: "met", False: "not met", None: "not shown to be met"}
-
-
-def number(value: float | None) -> str:
-    """A number with as many digits as a reader can use."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return str(value)
-    if value != 0 and not 1e-3 <= abs(value) < 9999.5:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}·10{_superscript(int(exponent))}".replace("-", "−")
-    return f"{value:.4g}".replace("-", "−")
 
 
 def subjects_once(measured: str) -> str:
@@ -76,40 +51,6 @@ def subjects_once(measured: str) -> str:
         texts.append(remainder if colon and subject == before else text)
         before = subject if colon else ""
     return "; ".join(texts)
-
-
-def typeset(text: str) -> str:
-    """A text with its numbers as print has them, 1.3e+08 as 1.3·10⁸ and with minus signs, and with readable names.
-
-    Examples
-    --------
-    >>> typeset("from -0.5 to 1.3e-08")
-    'from −0.5 to 1.3·10⁻⁸'
-    """
-    text = POWER.sub(lambda match: "·10" + _superscript(int(match[1])), readable(text))
-    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
-
-
-def readable(text: str) -> str:
-    """A text with the names of the tables and settings as readers know them.
-
-    Examples
-    --------
-    >>> readable("decay-1e-3, root enfa"), readable("mnist, laplace, fourier")
-    ('decay 10⁻³, √eNFA', 'MNIST, Laplace kernel, Fourier features')
-    """
-    text = WEIGHT_DECAY.sub(lambda match: "decay 10" + _superscript(-int(match[1])), text)
-    text = KERNEL_MACHINE.sub(lambda match: f"{NAMES[match[1]]} kernel, {NAMES[match[2]]} features", text)
-    return FACT.sub("FACT", NAME.sub(lambda match: NAMES[match[1]], text))
-
-
-def _superscript(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def signed(value: float) -> str:
-    """A difference, with its sign."""
-    return ("+" if value > 0 else "") + number(value)
 
 
 def measured(claim: dict[str, Any]) -> str:
@@ -290,13 +231,14 @@ def part_names(form: dict[str, Any]) -> list[str]:
     names: list[str] = []
     while form.get("part") and form["part"] in form.get("parts", {}):
         if len(form["parts"]) > 1:
-            names.append(_part_name(form["part"]))
+            names.append(part_name(form["part"]))
         form = form["parts"][form["part"]]
     # a part of a part may repeat the outer name, as "ReLU², digits" does in "ReLU²"
     return [name for index, name in enumerate(names) if not any(inner.startswith(name) for inner in names[index + 1 :])]
 
 
-def _part_name(name: str) -> str:
+def part_name(name: str) -> str:
+    """A part of a rule by a name for readers."""
     return typeset(" ".join(name.replace("_", " ").replace("=", " ").split()))
 
 
@@ -305,96 +247,11 @@ def verdict(judged: dict[str, Any]) -> str:
     return judged["verdict"] + (f": {judged['reason']}" if judged["reason"] else "")
 
 
-def rejection(control: dict[str, Any], form: dict[str, Any] | None = None) -> str:
-    """Whether a control was rejected, how, and which parts of the rule held for it.
-
-    Parameters
-    ----------
-    control
-        A control of a statement.
-    form
-        The form of the statement that it is a control of. With it a control that the rule cannot decide names the part
-        in which it is farther off, unless this is the part whose numbers are shown.
-    """
-    notes = ["rejected" if control["rejected"] else "not rejected"]
-    if control["undecided"]:  # by the rule alone
-        farther = ", significantly farther off than the claim" + (_where_farther(control, form) if form else "")
-        notes[0] += farther if control["rejected"] else ", as undecided"
-    passing = [typeset(name.replace("_", " ")) for name in control["kept"]]
-    if passing:
-        parts = ", ".join(f"“{name}”" for name in passing) if len(passing) <= PARTS_SHOWN else f"{len(passing)} parts"
-        notes.append(f"it passes in {parts}" + " alone" * control["rejected"])
-    return "; ".join(notes)
-
-
-def _where_farther(control: dict[str, Any], form: dict[str, Any]) -> str:
-    """In which part of the rule a control differs from the claim, with both numbers; empty if they are shown anyway.
-
-    One part is enough (``tasks.judging.finding.differs``), and the control and the claim each show their weakest. Where
-    no part is known to be the one, "in one part".
-    """
-    pairs = dict(_undecided_parts(control, form))
-    if not pairs:
-        return ""
-    sure = {names: pair for names, pair in pairs.items() if len(pairs) == 1 or _apart(*pair)}
-    if not sure:
-        return " in one part"
-    shown = deciding_part(control)
-    if any(pair[0] is shown and pair[1] is deciding_part(form) for pair in sure.values()):
-        return ""
-    names, (of_control, of_claim) = next(((names, pair) for names, pair in sure.items() if pair[0] is shown),
-                                         next(iter(sure.items())))  # fmt: skip
-    numbers = " against ".join(number(part["statistic"]) + unit(part) for part in (of_control, of_claim))
-    return f" in “{', '.join(names)}” ({numbers})"
-
-
-def _undecided_parts(
-    control: dict[str, Any], form: dict[str, Any], names: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], tuple[dict[str, Any], dict[str, Any]]]]:
-    """The parts in which a control may be the one that differs, by their names: the control's and the claim's."""
-    parts, of_claim = control.get("parts") or {}, form.get("parts") or {}
-    shared = {name: part for name, part in parts.items() if name in of_claim}
-    if shared and all(part["holds"] for part in shared.values()):  # before Holm's correction: the weakest
-        weakest = max(shared, key=lambda name: shared[name]["p"] or 0.0)
-        shared = {weakest: shared[weakest]}
-    elif shared:
-        shared = {name: part for name, part in shared.items() if not part["holds"]}
-    for name, part in shared.items():
-        here = (*names, _part_name(name))
-        if part.get("parts") and of_claim[name].get("parts"):
-            yield from _undecided_parts(part, of_claim[name], here)
-        else:
-            yield here, (part, of_claim[name])
-
-
-def _apart(control: dict[str, Any], claim: dict[str, Any]) -> bool:
-    """Whether two 95 % intervals do not overlap, and the control's is the lower one: then Welch's test differs too."""
-    known = control["high"] is not None and claim["low"] is not None
-    return known and control["evidence"] == "direction" and control["high"] < claim["low"]
-
-
 def statements_found(claim: dict[str, Any]) -> str:
     """How many asserted statements are found to hold, and how many of them were not judged."""
     asserted = [statement for statement in claim["statements"] if statement["kind"] == "asserted"]
     unjudged = sum(not statement["forms"] for statement in asserted)
     return f"{claim['supported']} of {claim['asserted']}" + (f", {unjudged} not judged" if unjudged else "")
-
-
-def controls(claim: dict[str, Any]) -> str:
-    """How many of a claim's controls its statements reject, and which are kept."""
-    if not claim.get("controls"):
-        return "none was judged"
-    not_rejected = [name for name, control in claim["controls"].items() if not control["rejected"]]
-    count = f"{len(claim['controls']) - len(not_rejected)} of {len(claim['controls'])} rejected"
-    count += f"; not rejected: {', '.join(not_rejected)}" if not_rejected else ""
-    unbroken = len(waived(claim))
-    return count + (f"; {unbroken} statement{'s' * (unbroken > 1)} that no control breaks" if unbroken else "")
-
-
-def waived(claim: dict[str, Any]) -> list[dict[str, Any]]:
-    """The asserted statements that are judged although no control breaks them; each says why, in ``stands in``."""
-    return [statement for statement in claim["statements"] if statement["kind"] == "asserted" and statement["forms"]
-            and statement["stands in"] and not statement["rejecting controls"]]  # fmt: skip
 
 
 def interval(finding: dict[str, Any]) -> str:
@@ -461,17 +318,3 @@ def _leaves(form: dict[str, Any]) -> list[dict[str, Any]]:
     """The parts of a rule that have no parts."""
     parts = (form.get("parts") or {}).values()
     return [leaf for part in parts for leaf in _leaves(part)] or [form]
-
-
-def typeset_rule(text: str) -> str:
-    """A rule's text with its relations, powers and numbers as print has them.
-
-    Examples
-    --------
-    >>> typeset_rule("R^2 <= 1 + 1e-09, in 1 +- 0.1, by 2^25, cosine of AGOP^(1/L)")
-    'R² ≤ 1 + 10⁻⁹, in 1 ± 0.1, by 2²⁵, cosine of AGOP^(1/L)'
-    """
-    for plain, symbol in (("<=", "≤"), (">=", "≥"), ("+-", "±"), ("W^T W", "WᵀW"), ("||", "‖")):
-        text = text.replace(plain, symbol)
-    text = re.sub(r"(?<![\d.])1e(-?)0*(\d+)", lambda match: "10" + _superscript(int(match[1] + match[2])), text)
-    return typeset(re.sub(r"(?<=\w)\^(\d+)", lambda match: _superscript(int(match[1])), text))

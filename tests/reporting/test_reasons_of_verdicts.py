@@ -9,8 +9,9 @@ import pytest
 from gramlab import tables
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, never, positive, trend
-from tasks.reporting import statements, words
+from tasks.reporting import controls, statements, words
 from tasks.reporting.site.pages import violations
+from tasks.reporting.typesetting import typeset
 
 
 def form(finding, **more):
@@ -195,9 +196,9 @@ def test_a_search_says_at_which_scale_it_was_made():
 
 def test_a_control_that_passes_in_a_few_parts_names_them_and_in_many_counts_them():
     control = {"rejected": False, "undecided": False, "kept": ["ReLU, layer_1", "tanh, layer_1"]}
-    assert words.rejection(control) == "not rejected; it passes in “ReLU, layer 1”, “tanh, layer 1”"
-    assert words.rejection(control | {"kept": ["part"] * 9}) == "not rejected; it passes in 9 parts"
-    assert words.rejection(control | {"rejected": True, "kept": ["a"]}) == "rejected; it passes in “a” alone"
+    assert controls.rejection(control) == "not rejected; it passes in “ReLU, layer 1”, “tanh, layer 1”"
+    assert controls.rejection(control | {"kept": ["part"] * 9}) == "not rejected; it passes in 9 parts"
+    assert controls.rejection(control | {"rejected": True, "kept": ["a"]}) == "rejected; it passes in “a” alone"
 
 
 def part(statistic: float, half: float | None, holds: bool | None) -> dict:
@@ -213,15 +214,15 @@ def test_a_control_that_is_farther_off_names_the_part_in_which_it_is():
         parts = {"layer_1": part(0.02, half, None), "layer_2": part(-0.01, half, None), "layer_3": part(0.9, 0.1, True)}
         ours = {"layer_1": part(0.9, half, True), "layer_2": part(-0.1, half, None), "layer_3": part(0.9, 0.1, True)}
         control = {"rejected": True, "undecided": True, "kept": [], "part": "layer_2", "parts": parts}
-        return words.rejection(control, {"part": weakest, "parts": ours})
+        return controls.rejection(control, {"part": weakest, "parts": ours})
 
     farther = "rejected, significantly farther off than the claim"
     assert said(0.05, "layer_2") == farther + " in “layer 1” (0.02 against 0.9)"
     assert said(None, "layer_2") == farther + " in one part"
     alone = {"rejected": True, "undecided": True, "kept": [], **part(0.0, 0.1, None)}
-    assert words.rejection(alone, part(0.9, 0.1, True)) == words.rejection(alone) == farther
+    assert controls.rejection(alone, part(0.9, 0.1, True)) == controls.rejection(alone) == farther
     shown = alone | {"part": "a", "parts": {"a": part(0.0, 0.1, None)}}
-    assert words.rejection(shown, {"part": "a", "parts": {"a": part(0.9, 0.1, True)}}) == farther
+    assert controls.rejection(shown, {"part": "a", "parts": {"a": part(0.9, 0.1, True)}}) == farther
 
 
 @pytest.mark.parametrize(
@@ -236,7 +237,7 @@ def test_a_control_that_is_farther_off_names_the_part_in_which_it_is():
     ],
 )  # fmt: skip
 def test_names_of_the_tables_are_shown_in_the_words_of_the_field(text, shown):
-    assert words.typeset(text) == shown
+    assert typeset(text) == shown
 
 
 def test_a_part_that_repeats_the_name_around_it_is_named_once():
@@ -267,7 +268,7 @@ def test_a_control_that_cannot_break_a_statement_stands_beside_the_reason():
     assert len(lines) == 2
     assert "not rejected" in lines[0]
     assert lines[1] == "Why the statement needs no control: A null does."
-    assert words.waived(waived) == waived["statements"]
+    assert controls.waived(waived) == waived["statements"]
 
 
 def test_a_condition_without_a_measure_has_its_numbers_typeset():

@@ -13,7 +13,7 @@ import pytest
 
 from tasks import papers
 from tasks.reporting.prose import prose
-from tasks.reporting.words import number, typeset
+from tasks.reporting.typesetting import number, typeset
 from tasks.settings import ROOT, load
 
 KEYS = list(load("quick").claims)

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from tasks.reporting.site.content import read
-from tasks.reporting.words import typeset
+from tasks.reporting.typesetting import typeset
 from tasks.settings import ROOT, SCALES
 
 BLUE, WHITE, RED = np.array([[33, 102, 172], [255, 255, 255], [178, 24, 43]])

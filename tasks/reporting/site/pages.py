@@ -15,7 +15,19 @@ from tasks.judging.monte_carlo import MOST
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
-from tasks.reporting import authors, fresh, in_short, kept, mutants, rows, speed, statements, words
+from tasks.reporting import (
+    authors,
+    controls,
+    fresh,
+    in_short,
+    kept,
+    mutants,
+    rows,
+    speed,
+    statements,
+    typesetting,
+    words,
+)
 from tasks.reporting.counterexamples import counterexample, derivation
 from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
@@ -58,8 +70,10 @@ STAMPS = {
 FILTERS = {
     name: getattr(module, name)
     for module, names in (
-        (words, ("by_text", "condition", "conditions", "controls", "deciding_form", "interval", "measured",
-                 "number", "rejection", "result", "rule", "statements_found", "typeset", "verdict", "waived", "why")),
+        (words, ("by_text", "condition", "conditions", "deciding_form", "interval", "measured", "result", "rule",
+                 "statements_found", "verdict", "why")),
+        (controls, ("controls", "rejection", "waived")),
+        (typesetting, ("number", "typeset")),
         (in_short, ("how_many", "in_short")),
         (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
     )
@@ -91,7 +105,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
     shared["waivers"] = len({(claim.id, statement["name"]) for claim in claims for scale in claim.run
-                             for statement in words.waived(claim.results[scale])
+                             for statement in controls.waived(claim.results[scale])
                              if statement["verdict"] in SUPPORTED})  # fmt: skip
     shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
     shared["about"] = about()
@@ -229,7 +243,7 @@ def violations(claim: Claim) -> list[tuple[str, str]]:
     for scale in claim.run:
         for arm, text in claim.results[scale]["smallest violations"].items():
             if arm in forms and not (wrong and arm == "claim" and text.startswith("none")):
-                scales.setdefault((forms[arm], words.typeset(text)), []).append(scale)
+                scales.setdefault((forms[arm], typesetting.typeset(text)), []).append(scale)
     where = {text: f"{' and '.join(names)} scale{'s' * (len(names) > 1)}" for text, names in scales.items()}
     return [(f"{form}, {where[form, text]}", text) for form, text in scales]
 
