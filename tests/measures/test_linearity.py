@@ -280,6 +280,7 @@ def test_a_simplex_of_unequal_classes_is_no_zero_of_nc2():
         ([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 0]], "row 1 of the labels names several classes or none"),
         ([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], "row 3 of the labels names several classes or none"),
         ([[1, 0], [0, 1], [0.6, 0.4], [0, 1]], "row 2 of the labels is not one-hot"),
+        ([[1, 0], [0, 1], [0.5, 0], [0, 1]], "row 2 of the labels is not one-hot"),
         ([[0.9, 0.1, 0.0], [0, 1, 0], [0, 0, 1], [0, 1, 0]], "row 0 of the labels is not one-hot"),
         ([0.0, 1.0, 0.25, 1.0], "row 2 of the labels is 0.25"),
     ],
