@@ -183,10 +183,25 @@ def test_a_straight_line_does_not_rise_late(claim):
     assert line.parts["trend"].holds
     assert early.parts["trend"].holds
     late = rises(lambda t: 0.9 * t**2)
-    assert late.holds
+    assert late.parts["late"].holds
     assert late.parts["late"].statistic == pytest.approx(0.9 * (1 / 2 - 1 / 3), abs=0.01)
-    assert late.measured.endswith("its mean over epochs is 0.30, and a straight line's 0.45")
+    assert "its mean over epochs is 0.30, and a straight line's 0.45" in late.measured
     assert rises(lambda t: 0.9 - 0.9 * t**2).holds is False  # it falls
+
+
+def test_figure_8_rises_sharply_and_figure_10_late():
+    """A parabola brings 1 - 0.8^2 of its rise in the last fifth of the epochs, and a sixth power 1 - 0.8^6."""
+
+    def rises(claim, power: int) -> Finding:
+        statement = next(statement for statement in claim.STATEMENTS if statement.name == "rises")
+        return statement.rule(statement.concerned(along_training(claim, lambda t: 0.9 * t**power, lambda t: 0.5)))
+
+    for power, sharp in ((2, False), (6, True)):
+        assert rises(c_fig10, power).holds
+        assert rises(c_fig8, power).holds is sharp
+        expected = 0.9 * (1 - 0.8**power - 0.5)
+        assert rises(c_fig8, power).parts["sharp"].statistic == pytest.approx(expected, abs=0.02)
+    assert rises(c_fig8, 6).measured.endswith("within a fifth of the epochs it rises by 0.66")
 
 
 def test_the_mean_over_epochs_weighs_the_time_between_records():

@@ -13,6 +13,7 @@ from gramlab.streams import stream
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 from tasks.papers.fact.claims import c_fig1, c_fig5, c_fig6, c_fig7, c_tab3
+from tasks.papers.fact.claims.shared.rises import largest_rise
 from tasks.papers.fact.experiments.c_modular import circulancy, multiplied
 from tasks.papers.fact.experiments.shared.classification_tables import data_sets
 
@@ -116,11 +117,16 @@ def test_a_phase_transition_is_sudden():
     assert holds(c_fig1, name, learning(0.5, 0.5, 0.55, 0.65, 0.7)) is False  # sudden and small
     assert not holds(c_fig1, name, learning(1.0, 0.9, 0.5))  # the first is the best
     assert holds(c_fig1, name, learning(0.5, 1.0, 0.5))  # the rise is over after one iteration
-    curve = np.array([0.0, 0.1, 0.3, 0.35])
-    assert c_fig1.largest_rise(curve) == pytest.approx(0.3)
-    assert c_fig1.largest_rise(np.array([0.5, 0.2, 0.4])) == pytest.approx(0.2)  # within one iteration
-    assert c_fig1.largest_rise(curve[::-1]) == 0
-    assert c_fig1.largest_rise(curve[:1]) == 0
+
+
+def test_the_largest_rise_within_a_window():
+    curve, times = np.array([0.0, 0.1, 0.3, 0.35]), np.arange(4.0)
+    assert largest_rise(curve, times, 2) == pytest.approx(0.3)
+    assert largest_rise(np.array([0.5, 0.2, 0.4]), times[:3], 2) == pytest.approx(0.2)  # within one iteration
+    assert largest_rise(curve[::-1], times, 2) == 0
+    assert largest_rise(curve[:1], times[:1], 2) == 0
+    assert largest_rise(curve, np.array([0.0, 1.0, 4.0, 5.0]), 2) == pytest.approx(0.1)  # 0.2 takes three units of time
+    assert largest_rise(curve, 0.1 * times, 0.3 - 1e-12) == pytest.approx(0.35)  # 0.1 * 3 is 0.30000000000000004
 
 
 def test_a_machine_that_goes_on_becomes_unstable():

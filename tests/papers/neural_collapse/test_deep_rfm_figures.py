@@ -92,6 +92,19 @@ def test_a_seed_that_collapses_to_round_off_is_no_obstacle():
         assert finding_of(d_fig3, name, rows).holds
 
 
+def test_nc1_falls_below_a_tenth():
+    """0.75 to the power of the layer falls from 0.75 to 0.1, more than a tenth; 0.7 falls from 0.7 to 0.058."""
+    name = "NC1 falls with depth"
+    slow = finding_of(d_fig3, name, collapse(nc1=0.75))
+    assert slow.holds is False
+    assert all(of_case.parts["trend"].holds for of_case in slow.parts.values())
+    assert finding_of(d_fig3, name, collapse(nc1=0.7)).holds
+    lead = 0.1 * 0.7 - 0.7**LAYERS
+    assert finding_of(d_fig3, name, collapse(nc1=0.7)).parts[CASES[0]].parts["collapse"].statistic == pytest.approx(
+        lead, abs=0.005
+    )
+
+
 def test_nc1_must_fall_in_every_layer():
     wavering = (1, 0.3, 0.1, 0.01, 0.02, 0.04, 0.06, 0.08)  # falls in 3 of 7 steps
     assert finding_of(d_fig3, "NC1 improves in every layer", collapse()).holds

@@ -170,11 +170,22 @@ def test_figure_2_is_about_cifar_10_alone():
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [(COLLAPSE, {"within": 0.9}), (LOSS, {"loss": 1.3}), (LOSS, {"loss": 0.72}), (RISE, {"before": 0.9})],
+    [(COLLAPSE, {"within": 0.9}), (LOSS, {"loss": 1.3}), (LOSS, {"loss": 0.72}), (RISE, {"before": 0.9}),
+     (COLLAPSE, {"within": 0.1}), (RISE, {"before": 0.3, "nfa": 0.45})],
 )  # fmt: skip
 def test_a_broken_trace_loss_or_nfa_is_refuted(name, broken):
     assert finding_of(d_fig10, name, network()).holds
     assert finding_of(d_fig10, name, network(**broken)).holds is False
+
+
+def test_a_collapse_leaves_a_tenth_and_the_nfa_ends_above_one_half():
+    """Σ_W/Σ_T is 0.8 before training in these tables, so that 0.08 is its limit."""
+    assert finding_of(d_fig10, COLLAPSE, network(within=0.07)).holds
+    assert finding_of(d_fig10, COLLAPSE, network(within=0.05)).statistic == pytest.approx(0.03, abs=0.005)
+    assert finding_of(d_fig10, COLLAPSE, network(within=0.08)).holds is None
+    parts = finding_of(d_fig10, RISE, network(before=0.3, nfa=0.45)).parts["MNIST"].parts
+    assert parts["rise"].holds
+    assert parts["high"].statistic == pytest.approx(-0.05, abs=0.02)
 
 
 def test_the_loss_of_the_best_constant():

@@ -35,6 +35,7 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
 from tasks.judging.statement import Control, Statement
+from tasks.papers.fact.claims.shared.rises import largest_rise
 
 ID = "C.fig1"
 KIND = "statistical"
@@ -61,7 +62,7 @@ LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "m
 def rises(rows: Rows) -> Finding:
     """By seed: test accuracy rises by more than a quarter, and two consecutive iterations bring most of the rise."""
     rise = _of_seeds(rows, lambda seed: _until_best(seed)[-1] - _until_best(seed)[0])
-    sudden = _of_seeds(rows, lambda seed: largest_rise(_until_best(seed)))
+    sudden = _of_seeds(rows, lambda seed: _within_window(_until_best(seed)))
     text = "test accuracy's rise from the first to the best iterate"
     finding = all_of(
         rise=positive(rise - RISE, f"{text}, minus {RISE:g}"),
@@ -117,9 +118,9 @@ def _delay(seed: Rows) -> float:
     return _first(test >= LEARNED) - _first(train >= FITTED) if test.max() >= LEARNED else -1.0
 
 
-def largest_rise(curve: np.ndarray) -> float:
-    """The largest rise of a curve within at most ``WINDOW`` consecutive iterations; 0 if it never rises."""
-    return max(float((curve[steps:] - curve[:-steps]).max(initial=0.0)) for steps in range(1, WINDOW + 1))
+def _within_window(curve: np.ndarray) -> float:
+    """The largest rise of a curve within at most ``WINDOW`` consecutive iterations."""
+    return largest_rise(curve, np.arange(len(curve)), WINDOW)
 
 
 def _until_best(seed: Rows) -> np.ndarray:

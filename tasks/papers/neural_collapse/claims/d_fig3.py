@@ -1,13 +1,14 @@
 """In Deep RFM with ReLU features NC1 falls from layer to layer, due to M^{1/2} alone; NC2 falls too, by the AGOP.
 
-NC1 = tr Sigma_W / tr Sigma_B, the variance within classes over that between them. NC1 must fall with depth. In the mean
-over layers of its relative change it must fall at sqrt(M) = M^{1/2} and rise at the random feature map Phi. NC2 is the
-distance of the class means from a simplex ETF. In the last layer it is lower than with M = I. At the quick scale the
-data are digits of 8 x 8 pixels. The regression has no ridge, as printed, except where the kernel matrix is singular in
-float64: there the ridge is 1.5e-8 of the matrix's mean diagonal. The controls have M = I, an M with random
-eigenvectors, features without their nonlinearity, or a fit to shuffled labels. The paper says that NC1 improves
-exponentially in every layer. We test that NC1 after sqrt(M) falls from every layer to the next, in the mean over seeds
-of its relative change, but not that it falls exponentially.
+NC1 = tr Sigma_W / tr Sigma_B, the variance within classes over that between them. NC1 must fall with depth, in the last
+layer to below a tenth of that in the first; the limit is ours. In the mean over layers of its relative change it must
+fall at sqrt(M) = M^{1/2} and rise at the random feature map Phi. NC2 is the distance of the class means from a simplex
+ETF. In the last layer it is lower than with M = I. At the quick scale the data are digits of 8 x 8 pixels. The
+regression has no ridge, as printed, except where the kernel matrix is singular in float64: there the ridge is 1.5e-8 of
+the matrix's mean diagonal. The controls have M = I, an M with random eigenvectors, features without their nonlinearity,
+or a fit to shuffled labels. The paper says that NC1 improves exponentially in every layer. We test that NC1 after
+sqrt(M) falls from every layer to the next, in the mean over seeds of its relative change, but not that it falls
+exponentially.
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse

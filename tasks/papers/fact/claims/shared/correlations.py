@@ -15,11 +15,13 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend
 from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import JudgeError, curves
+from tasks.papers.fact.claims.shared.rises import largest_rise
 
 OTHERS = ("agop", "root agop", "enfa", "root enfa")
 NAMES = ("fact", "symmetric fact", *OTHERS)
 HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W and bAGOP the identity before training
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
+SUDDEN, WINDOW = 0.5, 0.2  # "sharply": more than this share of the rise comes within this share of the epochs
 BOTH_SETS = {"quick": 1, "paper": 2}  # kinds of cases of Figures 3 and 8 to 10: digits; MNIST and CIFAR-10
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
 CRITICAL_POINT = "critical point"
@@ -308,17 +310,28 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
                        measured=f"{fact_name}'s correlation, median over epochs: {middle.mean():.2f}")  # fmt: skip
 
     def rises(rows: Rows) -> Finding:
-        """FACT's correlation rises with the epoch, and later than along a straight line, which would rise evenly."""
+        """FACT's correlation rises with the epoch, and later than along a straight line, which would rise evenly.
+
+        For Figure 8, "sharply": a fifth of the epochs brings more than half of the rise, of an even rise a fifth.
+        """
         correlations = _of_cifar(rows, side, "fact", layers)
-        late = lateness(correlations, np.unique(_rows_of_cifar(rows, side, "fact", layers).x))
+        epochs = np.unique(_rows_of_cifar(rows, side, "fact", layers).x)
+        late = lateness(correlations, epochs)
         first, last = correlations[:, [0, -1]].mean(0)
         middle = (first + last) / 2
         parts = {
             "trend": trend(correlations, f"{fact_name}'s correlation by epoch"),
             "late": positive(late, f"middle of {fact_name}'s first and last correlation minus its mean over epochs"),
         }
-        return replace(all_of(**parts), measured=f"{fact_name}'s correlation from {first:.2f} to {last:.2f}; its mean "
-                       f"over epochs is {middle - late.mean():.2f}, and a straight line's {middle:.2f}")  # fmt: skip
+        measured = (f"{fact_name}'s correlation from {first:.2f} to {last:.2f}; its mean over epochs is "
+                    f"{middle - late.mean():.2f}, and a straight line's {middle:.2f}")  # fmt: skip
+        if not side:  # Figure 10 has no words
+            window = WINDOW * (epochs[-1] - epochs[0])
+            steepest = np.array([largest_rise(curve, epochs, window) for curve in correlations])
+            label = f"largest rise within a fifth of the epochs minus {SUDDEN:g} of the rise"
+            parts["sharp"] = positive(steepest - SUDDEN * (correlations[:, -1] - correlations[:, 0]), label)
+            measured += f"; within a fifth of the epochs it rises by {steepest.mean():.2f}"
+        return replace(all_of(**parts), measured=measured)
 
     def ends_high(rows: Rows) -> Finding:
         """After training FACT's correlation is above 0.9."""

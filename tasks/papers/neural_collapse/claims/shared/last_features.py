@@ -19,6 +19,8 @@ from tasks.papers.neural_collapse.claims.shared.data_sets import SETS, on_each_d
 
 PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
+COLLAPSED = 0.1  # share of its value before training that a collapsed Sigma_W/Sigma_T keeps at most; the limit is ours
+HIGH = 0.5  # an NFA above it is nearer to 1 than to 0; the limit is ours
 CONSTANT_LOSS = 4 * 0.1 * 0.9  # squared error of the best constant for labels of ±1, ten classes of one size
 COLLAPSE = r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t"
 CORRELATION = r"\rho\left( W_l^\top W_l,\; \sqrt{\text{AGOP}_l} \right)"
@@ -163,10 +165,11 @@ def printed_nfa(nfa: float, deviation: float, data_set: str, network: str) -> St
 
 
 def collapse(rows: Rows) -> Finding:
-    """Sigma_W/Sigma_T is lower after training than before; Sigma_B/Sigma_T, which is 1 minus it, is higher."""
+    """After training Sigma_W/Sigma_T is below a tenth of its value before; Sigma_B/Sigma_T is 1 minus it."""
     within = curves(rows, "seed")
     measured = f"Σ_W/Σ_T from {within[:, 0].mean():.2g} to {within[:, -1].mean():.2g}"
-    return replace(positive(within[:, 0] - within[:, -1], "fall of Σ_W/Σ_T in training"), measured=measured)
+    label = f"{COLLAPSED:g} times Σ_W/Σ_T before training, minus that after it"
+    return replace(positive(COLLAPSED * within[:, 0] - within[:, -1], label), measured=measured)
 
 
 def collapse_beyond_chance(rows: Rows) -> Finding:
@@ -234,10 +237,14 @@ def _means(values: np.ndarray) -> str:
 
 
 def nfa_rises(rows: Rows) -> Finding:
-    """The mean NFA over layers is higher after training than before."""
+    """The mean NFA over layers is higher after training than before, and then nearer to 1 than to 0."""
     nfa = curves(rows, "seed")
     measured = f"NFA from {nfa[:, 0].mean():.2f} to {nfa[:, -1].mean():.2f}"
-    return replace(positive(nfa[:, -1] - nfa[:, 0], "rise of the mean NFA in training"), measured=measured)
+    finding = all_of(
+        rise=positive(nfa[:, -1] - nfa[:, 0], "rise of the mean NFA in training"),
+        high=positive(nfa[:, -1] - HIGH, f"mean NFA after training minus {HIGH:g}"),
+    )
+    return replace(finding, measured=measured)
 
 
 def level(rows: Rows, printed: float) -> Finding:

@@ -45,6 +45,7 @@ EVERY_LAYER = (
     "(see Figures 3 and 4)."
 )
 BY_SAMPLES = "nc1/by samples"
+COLLAPSED = 0.1  # share of the first layer's NC1 that is left in the last layer at most; the limit is ours
 CONTROLS = {
     "fitted to shuffled labels": Control(
         has=("nc1/data", "nc1/agop", "nc1/features", "nc2/data", "nc2/agop", "null/nc1/agop", "null/nc2/agop", "ridge"),
@@ -166,11 +167,15 @@ def _for(features: str, rule: Rule) -> Rule:
 
 
 def nc1_falls(rows: Rows) -> Finding:
-    """NC1 of the data falls with the layer."""
+    """NC1 of the data falls with the layer, and is in the last layer below a tenth of that in the first."""
     nc1 = by_layer(rows, "nc1/data")
     first, last = nc1[:, [0, -1]].mean(0)
     measured = f"NC1 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last{ridges(rows)}"
-    return replace(trend(-nc1, "minus NC1 by layer"), measured=measured)
+    label = f"{COLLAPSED:g} times NC1 in the first layer, minus that in the last"
+    finding = all_of(
+        trend=trend(-nc1, "minus NC1 by layer"), collapse=positive(COLLAPSED * nc1[:, 0] - nc1[:, -1], label)
+    )
+    return replace(finding, measured=measured)
 
 
 def nc2_falls(rows: Rows) -> Finding:
