@@ -9,7 +9,7 @@ import argparse
 from gramlab.files import atomic
 from tasks.reporting.site.pages import REPORTS, all_pages
 
-FOLDERS = ("assets", "atlas", "claims", "explore", "papers")  # folders of pages alone
+FOLDERS = ("assets", "atlas", "claims", "controls", "explore", "papers")  # folders of pages alone
 
 
 def main() -> None:

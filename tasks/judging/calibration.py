@@ -10,6 +10,7 @@ it is an effect for which ``tasks/judging/power.py`` promises 90 %.
 
 Driftless random walks show what a rule does not test. ``trend`` asks whether the orders of a series' points are equally
 likely. Points along training are not: a driftless random walk rises or falls by accident, and ``trend`` finds that.
+``trend_along`` must not find it.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from gramlab.streams import stream
 from tasks.judging import calibration_of_means
 from tasks.judging.power import ALPHA, POWER, seeds_needed
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, equals, positive, rate, trend, within
+from tasks.judging.rules import Finding, all_of, equals, positive, rate, trend, trend_along, within
 from tasks.judging.statistics import log_variance_ratio, welch
 
 DRAWS = 10_000
@@ -38,6 +39,7 @@ APPROXIMATE = "Welch's interval is an approximation, whose error shows at so few
 EXCESSES = {  # rules, with their numbers of seeds or means, that are truly wrong in more than 2.5 % of the draws
     ("control like its claim, spread 4 times", 3): APPROXIMATE,
     ("control like its claim, spread 4 times", 5): APPROXIMATE,
+    ("trend_along, driftless random walks", 3): "Kendall's taus are bounded, and Student's t test of so few errs more",
     ("Monte Carlo means, D.alg1, paper", 400): "4 standard errors are too few for so many skewed means",
 }
 Draw = Callable[[np.random.Generator], Finding]
@@ -133,6 +135,9 @@ def _rules(seeds: int, effect: float) -> dict[str, Simulated]:
     def tied(random: np.random.Generator, rise: float = 0.0) -> np.ndarray:
         return random.integers(0, 3, size=(seeds, STEPS + 1)) + np.floor(rise * np.arange(STEPS + 1))
 
+    def walks(random: np.random.Generator, drift: float = 0.0) -> np.ndarray:
+        return (random.normal(size=(seeds, POINTS)) + drift).cumsum(axis=1)
+
     def curves(random: np.random.Generator, ratio: float = 1.0) -> Finding:
         first, second = random.normal(scale=ratio**0.5, size=(seeds, POINTS)), random.normal(size=(seeds, POINTS))
         return positive(log_variance_ratio(first, second), "ratio")
@@ -160,6 +165,11 @@ def _rules(seeds: int, effect: float) -> dict[str, Simulated]:
             lambda random: trend(tied(random), "series"),
             {"holds": (f"values of 0 to 2 and a rise of {effect:g} in {STEPS} steps",
                        lambda random: trend(tied(random, step), "series"))},
+        ),
+        "trend_along, driftless random walks": Simulated(
+            lambda random: trend_along(walks(random), "series"),
+            {"holds": (f"walks of {POINTS - 1} steps that end {mean} higher",
+                       lambda random: trend_along(walks(random, effect / (POINTS - 1) ** 0.5), "series"))},
         ),
         f"all_of, {PARTS} parts": Simulated(
             lambda random: parts(random, *[0.0] * PARTS),
@@ -200,7 +210,7 @@ def _rules(seeds: int, effect: float) -> dict[str, Simulated]:
     }  # fmt: skip
     if seeds == WALKS:
         simulated["trend, driftless random walks"] = Simulated(
-            lambda random: trend(random.normal(size=(seeds, POINTS)).cumsum(axis=1), "series"),
+            lambda random: trend(walks(random), "series"),
             outside="each curve rises or falls by accident, and that it does is found",
         )
     return simulated

@@ -212,10 +212,9 @@ def trend(series: np.ndarray, label: str) -> Finding:
     The statistic is the mean of Kendall's tau. Student's t on the taus would be wrong: they are few, discrete and
     bounded, and equal taus have no spread.
 
-    The null is that all orders of a series' points are equally likely. A rejection shows that these curves are no
-    rearrangement of their points, and in which direction they go. It does not show that training drives them there:
-    neighbouring points of a curve along training depend on one another, and driftless random walks are found to rise in
-    28 % of the draws. How many seeds rise is among the numbers.
+    The null is that all orders of a series' points are equally likely, as for networks of different widths. Points
+    along training or from layer to layer depend on their neighbours: ``trend_along`` judges these. How many seeds rise
+    is among the numbers.
     """
     p, p_against = p_trend(series)
     taus = [kendall(values) for values in series]
@@ -223,6 +222,24 @@ def trend(series: np.ndarray, label: str) -> Finding:
     return Finding(decided(p, p_against), float(np.mean(taus)), rule, "direction", None, None, p, p_against,
                    numbers={"share of seeds that rise": float(np.mean(np.array(taus) > 0))},
                    sample=tuple(taus))  # fmt: skip
+
+
+def trend_along(series: np.ndarray, label: str) -> Finding:
+    """Curves along training or from layer to layer, (seeds, points), rise: ``trend``, and Student's t test over seeds.
+
+    Each point of such a curve depends on the point before it. So the orders of its points are not equally likely, and
+    ``trend`` alone finds that driftless random walks rise in 28 % of the draws. But the seeds are independent. So the
+    curves must also end higher than they begin, in the mean over seeds. They do not rise if they end lower, or if the
+    mean of their Kendall's taus is below 0: a curve that jumps up and then falls for the rest of the time does not
+    rise, though it may end higher. These are two tests, each at half the level.
+    """
+    of_points = trend(series, label)
+    taus, rises = np.array(of_points.sample), series[:, -1] - series[:, 0]
+    p = max(of_points.p or 0.0, p_above(rises))
+    p_against = max(of_points.p_against or 0.0, min(1.0, 2 * min(p_above(-rises), p_above(-taus))))
+    rule = f"{of_points.rule}, and from its first point to its last, Student's t test at 2.5 %"
+    numbers = {**of_points.numbers, "rise from first to last": float(rises.mean())}
+    return replace(of_points, holds=decided(p, p_against), rule=rule, p=p, p_against=p_against, numbers=numbers)
 
 
 def equals(values: np.ndarray, printed: float, unit: float, runs: int = 1) -> Finding:

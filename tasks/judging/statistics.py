@@ -27,6 +27,20 @@ def round_off(*numbers: Any) -> float:
     return ROUND_OFF * max(1.0, *(float(np.abs(values).max()) for values in numbers))
 
 
+def finite(values: Any) -> np.ndarray:
+    """Numbers over seeds as an array; a table's values are finite, but a rule may divide by 0 or take a logarithm.
+
+    Raises:
+        JudgeError: if a number is not finite; a comparison with it would be False, and so look like evidence.
+    """
+    values = np.asarray(values, float)
+    undefined = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1)) if values.size else []
+    if len(undefined):
+        rows = ", ".join(map(str, undefined))
+        raise JudgeError(f"of {len(values)} seeds these have a number that is not finite (by position): {rows}")
+    return values
+
+
 def deviation(values: Any) -> float:
     """Standard deviation over seeds; exactly 0 where the values differ by round-off alone.
 
@@ -39,7 +53,7 @@ def deviation(values: Any) -> float:
 
 def interval(values: Any, level: float = 0.95) -> tuple[float, float, float]:
     """Mean over seeds and Student's t interval."""
-    values = np.asarray(values, float)
+    values = finite(values)
     if len(values) < 2:
         raise JudgeError("an interval needs at least two seeds")
     half_width = quantile(0.5 + level / 2, len(values) - 1) * deviation(values) / math.sqrt(len(values))
@@ -51,8 +65,8 @@ def quantile(probability: float, freedom: float) -> float:
     return float(special.stdtrit(freedom, probability))  # scipy.stats takes a second longer to load
 
 
-def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
-    """Difference of two means, a's minus b's, and Welch's t interval at 95 %, for unequal variances."""
+def welch(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
+    """Difference of two means, a's minus b's, and Welch's t interval, for unequal variances."""
     # not scipy's ttest_ind, which warns of nearly equal samples for the sake of a statistic that nobody reads here
     difference = float(a.mean() - b.mean())
     squares = np.array([deviation(sample) ** 2 / len(sample) for sample in (a, b)])
@@ -61,7 +75,7 @@ def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
         difference *= abs(difference) > round_off(a, b)
         return difference, difference, difference
     freedom = total**2 / float((squares**2 / (np.array([len(a), len(b)]) - 1)).sum())
-    half = quantile(0.975, freedom) * math.sqrt(total)
+    half = quantile(0.5 + level / 2, freedom) * math.sqrt(total)
     return difference, difference - half, difference + half
 
 
@@ -71,7 +85,7 @@ def p_above(values: Any, level: float = 0.0) -> float:
     A sample without spread has no t statistic. Its p-value is that of the sign test: 2^-n if all n values are above the
     level, else 1. A sample whose distance from the level is round-off is not above it.
     """
-    values = np.asarray(values, float)
+    values = finite(values)
     spread = deviation(values) / math.sqrt(len(values))
     if spread == 0:
         return 2.0 ** -len(values) if (values - level).min() > round_off(values, level) else 1.0
@@ -105,8 +119,8 @@ def log_variance_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def kendall(values: np.ndarray) -> float:
     """Kendall's rank correlation (tau-a) of a series with its index: 1 if it only rises, -1 if it only falls."""
-    signs = [np.sign(after - before) for index, before in enumerate(values) for after in values[index + 1 :]]
-    return float(np.mean(signs))
+    before, after = np.triu_indices(len(values), 1)
+    return float(np.sign(values[after] - values[before]).mean())
 
 
 def p_trend(series: Any) -> tuple[float, float]:
@@ -116,7 +130,7 @@ def p_trend(series: Any) -> tuple[float, float]:
     distribution is the convolution of the seeds'. The number of inversions of n values with groups of ties has the
     generating function [n]_q! / prod [ties]_q! (the q-multinomial coefficient).
     """
-    series = np.asarray(series, float)
+    series = finite(series)
     ties = [tuple(sorted(np.unique(values, return_counts=True)[1].tolist())) for values in series]
     probabilities = _sums_of_inversions(series.shape[1], tuple(sorted(ties)))
     before, after = np.triu_indices(series.shape[1], 1)

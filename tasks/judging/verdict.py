@@ -48,7 +48,7 @@ def judge(findings: dict[str, dict[str, Any]], waiting: int = 0) -> dict[str, di
                 for control in form["controls"].values():
                     outcome = decision(control)
                     control["undecided"] = outcome is None
-                    control["rejected"] = control["differs"] if outcome is None else not outcome
+                    control["rejected"] = bool(control["farther off"]) if outcome is None else not outcome
     return {key: _claim(finding) if finding["ran"] else _not_run(finding) for key, finding in findings.items()}
 
 

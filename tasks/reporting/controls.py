@@ -1,6 +1,5 @@
 """What the report says of a claim's controls: whether the rule rejects each of them, how, and in which part."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from tasks.reporting.typesetting import number, typeset
@@ -34,47 +33,29 @@ def rejection(control: dict[str, Any], form: dict[str, Any] | None = None) -> st
 def _where_farther(control: dict[str, Any], form: dict[str, Any]) -> str:
     """In which part of the rule a control differs from the claim, with both numbers; empty if they are shown anyway.
 
-    One part is enough (``tasks.judging.finding.differs``), and the control and the claim each show their weakest. Where
-    no part is known to be the one, "in one part".
+    One part is enough (``tasks.judging.finding.farther_off``), and the control and the claim each show their weakest.
     """
-    pairs = dict(_undecided_parts(control, form))
-    if not pairs:
-        return ""
-    sure = {names: pair for names, pair in pairs.items() if len(pairs) == 1 or _apart(*pair)}
-    if not sure:
-        return " in one part"
+    parts, of_claim = _leaves(control), _leaves(form)
+    farther = {name: (parts[name], of_claim[name]) for name in control["farther off"]}
     shown = deciding_part(control)
-    if any(pair[0] is shown and pair[1] is deciding_part(form) for pair in sure.values()):
+    if any(part is shown and claims_part is deciding_part(form) for part, claims_part in farther.values()):
         return ""
-    names, (of_control, of_claim) = next(((names, pair) for names, pair in sure.items() if pair[0] is shown),
-                                         next(iter(sure.items())))  # fmt: skip
-    numbers = " against ".join(number(part["statistic"]) + unit(part) for part in (of_control, of_claim))
-    return f" in “{', '.join(names)}” ({numbers})"
+    name, pair = next(((name, pair) for name, pair in farther.items() if pair[0] is shown), next(iter(farther.items())))
+    numbers = " against ".join(number(part["statistic"]) + unit(part) for part in pair)
+    return f" in “{part_name(name)}” ({numbers})"
 
 
-def _undecided_parts(
-    control: dict[str, Any], form: dict[str, Any], names: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], tuple[dict[str, Any], dict[str, Any]]]]:
-    """The parts in which a control may be the one that differs, by their names: the control's and the claim's."""
-    parts, of_claim = control.get("parts") or {}, form.get("parts") or {}
-    shared = {name: part for name, part in parts.items() if name in of_claim}
-    if shared and all(part["holds"] for part in shared.values()):  # before Holm's correction: the weakest
-        weakest = max(shared, key=lambda name: shared[name]["p"] or 0.0)
-        shared = {weakest: shared[weakest]}
-    elif shared:
-        shared = {name: part for name, part in shared.items() if not part["holds"]}
-    for name, part in shared.items():
-        here = (*names, part_name(name))
-        if part.get("parts") and of_claim[name].get("parts"):
-            yield from _undecided_parts(part, of_claim[name], here)
-        else:
-            yield here, (part, of_claim[name])
+def _leaves(form: dict[str, Any], name: str = "") -> dict[str, dict[str, Any]]:
+    """The parts of a rule that have no parts themselves, by their names joined with a comma, as when they were judged.
 
-
-def _apart(control: dict[str, Any], claim: dict[str, Any]) -> bool:
-    """Whether two 95 % intervals do not overlap, and the control's is the lower one: then Welch's test differs too."""
-    known = control["high"] is not None and claim["low"] is not None
-    return known and control["evidence"] == "direction" and control["high"] < claim["low"]
+    A rule without parts has the name "".
+    """
+    if not form.get("parts"):
+        return {name: form}
+    leaves = {}
+    for inner, part in form["parts"].items():
+        leaves |= _leaves(part, f"{name}, {inner}" if name else inner)
+    return leaves
 
 
 def controls(claim: dict[str, Any]) -> str:

@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
-from tasks.judging.rules import all_of, below, bound, equals, equivalent, exact, never, order, positive, rate, trend
+from tasks.judging.rules import (
+    all_of,
+    below,
+    bound,
+    equals,
+    equivalent,
+    exact,
+    never,
+    order,
+    positive,
+    rate,
+    trend,
+    trend_along,
+)
 from tasks.judging.statistics import JudgeError, deviation, fisher, interval, kendall, p_above, p_inside, p_trend, welch
 
 
@@ -240,6 +253,33 @@ def test_a_trend_of_few_points_is_judged_by_its_orders():
     assert trend(-rising, "it").holds is False
     assert trend(rising[:1], "it").holds is None  # one order of six
     assert trend(rising, "it").statistic == 1.0
+
+
+def test_a_curve_along_training_is_judged_by_its_seeds_too():
+    """Student's t tests of scipy: of the rise from first to last, and of scipy's taus against a rise."""
+    walks = stream("test_judge", "walks").normal(size=(5, 12)).cumsum(axis=1) + 0.3 * np.arange(12)
+    for series in (walks, -walks, np.sqrt(np.arange(12.0)) + 0.01 * walks, 0.2 * walks):
+        finding, of_points = trend_along(series, "it"), trend(series, "it")
+        rises = series[:, -1] - series[:, 0]
+        taus = [scipy.stats.kendalltau(np.arange(12), values).statistic for values in series]
+        up = scipy.stats.ttest_1samp(rises, 0, alternative="greater").pvalue
+        down = min(scipy.stats.ttest_1samp(of_seeds, 0, alternative="less").pvalue for of_seeds in (taus, rises))
+        assert finding.p == pytest.approx(max(of_points.p, up))
+        assert finding.p_against == pytest.approx(max(of_points.p_against, min(1, 2 * down)))
+        assert finding.statistic == pytest.approx(np.mean(taus))
+        assert finding.numbers["rise from first to last"] == pytest.approx(rises.mean())
+    assert trend_along(np.sqrt(np.arange(12.0)) + 0.01 * walks, "it").holds is True
+
+
+def test_a_curve_that_jumps_up_and_then_falls_does_not_rise():
+    noise = 0.05 * stream("test_judge", "falls").normal(size=(5, 12))  # equal taus would have no spread
+    series = np.array([0.0, *np.linspace(1.0, 0.5, 11)]) + noise
+    assert trend_along(series, "it").holds is False
+    assert (series[:, -1] > series[:, 0]).all()
+    assert trend_along(-np.arange(12.0) + noise, "it").holds is False  # its taus are all -1
+    ends_low = np.array([1.0, *np.linspace(0.0, 0.9, 11)]) + noise  # it rises after a fall, and ends lower
+    assert trend(ends_low, "it").holds is True
+    assert trend_along(ends_low, "it").holds is None
 
 
 def test_a_sample_without_spread_has_the_sign_tests_p_value():

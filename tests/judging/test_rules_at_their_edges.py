@@ -1,12 +1,15 @@
 """Where a rule's verdict turns: how far residuals may shrink, and how well a slope is known."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import linregress
 
 from gramlab import tables
 from tasks.judging.rows import Rows
-from tasks.judging.rules import _best_window, exact
+from tasks.judging.rules import _best_window, equals, equivalent, exact, positive, trend
+from tasks.judging.statistics import JudgeError
 
 
 def residuals(bits: float) -> Rows:
@@ -29,3 +32,17 @@ def test_the_error_of_a_slope_is_that_of_least_squares():
     slope, error, count = _best_window(x, y, points=9)
     wanted = linregress(x, y)
     assert (slope, error, count) == (pytest.approx(wanted.slope), pytest.approx(wanted.stderr), 9)
+
+
+@pytest.mark.parametrize("undefined", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "rule",
+    [lambda values: positive(values, "q"), lambda values: equivalent(values, 1.0, "q"),
+     lambda values: equals(values, 0.0, 1.0), lambda values: trend(np.add.outer(values, np.arange(4.0)), "q")],
+    ids=["positive", "equivalent", "equals", "trend"],
+)  # fmt: skip
+def test_a_number_that_is_not_finite_is_no_evidence(rule, undefined):
+    """A comparison with nan is False, so that it would refute a statement, or leave it to the order of the parts."""
+    values = np.array([0.1, 0.2, undefined, 0.3])
+    with pytest.raises(JudgeError, match=r"of 4 seeds .* not finite .*: 2$"):
+        rule(values)

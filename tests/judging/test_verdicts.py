@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planted_claims import claim, rows, statement, table
 
-from tasks.judging.finding import find, held_parts, rejects
+from tasks.judging.finding import farther_off, find, held_parts
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, equivalent, positive
 from tasks.judging.statement import Control, Hypothesis
@@ -152,6 +152,10 @@ def test_a_hypothesis_concerns_the_statements_that_it_names():
     assert result["verdict"] == "holds"
 
 
+def rejects(control: Finding, claim: Finding) -> bool:
+    return bool(farther_off(control, claim)) if control.holds is None else not control.holds
+
+
 def test_an_undecided_control_is_rejected_by_a_part_that_is_unlike_the_claims():
     def two(first, second):
         return all_of(first=positive(np.array(first), "q"), second=positive(np.array(second), "q"))
@@ -225,7 +229,7 @@ def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, 
 def form(p: float | None, p_against: float | None = None, certain: bool | None = True) -> dict:
     return {"p": p, "p_against": 1.0 if p_against is None else p_against, "certain": certain, "statistic": 1.0,
             "low": 0.0, "high": 2.0, "rule": "r", "measured": "", "evidence": "direction", "numbers": {},
-            "controls": {"c": {"p": 1.0, "p_against": 1e-9, "certain": True, "differs": False}}}  # fmt: skip
+            "controls": {"c": {"p": 1.0, "p_against": 1e-9, "certain": True, "farther off": []}}}  # fmt: skip
 
 
 def finding(*forms: dict, ran: bool = True) -> dict:

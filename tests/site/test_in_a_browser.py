@@ -192,7 +192,8 @@ def test_provenance_is_shown_where_a_run_left_it(page, site):
 def test_text_stands_out_from_its_background(browser, site, scheme):
     """At least 4.5 to 1, by the definition of WCAG 2.1."""
     page = browser.new_context(color_scheme=scheme, offline=True).new_page()
-    for name in ("index.html", "claims/a_lem1.html", "claims/a_fig7.html", "controls.html", "speed.html", *ATLAS):
+    for name in ("index.html", "claims/a_lem1.html", "claims/a_fig7.html", "controls.html",
+                 "controls/quick.html", "speed.html", *ATLAS):  # fmt: skip
         page.goto((site / name).as_uri())
         assert page.evaluate(CONTRASTS) == [], name
 
@@ -221,8 +222,9 @@ CONTRASTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["index.html", "papers/A.html", "claims/a_lem1.html", "controls.html", "checks.html",
-                                  "speed.html", "glossary.html", "how-to-read.html", *ATLAS])  # fmt: skip
+@pytest.mark.parametrize("name", ["index.html", "papers/A.html", "claims/a_lem1.html", "controls.html",
+                                  "controls/paper.html", "checks.html", "speed.html", "glossary.html",
+                                  "how-to-read.html", *ATLAS])  # fmt: skip
 def test_axe_finds_no_barrier(browser, site, name):
     """By the rules of axe-core."""
     page = browser.new_context(offline=True).new_page()
@@ -238,6 +240,7 @@ def test_headings_labels_and_tables_are_named(page, site):
         "papers/A.html",
         "claims/a_fig7.html",
         "controls.html",
+        "controls/quick.html",
         "checks.html",
         "speed.html",
         "glossary.html",

@@ -44,7 +44,7 @@ def plain(html: str) -> str:
 
 @pytest.fixture(scope="module")
 def pages(site):
-    folders = (site, site / "papers", site / "claims", site / "atlas")
+    folders = (site, site / "papers", site / "claims", site / "controls", site / "atlas")
     return {path: Links(path.read_text()) for folder in folders for path in folder.glob("*.html")}
 
 
@@ -84,6 +84,7 @@ def test_no_page_is_larger_than_300_kilobytes(site):
         *site.glob("*.html"),
         *site.glob("*.md"),
         *site.glob("claims/*"),
+        *site.glob("controls/*"),
         *site.glob("papers/*"),
         *site.glob("atlas/*"),
     ]:

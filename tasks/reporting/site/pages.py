@@ -122,6 +122,9 @@ def all_pages() -> Iterator[tuple[str, str]]:
                "draws": DRAWS, "error": error(DRAWS), "again": AGAIN * DRAWS, "error_again": error(AGAIN * DRAWS),
                "limit_again": limit(AGAIN * DRAWS), "most": f"{MOST:g}"}  # fmt: skip
     yield "controls.html", page("controls.html", current="controls", **content)
+    for scale in SCALES:
+        yield (f"controls/{scale}.html",
+               page("controls_table.html", root="../", current="controls", scale=scale))  # fmt: skip
     measured: dict[str, Any] = {"speed": speed.compared(), "growth": speed.grown()}
     yield "speed.html", page("speed.html", current="speed", **measured)
     yield "glossary.html", page("glossary.html", current="glossary")

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, positive, trend
+from tasks.judging.rules import Finding, positive, trend_along
 from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram import VIRTUAL_STEP
@@ -68,7 +68,7 @@ def rises(rows: Rows) -> Finding:
 
 def progressively(rows: Rows) -> Finding:
     """Target Linearity rises from frame to frame."""
-    return trend(curves(rows, "seed"), "Target Linearity with the frame")
+    return trend_along(curves(rows, "seed"), "Target Linearity with the frame")
 
 
 CONTROLS = {

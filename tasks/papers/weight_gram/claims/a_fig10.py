@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend_along
 from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import by_number
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
@@ -86,7 +86,7 @@ def rises_in_training(rows: Rows) -> Finding:
     def rule(betas: np.ndarray, T: np.ndarray) -> Finding:
         return all_of(
             **{
-                f"beta {beta:g}": trend(T[:, index], "Target Linearity with the epoch")
+                f"beta {beta:g}": trend_along(T[:, index], "Target Linearity with the epoch")
                 for index, beta in enumerate(betas)
                 if beta <= LOW_BETA
             }

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, equals, positive, trend
+from tasks.judging.rules import Finding, all_of, equals, positive, trend_along
 from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves
 
@@ -83,7 +83,7 @@ def larger_gap(rows: Rows, larger: tuple[str, ...], smaller: tuple[str, ...]) ->
 def climbs(rows: Rows) -> Finding:
     """The pre-trained encoder's Target Linearity rises with the layer."""
     return all_of(
-        **{task: trend(_layers(selected, PRETRAINED), "pre-trained TL with the layer")
+        **{task: trend_along(_layers(selected, PRETRAINED), "pre-trained TL with the layer")
            for task, selected in _by_task(rows).items()}
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def peaks_early(rows: Rows) -> Finding:
 def near_monotone(rows: Rows, components: str = "") -> Finding:
     """After the first epoch Target Linearity rises with the layer in every task."""
     return all_of(
-        **{task: trend(_layers(selected, TUNED + components), "TL with the layer after the first epoch")
+        **{task: trend_along(_layers(selected, TUNED + components), "TL with the layer after the first epoch")
            for task, selected in _by_task(rows).items()}
     )  # fmt: skip
 

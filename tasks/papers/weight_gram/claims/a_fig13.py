@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend_along
 from tasks.judging.statement import Control
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
@@ -41,7 +41,7 @@ def continues(rows: Rows) -> Finding:
     numbers: dict[str, float] = {}
     for case, (T, networks) in _last_layers(rows).items():
         first, last = [network.memorised for network in networks], [network.emerged for network in networks]
-        parts[case] = trend(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
+        parts[case] = trend_along(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
         rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
         taus = min(parts[case].sample), max(parts[case].sample)
         groks = f"{sum(network.groks for network in networks)} of {len(networks)} networks grok"

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend_along
 from tasks.judging.statement import Control
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
@@ -37,7 +37,7 @@ def narrows(rows: Rows) -> Finding:
     parts, texts = {}, []
     for case, networks in grokking.networks(rows).items():
         gaps = _windows(_gap(rows, case), networks)
-        parts[case] = trend(-gaps, "minus the gap of TL from memorisation until the network has grokked")
+        parts[case] = trend_along(-gaps, "minus the gap of TL from memorisation until the network has grokked")
         texts.append(f"{in_words(case)}: the gap goes from {gaps[:, 0].mean():.3f} to {gaps[:, -1].mean():.3f}")
     return replace(all_of(**parts), measured="; ".join(texts))
 
@@ -52,7 +52,7 @@ def similar(rows: Rows) -> Finding:
         )
         order = np.argsort(test - train, axis=1, kind="stable")  # from the largest generalisation error to the smallest
         gaps = np.take_along_axis(_windows(_gap(rows, case), networks), order, axis=1)
-        parts[case] = trend(-gaps, "minus the gap of TL with the falling generalisation error")
+        parts[case] = trend_along(-gaps, "minus the gap of TL with the falling generalisation error")
     return all_of(**parts)
 
 
@@ -81,7 +81,7 @@ def layer_2_rises_sharply(rows: Rows) -> Finding:
             slopes.append([(values[stop] - values[start]) / max(1, stop - start)
                            for start, stop in ((network.memorised, middle), (middle, end))])  # fmt: skip
         before, after = np.array(slopes).T
-        parts[f"{case}, rise"] = trend(_windows(T, networks), "TL of layer 2 until the network has grokked")
+        parts[f"{case}, rise"] = trend_along(_windows(T, networks), "TL of layer 2 until the network has grokked")
         parts[f"{case}, sharp"] = positive(
             before - after, "rise of TL of layer 2 per measured epoch, until then − after"
         )

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend_along
 from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves, fisher, interval
 from tasks.papers.weight_gram.claims.shared.approximations import over_smaller_side
@@ -122,7 +122,7 @@ def aligns(rows: Rows) -> Finding:
         start, end = np.abs(alignment[:, 0]), alignment[:, -1]
         findings[case] = all_of(
             near_zero=positive(NEAR_ZERO - start, f"{NEAR_ZERO:g} minus |fᵀy|/‖y‖² at the first step"),
-            rises=trend(alignment, "fᵀy with the step"),
+            rises=trend_along(alignment, "fᵀy with the step"),
             positive=positive(end, "fᵀy at the last step"),
         )
         first.append(float(start.mean()))

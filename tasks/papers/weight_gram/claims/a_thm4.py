@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import UNIT, Finding, all_of, trend
+from tasks.judging.rules import UNIT, Finding, all_of, trend_along
 from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.papers.weight_gram.claims.shared.approximations import about
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
@@ -120,7 +120,7 @@ def rises(rows: Rows, quantity: str, squared: bool) -> Finding:
     """In every network a quantity rises with the layer, below the readout."""
     rows = _networks(rows, squared)
     below = Rows(rows.frame[rows.layer != "readout"]).where(quantity=f"thm4/{quantity}")
-    findings = {case: trend(_by_layer(network), f"{quantity} with the layer")
+    findings = {case: trend_along(_by_layer(network), f"{quantity} with the layer")
                 for (case,), network in below.by("case").items()}  # fmt: skip
     rising = sum(finding.holds is True for finding in findings.values())
     name = f"{quantity} surrogate" if quantity == "normalised" else quantity

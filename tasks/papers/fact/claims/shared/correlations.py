@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend_along
 from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import JudgeError, curves
 from tasks.papers.fact.claims.shared.rises import largest_rise
@@ -320,7 +320,7 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
         first, last = correlations[:, [0, -1]].mean(0)
         middle = (first + last) / 2
         parts = {
-            "trend": trend(correlations, f"{fact_name}'s correlation by epoch"),
+            "trend": trend_along(correlations, f"{fact_name}'s correlation by epoch"),
             "late": positive(late, f"middle of {fact_name}'s first and last correlation minus its mean over epochs"),
         }
         measured = (f"{fact_name}'s correlation from {first:.2f} to {last:.2f}; its mean over epochs is "

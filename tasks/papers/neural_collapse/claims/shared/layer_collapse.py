@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend, trend_along
 from tasks.judging.statement import Control, Statement
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS, by_layer, in_words, on_each_case, ridges
 from tasks.papers.neural_collapse.claims.shared.without_agop import AgainstNoAgop, agop_lowers_nc2
@@ -173,7 +173,7 @@ def nc1_falls(rows: Rows) -> Finding:
     measured = f"NC1 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last{ridges(rows)}"
     label = f"{COLLAPSED:g} times NC1 in the first layer, minus that in the last"
     finding = all_of(
-        trend=trend(-nc1, "minus NC1 by layer"), collapse=positive(COLLAPSED * nc1[:, 0] - nc1[:, -1], label)
+        trend=trend_along(-nc1, "minus NC1 by layer"), collapse=positive(COLLAPSED * nc1[:, 0] - nc1[:, -1], label)
     )
     return replace(finding, measured=measured)
 
@@ -183,7 +183,7 @@ def nc2_falls(rows: Rows) -> Finding:
     nc2 = by_layer(rows, "nc2/data")
     first, last = nc2[:, [0, -1]].mean(0)
     measured = f"NC2 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last"
-    return replace(trend(-nc2, "minus NC2 by layer"), measured=measured)
+    return replace(trend_along(-nc2, "minus NC2 by layer"), measured=measured)
 
 
 def agop_lowers_nc1(rows: Rows) -> Finding:

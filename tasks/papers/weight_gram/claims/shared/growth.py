@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tasks.drawing import style
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, all_of, positive, trend
+from tasks.judging.rules import Finding, all_of, positive, trend_along
 from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.data_sets import by_data_set
@@ -49,7 +49,7 @@ def throughout(rows: Rows) -> Finding:
     parts: dict[str, Finding] = {}
     for data_set, selected in by_data_set(rows).items():
         layers = curves(selected, "layer", "seed")
-        parts |= {f"{data_set}, layer {index}": trend(series, f"{_name(rows)} with the epoch")
+        parts |= {f"{data_set}, layer {index}": trend_along(series, f"{_name(rows)} with the epoch")
                   for index, series in enumerate(layers, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_courses(rows, parts))
 
