@@ -4,7 +4,9 @@ import numpy as np
 from torch import Tensor
 
 from gramlab import tables
+from tasks.judging.finding import farther_off
 from tasks.judging.rows import Rows
+from tasks.judging.rules import Finding
 
 NO_SERVER = "http://127.0.0.1:9/"  # an address at which nobody answers
 
@@ -37,3 +39,8 @@ def rows(records: list[dict]) -> Rows:
 def in_double(records: list[dict]) -> list[dict]:
     """The records that were computed in double precision."""
     return [record for record in records if record["dtype"] == "float64"]
+
+
+def rejects(control: Finding, claim: Finding) -> bool:
+    """Whether a control is rejected: by its own finding or, where the rule cannot decide it, by comparison."""
+    return bool(farther_off(control, claim)) if control.holds is None else not control.holds

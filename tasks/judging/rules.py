@@ -231,12 +231,15 @@ def trend_along(series: np.ndarray, label: str) -> Finding:
     ``trend`` alone finds that driftless random walks rise in 28 % of the draws. But the seeds are independent. So the
     curves must also end higher than they begin, in the mean over seeds. They do not rise if they end lower, or if the
     mean of their Kendall's taus is below 0: a curve that jumps up and then falls for the rest of the time does not
-    rise, though it may end higher. These are two tests, each at half the level.
+    rise, though it may end higher. These are two tests, each at half the level. Taus are discrete, and equal taus have
+    no spread; their deviation counts as that of rounding at least.
     """
     of_points = trend(series, label)
     taus, rises = np.array(of_points.sample), series[:, -1] - series[:, 0]
+    resolution = 2 / math.comb(series.shape[1], 2) / math.sqrt(12)  # the deviation that rounding to a tau makes
     p = max(of_points.p or 0.0, p_above(rises))
-    p_against = max(of_points.p_against or 0.0, min(1.0, 2 * min(p_above(-rises), p_above(-taus))))
+    p_falls = min(p_above(-rises), p_above(-taus, least_deviation=resolution))
+    p_against = max(of_points.p_against or 0.0, min(1.0, 2 * p_falls))
     rule = f"{of_points.rule}, and from its first point to its last, Student's t test at 2.5 %"
     numbers = {**of_points.numbers, "rise from first to last": float(rises.mean())}
     return replace(of_points, holds=decided(p, p_against), rule=rule, p=p, p_against=p_against, numbers=numbers)

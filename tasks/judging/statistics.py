@@ -79,14 +79,15 @@ def welch(a: np.ndarray, b: np.ndarray, level: float = 0.95) -> tuple[float, flo
     return difference, difference - half, difference + half
 
 
-def p_above(values: Any, level: float = 0.0) -> float:
+def p_above(values: Any, level: float = 0.0, least_deviation: float = 0.0) -> float:
     """One-sided p-value of Student's t test that the mean over seeds is greater than ``level``.
 
-    A sample without spread has no t statistic. Its p-value is that of the sign test: 2^-n if all n values are above the
-    level, else 1. A sample whose distance from the level is round-off is not above it.
+    The deviation over seeds counts as ``least_deviation`` if it is less, for numbers that are rounded. A sample without
+    spread has no t statistic. Its p-value is that of the sign test: 2^-n if all n values are above the level, else 1. A
+    sample whose distance from the level is round-off is not above it.
     """
     values = finite(values)
-    spread = deviation(values) / math.sqrt(len(values))
+    spread = max(deviation(values), least_deviation) / math.sqrt(len(values))
     if spread == 0:
         return 2.0 ** -len(values) if (values - level).min() > round_off(values, level) else 1.0
     return float(special.stdtr(len(values) - 1, (level - values.mean()) / spread))

@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from helpers import rejects
 from planted_claims import claim, rows, statement, table
 
-from tasks.judging.finding import farther_off, find, held_parts
+from tasks.judging.finding import find, held_parts
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equals, equivalent, positive
 from tasks.judging.statement import Control, Hypothesis
@@ -150,10 +151,6 @@ def test_a_hypothesis_concerns_the_statements_that_it_names():
     result = judged(claim(both, [poor]), table_rows)
     assert [statement["verdict"] for statement in result["statements"]] == ["holds", "inconclusive"]
     assert result["verdict"] == "holds"
-
-
-def rejects(control: Finding, claim: Finding) -> bool:
-    return bool(farther_off(control, claim)) if control.holds is None else not control.holds
 
 
 def test_an_undecided_control_is_rejected_by_a_part_that_is_unlike_the_claims():

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from grokking_tables import figure_12, figures_13_and_14, judged
-from helpers import rows
+from helpers import rejects, rows
 from planted import SEEDS, noise, series
 
-from tasks.judging.finding import rejects
 from tasks.judging.rows import Rows
 from tasks.papers.weight_gram.claims import (
     a_fig2,

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 from handmade import assert_same_rows
-from helpers import rows
+from helpers import rejects, rows
 from torch import nn
 
 from gramlab.data import DataError
 from gramlab.streams import stream
-from tasks.judging.finding import rejects
 from tasks.measuring import resumable
 from tasks.papers.weight_gram.claims import a_fig11 as claim
 from tasks.papers.weight_gram.experiments import a_fig11
