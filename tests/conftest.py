@@ -65,8 +65,14 @@ def copy_project(tmp_path_factory):
                 shutil.copy2(source / file, clone / file)
         for lock in [] if locks else clone.rglob("dvc.lock"):  # what was computed elsewhere is not here
             lock.unlink()
+        subprocess.run(["git", "init", "-q"], cwd=clone, check=True)
+        # git finds the committed files' objects in the source, and packs none of them again
+        asking = ["git", "rev-parse", "--git-path", "objects"]
+        asked = subprocess.run(asking, cwd=source, capture_output=True, text=True, check=True)
+        objects = (source / asked.stdout.strip()).resolve()
+        (clone / ".git/objects/info/alternates").write_text(f"{objects}\n")
         git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
-        for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "copy"]):
+        for command in (["add", "-A"], ["commit", "-q", "-m", "copy"]):
             subprocess.run([*git, *command], cwd=clone, check=True, capture_output=True)
         return clone
 
